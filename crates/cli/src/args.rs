@@ -1,0 +1,247 @@
+//! The command line.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use model::Dtype;
+
+use crate::error::Fault;
+
+/// Multiplies large matrices by skinny ones, on an NVIDIA GPU or the CPU.
+#[derive(Debug, Parser)]
+#[command(
+    name = "lanky",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Results go to standard output, progress and reasons to standard error.\n\
+        Exit codes: 0 done; 1 a check failed; 2 bad usage, input or output; 3 no usable device, or it failed; 130 Ctrl-C."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Multiply two .npy files: C = alpha A B + beta C0
+    Mul(MulArgs),
+    /// Multiply made-up matrices, check the result, and compare the speed with that of the memory
+    Demo(DemoArgs),
+    /// Show the devices, the driver and the kernels
+    Info(InfoArgs),
+    /// Show which kernel would be chosen for a product, and why
+    Plan(PlanArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct MulArgs {
+    /// A, m x k: f32 or f64, C or Fortran order; one axis is a row, which C then lacks
+    #[arg(value_name = "A.npy")]
+    pub a: PathBuf,
+    /// B, k x n, of A's element type; one axis is a column, which C then lacks
+    #[arg(value_name = "B.npy")]
+    pub b: PathBuf,
+    /// Where C goes ("-": standard output), in the order of C0 or else of A; may be an input
+    #[arg(short, long, value_name = "C.npy")]
+    pub output: PathBuf,
+    /// Factor of A B
+    #[arg(long, default_value = "1", allow_hyphen_values = true, value_name = "X")]
+    pub alpha: Coefficient,
+    /// Factor of C0 [default: 1 with --c, else 0]
+    #[arg(long, allow_hyphen_values = true, value_name = "X")]
+    pub beta: Option<Coefficient>,
+    /// C0, of C's shape and element type
+    #[arg(long, value_name = "C0.npy")]
+    pub c: Option<PathBuf>,
+    /// Use A transposed
+    #[arg(long)]
+    pub transpose_a: bool,
+    /// Use B transposed
+    #[arg(long)]
+    pub transpose_b: bool,
+    #[command(flatten)]
+    pub how: HowArgs,
+}
+
+/// What `mul` and `demo` have in common.
+#[derive(Debug, Args)]
+pub struct HowArgs {
+    /// Where to compute: auto, cuda:N or cpu
+    #[arg(long, default_value = "auto")]
+    pub device: Place,
+    /// Force a kernel, by the name of its variant or of its entry (see lanky info)
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Rows of A [default: 20480, smaller where memory or a CPU asks for it]
+    #[arg(long, value_parser = length)]
+    pub m: Option<usize>,
+    /// Columns of B
+    #[arg(long, default_value = "16", value_parser = length)]
+    pub n: usize,
+    /// Columns of A [default: as m]
+    #[arg(long, value_parser = length)]
+    pub k: Option<usize>,
+    /// Element type
+    #[arg(long, default_value = "f64")]
+    pub dtype: Element,
+    #[command(flatten)]
+    pub how: HowArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct InfoArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Make DIR and write the PTX of the kernels into it, one file a module
+    #[arg(long, value_name = "DIR")]
+    pub ptx: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// Rows of A and C
+    pub m: u64,
+    /// Columns of B and C
+    pub n: u64,
+    /// Columns of A, rows of B
+    pub k: u64,
+    /// Element type
+    #[arg(long, default_value = "f64")]
+    pub dtype: Element,
+    /// The GPU to plan for [default: the one here, else h200]
+    #[arg(long)]
+    pub gpu: Option<Gpu>,
+    /// Force a kernel, by the name of its variant or of its entry
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+}
+
+/// A GPU that the model knows by heart.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Gpu {
+    H200,
+    V100,
+}
+
+/// An element type on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Element {
+    F32,
+    F64,
+}
+
+impl From<Element> for Dtype {
+    fn from(element: Element) -> Self {
+        match element {
+            Element::F32 => Self::F32,
+            Element::F64 => Self::F64,
+        }
+    }
+}
+
+/// Where to compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Auto,
+    Cuda(u32),
+    Cpu,
+}
+
+impl FromStr for Place {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let ordinal = |digits: &str| digits.parse().map(Self::Cuda).map_err(|_| "cuda: wants a number, as in cuda:0");
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            _ => text.strip_prefix("cuda:").map_or(Err("auto, cuda:N or cpu"), ordinal),
+        }
+    }
+}
+
+/// A number that becomes an element once the element type is known: `0.1` is then the nearest f32, not the nearest f32
+/// to the nearest f64.
+#[derive(Clone, Debug)]
+pub struct Coefficient(String);
+
+impl FromStr for Coefficient {
+    type Err = std::num::ParseFloatError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse::<f64>().map(|_| Self(text.into()))
+    }
+}
+
+impl Coefficient {
+    /// The number as an element; `option` names it in the error.
+    pub fn get<T: lanky::Scalar + FromStr>(&self, option: &str) -> Result<T, Fault> {
+        let wrong = || Fault::Input(format!("{option} {self} does not fit into {}", T::DTYPE));
+        let value: T = self.0.parse().map_err(|_| wrong())?;
+        let overflowed = value.is_infinite() && self.0.parse().is_ok_and(f64::is_finite);
+        if overflowed { Err(wrong()) } else { Ok(value) }
+    }
+
+    pub fn is_zero(&self) -> bool {
+        self.0.parse() == Ok(0.0_f64)
+    }
+}
+
+impl fmt::Display for Coefficient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn length(text: &str) -> Result<usize, String> {
+    match text.parse::<usize>() {
+        Ok(0) => Err("at least 1".into()),
+        Ok(length) => Ok(length),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The command line; help and the version are printed here, which leaves nothing to do.
+pub fn parse() -> Result<Option<Cli>, Fault> {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
+    match Cli::try_parse() {
+        Ok(cli) => Ok(Some(cli)),
+        Err(error) if matches!(error.kind(), DisplayHelp | DisplayVersion) => {
+            error.print().map_err(|error| Fault::stdout(&error))?;
+            Ok(None)
+        }
+        Err(error) => Err(usage(&error.to_string())),
+    }
+}
+
+/// clap's explanation on one line, without its pages of advice.
+fn usage(text: &str) -> Fault {
+    let lines = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let words: Vec<&str> = lines.filter(|line| !line.is_empty() && !line.starts_with("For more")).collect();
+    let text = words.join(" ");
+    Fault::Input(format!("{} (see lanky --help)", text.strip_prefix("error: ").unwrap_or(&text)))
+}
+
+/// Refuses a variant that does not exist before anything is read; `None` is the model's choice.
+pub fn check_variant(variant: Option<&str>) -> Result<(), Fault> {
+    let known = |name: &str| model::VARIANTS.iter().any(|variant| variant.name == name || variant.entry == name);
+    match variant {
+        Some(name) if !known(name) => {
+            let mut names: Vec<&str> = model::VARIANTS.iter().map(|variant| variant.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            Err(Fault::Input(format!("unknown variant '{name}'; known are {}", names.join(", "))))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,153 @@
+//! Matrices whose every element follows from its place, so that rows of a product can be checked without keeping A.
+
+use lanky::Scalar;
+use model::Dtype;
+use rayon::prelude::*;
+
+/// Elements that one task makes: enough to be worth a task.
+const GRAIN: usize = 1 << 14;
+
+/// A source of elements in [-1, 1).
+#[derive(Clone, Copy, Debug)]
+pub struct MadeUp {
+    /// Tells one matrix from another.
+    pub seed: u64,
+}
+
+impl MadeUp {
+    /// Element number `index`, with all the digits that T has: with fewer, sums would not be rounded, and nothing tested.
+    pub fn element<T: Scalar>(self, index: u64) -> f64 {
+        // Mixing as in SplitMix64 (Steele, Lea, Flood 2014): a bijection whose every input bit reaches every output bit.
+        let mut bits = self.seed.wrapping_add(index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^= bits >> 31;
+        let digits = match T::DTYPE {
+            Dtype::F32 => f32::MANTISSA_DIGITS,
+            Dtype::F64 => f64::MANTISSA_DIGITS,
+        };
+        // Exact throughout: an integer of so many bits, scaled by a power of two, and a difference of its multiples.
+        (bits >> (64 - digits)) as f64 / (1_u64 << (digits - 1)) as f64 - 1.0
+    }
+
+    /// The elements from number `first` on.
+    pub fn fill<T: Scalar>(self, first: u64, elements: &mut [T]) {
+        elements.par_chunks_mut(GRAIN).enumerate().for_each(|(chunk, elements)| {
+            let start = first.wrapping_add(wide(chunk * GRAIN));
+            for (element, index) in elements.iter_mut().zip(start..) {
+                *element = T::from(self.element::<T>(index)).unwrap_or_else(T::nan);
+            }
+        });
+    }
+}
+
+/// A sum of products with an error of about one rounding, whatever its length: Dot2 of Ogita, Rump and Oishi (2005),
+/// Algorithm 5.3, and beside it the sum of magnitudes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Dot {
+    sum: f64,
+    lost: f64,
+    magnitude: f64,
+}
+
+impl Dot {
+    pub fn add(&mut self, a: f64, b: f64) {
+        let (product, product_lost) = exact_product(a, b);
+        let (sum, sum_lost) = exact_sum(self.sum, product);
+        self.sum = sum;
+        self.lost += product_lost + sum_lost;
+        self.magnitude += product.abs();
+    }
+
+    pub fn value(self) -> f64 {
+        self.sum + self.lost
+    }
+
+    /// Sum of |a b|.
+    pub fn magnitude(self) -> f64 {
+        self.magnitude
+    }
+}
+
+/// a + b and what was rounded away (Knuth).
+fn exact_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let part = sum - a;
+    (sum, (a - (sum - part)) + (b - part))
+}
+
+/// a b and what was rounded away (Dekker): without a fused multiply-add, which is a slow call on old CPUs.
+fn exact_product(a: f64, b: f64) -> (f64, f64) {
+    let product = a * b;
+    let ((a_high, a_low), (b_high, b_low)) = (halves(a), halves(b));
+    let lost = a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low);
+    (product, lost)
+}
+
+/// Two numbers of at most 26 bits each with the sum `a`.
+fn halves(a: f64) -> (f64, f64) {
+    let scaled = 134_217_729.0 * a; // 2^27 + 1
+    let high = scaled - (scaled - a);
+    (high, a - high)
+}
+
+/// Relative error that k fused or unfused multiply-adds in any order may have: gamma_k = k u / (1 - k u)
+/// (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1).
+pub fn gamma<T: Scalar>(k: usize) -> f64 {
+    let unit = T::epsilon().to_f64().unwrap_or(1.0) / 2.0;
+    let ku = crate::report::float(k) * unit;
+    if ku < 1.0 { ku / (1.0 - ku) } else { f64::INFINITY }
+}
+
+/// usize to u64: no target that Rust has makes this fail.
+pub fn wide(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filling_in_parts_is_filling_at_once() {
+        let source = MadeUp { seed: 3 };
+        let mut whole = vec![0.0_f64; 40_000];
+        source.fill(0, &mut whole);
+        let mut parts = vec![0.0_f64; 40_000];
+        let (head, tail) = parts.split_at_mut(12_345);
+        source.fill(0, head);
+        source.fill(12_345, tail);
+        assert_eq!(whole, parts);
+        assert!(whole.iter().all(|x| (-1.0..1.0).contains(x)));
+        let mean = whole.iter().sum::<f64>() / 40_000.0;
+        assert!(mean.abs() < 0.02, "mean {mean}");
+    }
+
+    #[test]
+    fn the_formula_gives_the_very_elements() {
+        let source = MadeUp { seed: 9 };
+        let (mut single, mut double) = (vec![0.0_f32; 1000], vec![0.0_f64; 1000]);
+        source.fill(7, &mut single);
+        source.fill(7, &mut double);
+        for (index, (&single, &double)) in (7..).zip(single.iter().zip(&double)) {
+            assert_eq!(f64::from(single), source.element::<f32>(index));
+            assert_eq!(double, source.element::<f64>(index));
+        }
+        assert!(double.iter().any(|x| f64::from(*x as f32) != *x), "f64 has no more digits than f32");
+    }
+
+    #[test]
+    fn the_reference_keeps_what_a_plain_sum_loses() {
+        let mut dot = Dot::default();
+        for (a, b) in [(1e16, 1.0), (1.0, 1.0), (-1e16, 1.0), (1.0 + 2.0_f64.powi(-30), 1.0 + 2.0_f64.powi(-30))] {
+            dot.add(a, b);
+        }
+        assert_eq!(dot.value(), 2.0 + 2.0_f64.powi(-29));
+    }
+
+    #[test]
+    fn gamma_is_higham_s() {
+        assert_eq!(gamma::<f64>(1), 2.0_f64.powi(-53) / (1.0 - 2.0_f64.powi(-53)));
+        assert!(gamma::<f32>(1 << 24).is_infinite());
+    }
+}

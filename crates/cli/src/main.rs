@@ -1,0 +1,39 @@
+//! The program `lanky`: multiplies .npy matrices on an NVIDIA GPU or the CPU, and shows how.
+
+mod args;
+mod demo;
+mod device;
+mod error;
+mod info;
+mod interrupt;
+mod made_up;
+mod mul;
+mod npy;
+mod operand;
+mod output;
+mod plan;
+mod progress;
+mod report;
+
+use std::process::ExitCode;
+
+use args::Command;
+use error::Fault;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => fault.report(),
+    }
+}
+
+fn run() -> Result<(), Fault> {
+    let Some(cli) = args::parse()? else { return Ok(()) };
+    interrupt::install().map_err(|error| Fault::Input(format!("no handler for Ctrl-C: {error}")))?;
+    match cli.command {
+        Command::Mul(args) => mul::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Plan(args) => plan::run(&args),
+    }
+}

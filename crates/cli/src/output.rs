@@ -1,0 +1,184 @@
+//! Output files that are whole or not there: written beside the target, then renamed over it.
+//!
+//! An existing output that is no regular file (a pipe, /dev/null, standard output) is written to directly.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+
+use crate::error::Fault;
+
+/// How long a FIFO's reader may take to come.
+const READER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The unfinished file, for whoever ends the process early.
+static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the unfinished file and lets no other be made or renamed until the process has ended.
+pub fn abandon() {
+    let mut unfinished = unfinished();
+    if let Some(path) = unfinished.take() {
+        let _ = fs::remove_file(path);
+    }
+    std::mem::forget(unfinished);
+}
+
+/// Whether `path` means standard output, by any of its usual names.
+pub fn is_stdout(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+}
+
+/// A file that is being written.
+pub struct Output {
+    /// As the user named it.
+    path: PathBuf,
+    file: File,
+    /// What the finished file is to be called; `None` where it is written to directly.
+    target: Option<PathBuf>,
+}
+
+impl Output {
+    /// Makes sure that `path` can be written, and leaves what is there as it is.
+    ///
+    /// # Errors
+    /// [`Fault::Input`], one line that starts with the path.
+    pub fn create(path: &Path) -> Result<Self, Fault> {
+        let fault = |error: io::Error| Fault::file(path, &error);
+        if is_stdout(path) {
+            let file = File::from(io::stdout().as_fd().try_clone_to_owned().map_err(fault)?);
+            return Ok(Self { path: path.into(), file, target: None });
+        }
+        let target = match fs::metadata(path) {
+            Ok(facts) if facts.is_dir() => return Err(Fault::at(path, "it is a directory")),
+            Ok(facts) if !facts.is_file() => {
+                let file = open_direct(path, facts.file_type().is_fifo()).map_err(fault)?;
+                return Ok(Self { path: path.into(), file, target: None });
+            }
+            Ok(_) => {
+                // A rename needs no right to write the old file; its owner may still have taken that right away.
+                OpenOptions::new().write(true).open(path).map_err(fault)?;
+                path.canonicalize().map_err(fault)?
+            }
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(fault(error)),
+            Err(_) if fs::symlink_metadata(path).is_ok() => return Err(Fault::at(path, "it is a link to nothing")),
+            Err(_) if path.as_os_str().is_empty() => return Err(Fault::Input("the output has an empty name".into())),
+            Err(_) if path.as_os_str().as_bytes().ends_with(b"/") => {
+                return Err(Fault::at(path, "there is no such directory"));
+            }
+            Err(_) => path.to_path_buf(),
+        };
+        let file = create_beside(&target).map_err(fault)?;
+        Ok(Self { path: path.into(), file, target: Some(target) })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the file safe on disk and gives it its name.
+    ///
+    /// # Errors
+    /// [`Fault::Input`]; the old file is then as it was.
+    pub fn commit(mut self) -> Result<(), Fault> {
+        let Some(target) = self.target.take() else { return Ok(()) };
+        let result = self.file.sync_all().and_then(|()| {
+            let mut unfinished = unfinished();
+            match unfinished.as_ref() {
+                Some(beside) => fs::rename(beside, &target)?,
+                None => return Err(io::Error::other("the unfinished file is gone")),
+            }
+            *unfinished = None;
+            Ok(())
+        });
+        if let Err(error) = result {
+            self.target = Some(target);
+            return Err(Fault::file(&self.path, &error));
+        }
+        // The name is there; that it also survives a power failure is more than a file system may offer.
+        if let Ok(directory) = File::open(directory_of(&target)) {
+            let _ = directory.sync_all();
+        }
+        Ok(())
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if self.target.is_none() {
+            return;
+        }
+        if let Some(path) = unfinished().take() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn directory_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A new file in the target's directory, which [`abandon`] knows of from its first moment.
+fn create_beside(target: &Path) -> io::Result<File> {
+    let mut unfinished = unfinished();
+    let process = std::process::id();
+    for attempt in 0..1000 {
+        // Short, so that it fits wherever the target's own name does.
+        let beside = directory_of(target).join(format!(".lanky-{process}-{attempt}"));
+        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+            Ok(file) => {
+                *unfinished = Some(beside);
+                return Ok(file);
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(ErrorKind::AlreadyExists, "too many unfinished files beside it"))
+}
+
+/// Opens what is no regular file. The reader of a FIFO is waited for, but not for ever.
+fn open_direct(path: &Path, fifo: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if !fifo {
+        return options.open(path);
+    }
+    options.custom_flags(i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default());
+    let began = Instant::now();
+    loop {
+        match options.open(path) {
+            Ok(file) => {
+                rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+                return Ok(file);
+            }
+            Err(error) if error.raw_os_error() != Some(rustix::io::Errno::NXIO.raw_os_error()) => return Err(error),
+            Err(_) if began.elapsed() > READER_PATIENCE => return Err(io::Error::other("nobody reads from this FIFO")),
+            Err(_) => sleep(Duration::from_millis(20)),
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Runs the program, and reads and writes .npy files by code that shares nothing with it.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder of its own for one test.
+pub struct Bench {
+    folder: TempDir,
+}
+
+impl Bench {
+    /// An empty folder.
+    pub fn new() -> Self {
+        Self { folder: TempDir::new().expect("a temporary folder") }
+    }
+
+    /// A path in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file.
+    pub fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        fs::write(self.path(name), bytes).expect("the folder can be written");
+    }
+
+    /// Reads a file.
+    pub fn get(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).expect("the file is there")
+    }
+
+    /// The names in the folder, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).expect("the folder is there");
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// The program, to be run in the folder.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lanky"));
+        command.args(args).current_dir(self.folder.path());
+        command
+    }
+
+    /// Runs the program in the folder.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("the program starts")
+    }
+
+    /// Runs it on the CPU and wants success.
+    pub fn succeed(&self, args: &[&str]) -> Output {
+        let output = self.run(&[args, &["--device", "cpu"]].concat());
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        output
+    }
+
+    /// Runs it and wants this exit code, nothing on standard output, and one line on standard error, which is returned.
+    pub fn fail(&self, code: i32, args: &[&str]) -> String {
+        let output = self.run(args);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {error}");
+        assert!(output.stdout.is_empty(), "{args:?}: {}", text(&output.stdout));
+        assert!(error.starts_with("lanky: ") && error.ends_with('\n'), "{args:?}: {error:?}");
+        assert_eq!(error.lines().count(), 1, "{args:?}: {error}");
+        assert!(!error.contains("panicked"), "{args:?}: {error}");
+        error
+    }
+}
+
+/// Bytes as text.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// An element of the tests.
+pub trait Number: Copy + PartialEq + std::fmt::Debug {
+    /// NumPy's name for it.
+    const DESCR: &'static str;
+    /// The nearest element.
+    fn of(value: f64) -> Self;
+    /// The value.
+    fn value(self) -> f64;
+    /// Its bytes in a file.
+    fn bytes(self) -> Vec<u8>;
+    /// From its bytes in a file.
+    fn from_bytes(bytes: &[u8]) -> Self;
+}
+
+impl Number for f32 {
+    const DESCR: &'static str = "<f4";
+    fn of(value: f64) -> Self {
+        value as f32
+    }
+    fn value(self) -> f64 {
+        f64::from(self)
+    }
+    fn bytes(self) -> Vec<u8> {
+        self.to_le_bytes().to_vec()
+    }
+    fn from_bytes(bytes: &[u8]) -> Self {
+        f32::from_le_bytes(bytes.try_into().expect("4 bytes"))
+    }
+}
+
+impl Number for f64 {
+    const DESCR: &'static str = "<f8";
+    fn of(value: f64) -> Self {
+        value
+    }
+    fn value(self) -> f64 {
+        self
+    }
+    fn bytes(self) -> Vec<u8> {
+        self.to_le_bytes().to_vec()
+    }
+    fn from_bytes(bytes: &[u8]) -> Self {
+        f64::from_le_bytes(bytes.try_into().expect("8 bytes"))
+    }
+}
+
+/// A matrix, row by row, with the axes it has in a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array<T> {
+    /// Lengths of the axes.
+    pub shape: Vec<usize>,
+    /// Row by row.
+    pub data: Vec<T>,
+    /// Whether the file is in Fortran order.
+    pub fortran: bool,
+}
+
+impl<T: Number> Array<T> {
+    /// Small integers, different in every place.
+    pub fn integers(shape: &[usize], seed: usize, fortran: bool) -> Self {
+        let count = shape.iter().product();
+        let data = (0..count).map(|index| T::of(((index * 7 + seed * 3 + index / 5) % 5) as f64 - 2.0)).collect();
+        Self { shape: shape.to_vec(), data, fortran }
+    }
+
+    /// The file, in this version of the format.
+    pub fn file(&self, version: u8) -> Vec<u8> {
+        let shape: Vec<String> = self.shape.iter().map(|length| format!("{length},")).collect();
+        let order = if self.fortran { "True" } else { "False" };
+        let header = format!(
+            "{{'descr': '{}', 'fortran_order': {order}, 'shape': ({}), }}\n",
+            T::DESCR,
+            shape.join(" ").trim_end_matches(if self.shape.len() > 1 { "," } else { "" })
+        );
+        npy(version, &header, &self.body())
+    }
+
+    fn body(&self) -> Vec<u8> {
+        let (rows, cols) = self.as_matrix();
+        let mut body = Vec::new();
+        for place in 0..rows * cols {
+            let (i, j) = if self.fortran { (place % rows, place / rows) } else { (place / cols, place % cols) };
+            body.extend(self.data[i * cols + j].bytes());
+        }
+        body
+    }
+
+    fn as_matrix(&self) -> (usize, usize) {
+        match self.shape[..] {
+            [] => (1, 1),
+            [length] => (1, length),
+            [rows, cols] => (rows, cols),
+            _ => panic!("two axes at most"),
+        }
+    }
+
+    /// Reads a file that the program wrote.
+    pub fn read(bytes: &[u8]) -> Self {
+        assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
+        let length = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+        let header = text(&bytes[10..10 + length]);
+        assert!(header.contains(&format!("'descr': '{}'", T::DESCR)), "{header}");
+        assert!(header.ends_with('\n') && (10 + length) % 64 == 0, "{header:?}");
+        let fortran = header.contains("'fortran_order': True");
+        let shape = header.split("'shape': (").nth(1).and_then(|rest| rest.split(')').next()).expect("a shape");
+        let shape: Vec<usize> =
+            shape.split(',').map(str::trim).filter(|x| !x.is_empty()).map(|x| x.parse().expect("a length")).collect();
+        let stored: Vec<T> = bytes[10 + length..].chunks(size_of::<T>()).map(T::from_bytes).collect();
+        assert_eq!(stored.len(), shape.iter().product::<usize>());
+        let mut array = Self { shape, data: stored.clone(), fortran };
+        let (rows, cols) = array.as_matrix();
+        if fortran {
+            array.data = (0..rows * cols).map(|place| stored[place / cols + place % cols * rows]).collect();
+        }
+        array
+    }
+}
+
+/// A file with any header text.
+pub fn npy(version: u8, header: &str, body: &[u8]) -> Vec<u8> {
+    let mut file = b"\x93NUMPY".to_vec();
+    file.extend([version, 0]);
+    match version {
+        1 => file.extend(u16::try_from(header.len()).expect("a short header").to_le_bytes()),
+        _ => file.extend(u32::try_from(header.len()).expect("a short header").to_le_bytes()),
+    }
+    file.extend(header.as_bytes());
+    file.extend(body);
+    file
+}
+
+/// A 2 x 2 f64 file with another `descr` or shape.
+pub fn with(descr: &str, shape: &str) -> Vec<u8> {
+    npy(1, &format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n"), &[0; 32])
+}
+
+/// alpha A B + beta C0 in f64, all row by row.
+pub fn product(a: &[f64], b: &[f64], (m, n, k): (usize, usize, usize), alpha: f64, beta: f64, c: &[f64]) -> Vec<f64> {
+    let sum = |i: usize, j: usize| (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum::<f64>();
+    let element = |place: usize| {
+        let old = if beta == 0.0 { 0.0 } else { beta * c[place] };
+        alpha * sum(place / n, place % n) + old
+    };
+    (0..m * n).map(element).collect()
+}
+
+/// Row by row to column by column.
+pub fn transposed<T: Copy>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
+    (0..rows * cols).map(|place| data[place % rows * cols + place / rows]).collect()
+}
+
+/// Whether something is at this path.
+pub fn exists(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}

@@ -1,0 +1,319 @@
+//! Every bad input ends in one line, the right exit code, and an output that is as it was.
+
+mod common;
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{Array, Bench, exists, npy, text, with};
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.put("good.npy", Array::<f64>::integers(&[2, 2], 1, false).file(1));
+    bench.put("c.npy", "as it was");
+    bench
+}
+
+fn bad_headers() -> Vec<(&'static str, Vec<u8>)> {
+    let good = Array::<f64>::integers(&[2, 2], 1, false).file(1);
+    let header = |text: &str| npy(1, text, &[0; 32]);
+    let patched = |at: usize, bytes: &[u8]| {
+        let mut file = good.clone();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        file
+    };
+    vec![
+        ("empty", vec![]),
+        ("text", b"1 2\n3 4\n".to_vec()),
+        ("wrong magic", patched(1, b"X")),
+        ("version 0.9", patched(6, &[0, 9])),
+        ("version 4.0", patched(6, &[4, 0])),
+        ("version 1.1", patched(7, &[1])),
+        ("header length 0", patched(8, &[0, 0])),
+        ("header past the end", patched(8, &[255, 255])),
+        ("header of 4 GB", [b"\x93NUMPY\x02\x00".to_vec(), vec![255; 4], vec![b' '; 100]].concat()),
+        ("header of 64 KiB and more", npy(2, &format!("{{{}", " ".repeat(70_000)), &[])),
+        ("integers", with("'<i8'", "(2, 2)")),
+        ("unsigned", with("'|u1'", "(2, 2)")),
+        ("booleans", with("'|b1'", "(2, 2)")),
+        ("objects", with("'|O'", "(2, 2)")),
+        ("objects of 8", with("'|O8'", "(2, 2)")),
+        ("big-endian", with("'>f8'", "(2, 2)")),
+        ("big-endian f32", with("'>f4'", "(2, 2)")),
+        ("half", with("'<f2'", "(2, 2)")),
+        ("long double", with("'<f16'", "(2, 2)")),
+        ("complex", with("'<c16'", "(1, 2)")),
+        ("text elements", with("'<U4'", "(2, 2)")),
+        ("records", with("[('x', '<f8')]", "(2, 2)")),
+        ("a number for a type", with("8", "(2, 2)")),
+        ("2^60 elements", with("'<f8'", "(1152921504606846976, 1)")),
+        ("2^61 bytes in 2^58 rows", with("'<f8'", "(288230376151711744, 1)")),
+        ("product wraps", with("'<f8'", "(4294967296, 4294967296)")),
+        ("product wraps to 4", with("'<f8'", "(9223372036854775809, 4)")),
+        ("beyond 64 bits", with("'<f8'", "(18446744073709551616, 2)")),
+        ("zero hides an overflow", with("'<f8'", "(0, 18446744073709551615)")),
+        ("negative", with("'<f8'", "(-1, 2)")),
+        ("wildcard", with("'<f8'", "(2, -2)")),
+        ("a float for a length", with("'<f8'", "(2e0, 2)")),
+        ("a name for a length", with("'<f8'", "(True, 2)")),
+        ("three axes", with("'<f8'", "(1, 2, 2)")),
+        ("33 axes", with("'<f8'", &format!("({})", "1, ".repeat(33)))),
+        ("no axis", with("'<f8'", "()")),
+        ("a list", with("'<f8'", "[2, 2]")),
+        ("a number for a shape", with("'<f8'", "(4)")),
+        ("nested", with("'<f8'", &"(".repeat(60_000))),
+        ("no shape", header("{'descr': '<f8', 'fortran_order': False}")),
+        ("shape twice", header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), 'shape': (2, 2)}")),
+        ("another key", header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2), 'x': 1}")),
+        ("order 0", header("{'descr': '<f8', 'fortran_order': 0, 'shape': (2, 2)}")),
+        ("not closed", header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)")),
+        ("string not closed", header("{'descr': '<f8, 'fortran_order'")),
+        ("more after it", header("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 2)} x")),
+        ("NUL in it", header("{'descr': '<f8',\0 'fortran_order': False, 'shape': (2, 2)}")),
+        ("an expression", header("__import__('os').system('true')")),
+        ("latin-1", [b"\x93NUMPY\x01\x00\x04\x00".to_vec(), b"{'\xe9\xff".to_vec()].concat()),
+        ("a line break in it", header("{'de\nscr': '<f8'}")),
+    ]
+}
+
+#[test]
+fn bad_files_leave_one_line_and_the_old_output() {
+    let bench = bench();
+    for (what, bytes) in bad_headers() {
+        bench.put("bad.npy", bytes);
+        for inputs in [["bad.npy", "good.npy"], ["good.npy", "bad.npy"]] {
+            let began = Instant::now();
+            let error = bench.fail(2, &["mul", inputs[0], inputs[1], "-o", "c.npy", "--device", "cpu", "--json"]);
+            assert!(error.starts_with("lanky: bad.npy: "), "{what}: {error}");
+            assert!(began.elapsed() < Duration::from_secs(1), "{what}");
+        }
+        let error = bench.fail(2, &["mul", "good.npy", "good.npy", "--c", "bad.npy", "-o", "c.npy"]);
+        assert!(error.starts_with("lanky: bad.npy: "), "{what}: {error}");
+        assert_eq!(bench.get("c.npy"), b"as it was", "{what}");
+    }
+    assert_eq!(bench.names(), ["bad.npy", "c.npy", "good.npy"]);
+}
+
+#[test]
+fn a_file_cut_anywhere_is_refused() {
+    let bench = bench();
+    let whole = bench.get("good.npy");
+    for length in 0..whole.len() {
+        bench.put("bad.npy", &whole[..length]);
+        bench.fail(2, &["mul", "bad.npy", "good.npy", "-o", "c.npy", "--device", "cpu"]);
+    }
+    bench.put("bad.npy", [&whole[..], b"more"].concat());
+    bench.succeed(&["mul", "bad.npy", "good.npy", "-o", "d.npy"]);
+    assert_eq!(bench.get("c.npy"), b"as it was");
+}
+
+#[test]
+fn headers_as_others_write_them_are_read() {
+    let bench = bench();
+    for header in [
+        "{'descr': '=f8', 'fortran_order': False, 'shape': (2, 2)}",
+        "{\"shape\": (2L, 2L), \"descr\": \"<f8\", \"fortran_order\": False,}",
+        "  {  'fortran_order'  :True,'descr':'<f8','shape':(2,2,),  }  \n\n",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}",
+    ] {
+        for version in [1, 2, 3] {
+            bench.put("odd.npy", npy(version, header, &[0; 32]));
+            bench.succeed(&["mul", "odd.npy", "good.npy", "-o", "d.npy"]);
+        }
+    }
+}
+
+#[test]
+fn inputs_that_do_not_fit() {
+    let bench = bench();
+    bench.put("A.npy", Array::<f64>::integers(&[200, 299], 1, false).file(1));
+    bench.put("B.npy", Array::<f64>::integers(&[300, 4], 1, false).file(1));
+    bench.put("single.npy", Array::<f32>::integers(&[2, 2], 1, false).file(1));
+    bench.put("row.npy", Array::<f64>::integers(&[2], 1, false).file(1));
+    let table: [(&[&str], &str); 10] = [
+        (&["A.npy", "B.npy"], "B.npy: B is 300 x 4, but A is 200 x 299: B needs 299 rows (or --transpose-b)"),
+        (
+            &["A.npy", "B.npy", "--transpose-b"],
+            "B.npy: B transposed is 4 x 300, but A is 200 x 299: B needs 299 columns (or no --transpose-b)",
+        ),
+        (
+            &["A.npy", "B.npy", "--transpose-a"],
+            "B.npy: B is 300 x 4, but A transposed is 299 x 200: B needs 200 rows (or --transpose-b)",
+        ),
+        (&["good.npy", "single.npy"], "single.npy: B is f32, but A is f64: both must be of one type"),
+        (
+            &["good.npy", "good.npy", "--c", "single.npy"],
+            "single.npy: C0 is f32, but A is f64: both must be of one type",
+        ),
+        (&["good.npy", "good.npy", "--c", "A.npy"], "A.npy: C0 is 200 x 299, but C is 2 x 2: they must be the same"),
+        (
+            &["good.npy", "good.npy", "--c", "row.npy"],
+            "row.npy: C0 is a vector of 2, but C is 2 x 2: they must be the same",
+        ),
+        (&["good.npy", "good.npy", "--beta", "2"], "--beta 2 needs the matrix that it multiplies: --c C0.npy"),
+        (&["single.npy", "single.npy", "--alpha", "1e300"], "--alpha 1e300 does not fit into f32"),
+        (&["none.npy", "good.npy"], "none.npy: no such file or directory"),
+    ];
+    for (args, expected) in table {
+        let error = bench.fail(2, &[&["mul"], args, &["-o", "c.npy", "--device", "cpu"]].concat());
+        assert_eq!(error, format!("lanky: {expected}\n"));
+        assert_eq!(bench.get("c.npy"), b"as it was");
+    }
+    assert!(!bench.names().iter().any(|name| name.starts_with('.')));
+}
+
+#[test]
+fn bad_usage_is_one_line_too() {
+    let bench = bench();
+    let mul = ["mul", "good.npy", "good.npy", "-o", "c.npy"];
+    let table: [&[&str]; 14] = [
+        &["--device", "gpu"],
+        &["--device", "cuda:"],
+        &["--device", "cuda:-1"],
+        &["--device", "cuda:99999999999999999999"],
+        &["--alpha", "one"],
+        &["--alpha", "--json"],
+        &["--alpha"],
+        &["--beta", ""],
+        &["--variant", "no_such_kernel"],
+        &["--unknown"],
+        &["a third one"],
+        &["--json", "--json"],
+        &["--device", "cpu", "--json", "-o", "-"],
+        &["-o", "d.npy"],
+    ];
+    for more in table {
+        bench.fail(2, &[&mul, more].concat());
+    }
+    let known = bench.fail(2, &[&mul[..], &["--variant", "no_such_kernel"]].concat());
+    assert!(known.contains("tsm2r_prefetch") && known.contains("gemm"), "{known}");
+    for args in
+        [&[][..], &["mul"], &["nonsense"], &["plan", "1", "2"], &["plan", "-1", "2", "3"], &["demo", "--m", "0"]]
+    {
+        bench.fail(2, args);
+    }
+    assert_eq!(bench.get("c.npy"), b"as it was");
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_found_first() {
+    let bench = bench();
+    fs::create_dir(bench.path("folder")).unwrap();
+    std::os::unix::fs::symlink("nowhere.npy", bench.path("dangling.npy")).unwrap();
+    let long = "x".repeat(300);
+    for output in ["folder", "none/c.npy", "new/", "good.npy/c.npy", "dangling.npy", "/proc/c.npy", "", &long] {
+        bench.fail(2, &["mul", "good.npy", "good.npy", "-o", output, "--device", "cpu"]);
+    }
+    bench.fail(2, &["mul", "good.npy", "good.npy", "-o", "/dev/full", "--device", "cpu"]);
+    assert_eq!(bench.names(), ["c.npy", "dangling.npy", "folder", "good.npy"]);
+}
+
+#[test]
+fn a_limit_on_file_size_is_a_failed_write() {
+    let bench = bench();
+    bench.put("tall.npy", Array::<f64>::integers(&[5000, 2], 1, false).file(1));
+    let line = format!("ulimit -f 1; exec {} mul tall.npy good.npy -o c.npy --device cpu", env!("CARGO_BIN_EXE_lanky"));
+    let output = Command::new("sh").args(["-c", &line]).current_dir(bench.path("")).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr).lines().count()), (Some(2), 1), "{}", text(&output.stderr));
+    assert_eq!(bench.get("c.npy"), b"as it was");
+    assert_eq!(bench.names(), ["c.npy", "good.npy", "tall.npy"]);
+}
+
+#[test]
+fn odd_inputs_do_not_hang() {
+    let bench = bench();
+    let fifo = Command::new("mkfifo").arg(bench.path("fifo")).status();
+    let mut inputs = vec!["/dev/zero", "/dev/null", ".", "/proc/self/status"];
+    if fifo.is_ok_and(|status| status.success()) {
+        inputs.push("fifo");
+    }
+    for input in inputs {
+        let began = Instant::now();
+        bench.fail(2, &["mul", input, "good.npy", "-o", "c.npy", "--device", "cpu"]);
+        assert!(began.elapsed() < Duration::from_secs(1), "{input}");
+    }
+}
+
+#[test]
+fn a_pipe_as_output_gets_the_bytes() {
+    let bench = bench();
+    if !Command::new("mkfifo").arg(bench.path("fifo")).status().is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: no mkfifo");
+        return;
+    }
+    bench.succeed(&["mul", "good.npy", "good.npy", "-o", "d.npy"]);
+    let mut reader = Command::new("cat").arg(bench.path("fifo")).stdout(Stdio::piped()).spawn().unwrap();
+    bench.succeed(&["mul", "good.npy", "good.npy", "-o", "fifo"]);
+    let mut bytes = Vec::new();
+    reader.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
+    reader.wait().unwrap();
+    assert_eq!(bytes, bench.get("d.npy"));
+}
+
+#[test]
+fn no_gpu_is_exit_code_3() {
+    let bench = bench();
+    // Another device than any machine has, so that this holds with a GPU too.
+    let error = bench.fail(3, &["mul", "good.npy", "good.npy", "-o", "c.npy", "--device", "cuda:4000"]);
+    assert!(error.len() > "lanky: \n".len(), "{error}");
+    bench.fail(3, &["demo", "--device", "cuda:4000"]);
+    assert_eq!(bench.get("c.npy"), b"as it was");
+    assert_eq!(bench.names(), ["c.npy", "good.npy"]);
+}
+
+#[test]
+fn a_forced_kernel_does_not_go_with_the_cpu() {
+    let bench = bench();
+    bench.fail(2, &["mul", "good.npy", "good.npy", "-o", "c.npy", "--device", "cpu", "--variant", "gemm"]);
+    assert_eq!(bench.names(), ["c.npy", "good.npy"]);
+}
+
+#[test]
+fn a_closed_pipe_is_no_panic() {
+    let bench = bench();
+    for args in [&["info"][..], &["--help"], &["plan", "20480", "16", "20480", "--gpu", "h200"]] {
+        let mut child = bench.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.stderr.is_empty(), "{args:?}: {}", text(&output.stderr));
+        assert_eq!(output.status.signal(), None);
+    }
+}
+
+#[test]
+fn ctrl_c_leaves_nothing() {
+    let bench = Bench::new();
+    bench.put("a.npy", Array::<f64>::integers(&[600, 600], 1, false).file(1));
+    bench.put("c.npy", "as it was");
+    if !Command::new("mkfifo").arg(bench.path("fifo")).status().is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: no mkfifo");
+        return;
+    }
+    let kill = |id: u32, signal: &str| Command::new("kill").args([signal, &id.to_string()]).status().unwrap();
+    let run = |output: &str| {
+        let args = ["mul", "a.npy", "a.npy", "-o", output, "--device", "cpu"];
+        bench.command(&args).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    // At several moments of a run, each of which ends in one of the two ways that are allowed.
+    for pause in [0, 5, 10, 20, 40, 80] {
+        let mut child = run("c.npy");
+        sleep(Duration::from_millis(pause));
+        kill(child.id(), "-INT");
+        let status = child.wait().unwrap();
+        // Before the handler is there, the signal itself ends the process.
+        assert!(matches!(status.code(), Some(0 | 130)) || status.signal() == Some(2), "{status:?}");
+        let whole = bench.get("c.npy").starts_with(b"\x93NUMPY");
+        assert!(whole || bench.get("c.npy") == b"as it was");
+        assert_eq!(bench.names(), ["a.npy", "c.npy", "fifo"]);
+    }
+    // While it waits for the reader of a FIFO it can be met for certain.
+    let mut child = run("fifo");
+    sleep(Duration::from_millis(500));
+    kill(child.id(), "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(exists(&bench.path("fifo")));
+}

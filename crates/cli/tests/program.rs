@@ -1,0 +1,91 @@
+//! `lanky demo`, `info` and `plan`.
+
+mod common;
+
+use common::{Bench, text};
+use serde_json::Value;
+
+#[test]
+fn the_demo_checks_itself() {
+    let bench = Bench::new();
+    for dtype in ["f32", "f64"] {
+        let size = ["demo", "--m", "700", "--k", "300", "--n", "5", "--dtype", dtype];
+        let words = text(&bench.succeed(&size).stdout);
+        assert!(words.contains("checked: 64 rows, error ") && words.contains("of the ceiling"), "{words}");
+        let output = bench.succeed(&[&size[..], &["--json"]].concat());
+        let object: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
+        assert_eq!(object["passed"], true);
+        assert_eq!(object["checked_rows"], 64);
+        assert_eq!(object["dtype"], dtype);
+        assert!(object["variant"].is_string() && object["gbs"].as_f64().is_some_and(|gbs| gbs > 0.0), "{object}");
+        assert!(object["error_of_bound"].as_f64().is_some_and(|error| error <= 1.0), "{object}");
+    }
+}
+
+#[test]
+fn the_demo_takes_any_size() {
+    let bench = Bench::new();
+    for (m, n, k) in [("1", "1", "1"), ("3", "100", "2"), ("65", "1", "129")] {
+        bench.succeed(&["demo", "--m", m, "--n", n, "--k", k]);
+    }
+}
+
+#[test]
+fn info_lists_every_entry() {
+    let bench = Bench::new();
+    let words = text(&bench.run(&["info"]).stdout);
+    let object: Value = serde_json::from_slice(&bench.run(&["info", "--json"]).stdout).expect("one JSON value");
+    let listed: Vec<&str> = object["variants"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|variant| variant["entries"].as_array().into_iter().flatten())
+        .filter_map(|entry| entry["entry"].as_str())
+        .collect();
+    assert!(!listed.is_empty());
+    for variant in model::VARIANTS {
+        assert!(listed.contains(&variant.entry) && words.contains(variant.entry), "{}", variant.entry);
+    }
+}
+
+#[test]
+fn info_writes_the_modules_it_counts() {
+    let bench = Bench::new();
+    let output = bench.run(&["info", "--json", "--ptx", "new/folder"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let object: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
+    let names: Vec<String> = std::fs::read_dir(bench.path("new/folder"))
+        .expect("the folder was made")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(object["ptx"]["modules"], names.len());
+    assert!(names.iter().all(|name| name.ends_with(".ptx") && !name.starts_with('.')), "{names:?}");
+    bench.put("file", "");
+    bench.fail(2, &["info", "--ptx", "file"]);
+}
+
+#[test]
+fn plan_explains_itself() {
+    let bench = Bench::new();
+    for gpu in ["h200", "v100"] {
+        let output = bench.run(&["plan", "20480", "16", "20480", "--dtype", "f64", "--gpu", gpu]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains("tsm2r") && output.stderr.is_empty(), "{}", text(&output.stdout));
+    }
+    let forced = bench.run(&["plan", "20480", "4", "20480", "--gpu", "h200", "--variant", "tsm2r_inner"]);
+    assert!(text(&forced.stdout).contains("tsm2r_inner"), "{}", text(&forced.stderr));
+    for lengths in [["0", "4", "4"], ["4", "0", "4"], ["4", "4", "0"]] {
+        assert!(bench.run(&[&["plan"], &lengths[..], &["--gpu", "h200"]].concat()).status.success());
+    }
+    bench.fail(2, &["plan", "20480", "4", "20480", "--variant", "nonsense"]);
+    bench.fail(2, &["plan", "18446744073709551615", "18446744073709551615", "2", "--gpu", "h200"]);
+}
+
+#[test]
+fn help_and_version_are_results() {
+    let bench = Bench::new();
+    for args in [&["--help"][..], &["--version"], &["mul", "--help"]] {
+        let output = bench.run(args);
+        assert!(output.status.success() && !output.stdout.is_empty() && output.stderr.is_empty());
+    }
+}

@@ -1,0 +1,48 @@
+//! What a GPU kernel in Rust needs, with the names of rust-cuda's `cuda_std`, for stock rustc.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`thread`] | who am I, barriers, fences |
+//! | [`warp`] | shuffles and votes among 32 lanes |
+//! | [`memory`] | [`Global`] and [`Shared`], the only ways to touch memory, and the asynchronous copies between them |
+//! | [`scalar`] | element types: [`Scalar`] |
+//! | [`ptx`] | the instructions, one function each |
+//! | [`hooks`] | off the GPU: who runs the instructions instead |
+//!
+//! On the GPU everything here is one instruction or none. On the host each instruction is handed to the emulator that
+//! [`hooks::install`] was given, with the place in the source that asked for it; without one it panics and says so.
+//!
+//! ```ignore
+//! use cuda_std::prelude::*;
+//!
+//! #[kernel]
+//! pub unsafe fn double(n: u64, x: Global<f32>) {
+//!     let i = thread::index_1d() as u64;
+//!     if i < n {
+//!         x.store(i, x.load(i) + x.load(i));
+//!     }
+//! }
+//! ```
+#![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx, core_intrinsics))]
+#![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
+
+#[cfg(not(target_arch = "nvptx64"))]
+extern crate std;
+
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod hooks;
+pub mod memory;
+pub mod ptx;
+pub mod scalar;
+pub mod thread;
+pub mod warp;
+
+pub use cuda_std_macros::kernel;
+pub use memory::{Global, Shared};
+pub use scalar::{Scalar, Word};
+
+/// What every kernel file imports.
+pub mod prelude {
+    pub use crate::{Global, Scalar, Shared, kernel, ptx, thread, warp};
+}

@@ -1,0 +1,184 @@
+//! [`Global`] and [`Shared`]: the only ways in which a kernel touches memory.
+//!
+//! On the GPU a handle is a pointer or a 32-bit shared address, and an access is one instruction. On the host it also
+//! knows its operand's name and extent, and every access reports the line that made it.
+
+use crate::ptx::{self, GlobalAddress, Hint, SharedAddress};
+use crate::{Scalar, Word};
+
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::hooks::{Access, Space};
+
+/// An operand in device memory; indices count elements.
+///
+/// A kernel parameter of this type is a pointer.
+#[derive(Clone, Copy)]
+#[cfg_attr(target_arch = "nvptx64", repr(transparent))]
+pub struct Global<T> {
+    pointer: *mut T,
+    #[cfg(not(target_arch = "nvptx64"))]
+    name: &'static str,
+    #[cfg(not(target_arch = "nvptx64"))]
+    extent: u64,
+}
+
+impl<T: Scalar> Global<T> {
+    /// A handle for an emulator: `extent` elements from `pointer` on, called `name` in its reports.
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub fn on_host(name: &'static str, pointer: *mut T, extent: u64) -> Self {
+        Global { pointer, name, extent }
+    }
+
+    /// Element `index`. `ld.global`: sees what this thread wrote.
+    ///
+    /// # Safety
+    /// The element lies within the operand.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load(self, index: u64) -> T {
+        // SAFETY: promised by the caller.
+        T::from_word(unsafe { T::Word::ld_global(self.at(index, false), Hint::Coherent) })
+    }
+
+    /// Element `index`, or zero where `inside` is false, without touching memory then. `ld.global.nc`, predicated: no
+    /// branch, and the first-level cache keeps the line.
+    ///
+    /// # Safety
+    /// Where `inside`, the element lies within the operand; nobody writes the operand while the kernel runs.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_if(self, inside: bool, index: u64) -> T {
+        // SAFETY: promised by the caller.
+        T::from_word(unsafe { T::Word::ld_global_if(self.at(index, true), Hint::ReadOnly, inside) })
+    }
+
+    /// Like [`Global::load_if`], for what is read once: the line passes the first-level cache by.
+    /// `ld.global.nc.L1::no_allocate`.
+    ///
+    /// # Safety
+    /// As for [`Global::load_if`].
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn stream_if(self, inside: bool, index: u64) -> T {
+        // SAFETY: promised by the caller.
+        T::from_word(unsafe { T::Word::ld_global_if(self.at(index, true), Hint::Streamed, inside) })
+    }
+
+    /// The 16 bytes from element `index` on. `ld.global.nc.L1::no_allocate.v2.b64` or `.v4.b32`.
+    ///
+    /// # Safety
+    /// All of them lie within the operand, the first is aligned to 16 bytes, and nobody writes the operand while the
+    /// kernel runs.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn stream_wide(self, index: u64) -> T::Wide {
+        // SAFETY: promised by the caller.
+        T::from_words(unsafe { T::Word::ld_global_wide(self.at(index, true)) })
+    }
+
+    /// Writes element `index`. `st.global`.
+    ///
+    /// # Safety
+    /// The element lies within the operand, and no other thread reads or writes it without a barrier or fence between.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store(self, index: u64, value: T) {
+        // SAFETY: promised by the caller.
+        unsafe { T::Word::st_global(self.at(index, false), value.to_word()) }
+    }
+
+    /// Where element `index` lies, for the functions of [`ptx`].
+    #[inline(always)]
+    #[track_caller]
+    pub fn address(self, index: u64) -> GlobalAddress {
+        self.at(index, false)
+    }
+
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    fn at(self, index: u64, _read_only: bool) -> GlobalAddress {
+        GlobalAddress(self.pointer.wrapping_add(index as usize) as u64)
+    }
+
+    #[cfg(not(target_arch = "nvptx64"))]
+    #[track_caller]
+    fn at(self, index: u64, read_only: bool) -> GlobalAddress {
+        GlobalAddress(Access {
+            space: Space::Global,
+            address: (self.pointer as u64).wrapping_add(index.wrapping_mul(size_of::<T>() as u64)),
+            name: self.name,
+            index,
+            extent: Some(self.extent),
+            read_only,
+            location: core::panic::Location::caller(),
+        })
+    }
+}
+
+/// A piece of the block's dynamic shared memory; indices count elements.
+#[derive(Clone, Copy)]
+pub struct Shared<T> {
+    base: u32,
+    element: core::marker::PhantomData<T>,
+}
+
+impl<T: Scalar> Shared<T> {
+    /// The piece that starts `elements` elements of T into the block's dynamic shared memory.
+    #[inline(always)]
+    pub fn at(elements: u32) -> Self {
+        let base = ptx::dynamic_shared() + elements * size_of::<T>() as u32;
+        Shared { base, element: core::marker::PhantomData }
+    }
+
+    /// Element `index`. `ld.shared`.
+    ///
+    /// # Safety
+    /// The element lies within the block's shared memory; a barrier lies between this and another thread's write.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load(self, index: u32) -> T {
+        // SAFETY: promised by the caller.
+        T::from_word(unsafe { T::Word::ld_shared(self.address(index)) })
+    }
+
+    /// The 16 bytes from element `index` on. `ld.shared.v2.b64` or `.v4.b32`.
+    ///
+    /// # Safety
+    /// As for [`Shared::load`], for all of them; the first is aligned to 16 bytes.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_wide(self, index: u32) -> T::Wide {
+        // SAFETY: promised by the caller.
+        T::from_words(unsafe { T::Word::ld_shared_wide(self.address(index)) })
+    }
+
+    /// Writes element `index`. `st.shared`.
+    ///
+    /// # Safety
+    /// The element lies within the block's shared memory; a barrier lies between this and another thread's access.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store(self, index: u32, value: T) {
+        // SAFETY: promised by the caller.
+        unsafe { T::Word::st_shared(self.address(index), value.to_word()) }
+    }
+
+    /// Where element `index` lies, for the functions of [`ptx`].
+    #[inline(always)]
+    #[track_caller]
+    pub fn address(self, index: u32) -> SharedAddress {
+        let address = self.base + index * size_of::<T>() as u32;
+        #[cfg(target_arch = "nvptx64")]
+        return SharedAddress(address);
+        #[cfg(not(target_arch = "nvptx64"))]
+        return SharedAddress(Access {
+            space: Space::Shared,
+            address: u64::from(address),
+            name: "shared memory",
+            index: u64::from(index),
+            extent: None,
+            read_only: false,
+            location: core::panic::Location::caller(),
+        });
+    }
+}

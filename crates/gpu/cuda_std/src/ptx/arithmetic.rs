@@ -1,0 +1,47 @@
+//! Arithmetic that Rust has no operator for.
+
+/// factor · other + addend in f32, rounded once. `fma.rn.f32`, any architecture.
+#[inline(always)]
+pub fn fma_f32(factor: f32, other: f32, addend: f32) -> f32 {
+    crate::Scalar::fma(factor, other, addend)
+}
+
+/// factor · other + addend in f64, rounded once. `fma.rn.f64`, any architecture.
+#[inline(always)]
+pub fn fma_f64(factor: f64, other: f64, addend: f64) -> f64 {
+    crate::Scalar::fma(factor, other, addend)
+}
+
+/// D (16 x 8) = A (16 x 16) B (16 x 8) + C over a warp, in f64. `mma.sync.aligned.m16n8k16.row.col.f64`, from sm_90,
+/// PTX 7.8.
+///
+/// Lane t, with g = t / 4 and q = t % 4, holds A(g + 8·(i % 2), q + 4·(i / 2)) in `a[i]`, B(q + 4·i, g) in `b[i]`, and
+/// of C and D: (g, 2q), (g, 2q + 1), (g + 8, 2q), (g + 8, 2q + 1).
+/// Each sum is a chain of fused multiply-adds over k in ascending order that starts from C.
+///
+/// # Safety
+/// All 32 lanes of the warp make the same call.
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+#[inline(always)]
+#[track_caller]
+pub unsafe fn mma_m16n8k16_f64(a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4] {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let [mut d0, mut d1, mut d2, mut d3] = c;
+        // SAFETY: promised by the caller; `.aligned` needs all lanes.
+        unsafe {
+            core::arch::asm!(
+                "mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {{{0}, {1}, {2}, {3}}}, \
+                 {{{4}, {5}, {6}, {7}, {8}, {9}, {10}, {11}}}, {{{12}, {13}, {14}, {15}}}, {{{0}, {1}, {2}, {3}}};",
+                inout(reg64) d0, inout(reg64) d1, inout(reg64) d2, inout(reg64) d3,
+                in(reg64) a[0], in(reg64) a[1], in(reg64) a[2], in(reg64) a[3],
+                in(reg64) a[4], in(reg64) a[5], in(reg64) a[6], in(reg64) a[7],
+                in(reg64) b[0], in(reg64) b[1], in(reg64) b[2], in(reg64) b[3],
+                options(pure, nomem, nostack)
+            );
+        }
+        [d0, d1, d2, d3]
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    crate::hooks::hooks().mma_m16n8k16_f64(a, b, c, core::panic::Location::caller())
+}

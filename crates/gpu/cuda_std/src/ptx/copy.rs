@@ -1,0 +1,78 @@
+//! Asynchronous copies from global into shared memory: `cp.async` and its groups.
+
+use super::{GlobalAddress, SharedAddress};
+
+/// Starts copying 16 bytes past the first-level cache, or writes 16 zero bytes where `inside` is false, without touching
+/// global memory then. `cp.async.cg.shared.global`, from sm_80.
+///
+/// # Safety
+/// Both addresses are aligned to 16 bytes, the source holds 16 bytes where `inside`, and the target is not accessed
+/// until the copy's group was waited for.
+#[inline(always)]
+pub unsafe fn cp_async_16(into: SharedAddress, from: GlobalAddress, inside: bool) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: promised by the caller.
+    unsafe {
+        core::arch::asm!("cp.async.cg.shared.global [{0}], [{1}], 16, {2};",
+            in(reg32) into.0, in(reg64) from.0, in(reg32) if inside { 16u32 } else { 0 }, options(nostack));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    crate::hooks::hooks().copy_async(into.0, from.0, 16, inside);
+}
+
+/// Starts copying 8 bytes through the first-level cache; else as [`cp_async_16`]. `cp.async.ca.shared.global`, from sm_80.
+///
+/// # Safety
+/// As for [`cp_async_16`], with 8 bytes.
+#[inline(always)]
+pub unsafe fn cp_async_8(into: SharedAddress, from: GlobalAddress, inside: bool) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: promised by the caller.
+    unsafe {
+        core::arch::asm!("cp.async.ca.shared.global [{0}], [{1}], 8, {2};",
+            in(reg32) into.0, in(reg64) from.0, in(reg32) if inside { 8u32 } else { 0 }, options(nostack));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    crate::hooks::hooks().copy_async(into.0, from.0, 8, inside);
+}
+
+/// Starts copying 4 bytes through the first-level cache; else as [`cp_async_16`]. `cp.async.ca.shared.global`, from sm_80.
+///
+/// # Safety
+/// As for [`cp_async_16`], with 4 bytes.
+#[inline(always)]
+pub unsafe fn cp_async_4(into: SharedAddress, from: GlobalAddress, inside: bool) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: promised by the caller.
+    unsafe {
+        core::arch::asm!("cp.async.ca.shared.global [{0}], [{1}], 4, {2};",
+            in(reg32) into.0, in(reg64) from.0, in(reg32) if inside { 4u32 } else { 0 }, options(nostack));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    crate::hooks::hooks().copy_async(into.0, from.0, 4, inside);
+}
+
+/// Closes this thread's group of copies. `cp.async.commit_group`, from sm_80.
+#[inline(always)]
+pub fn cp_async_commit_group() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: closing a group has no requirements.
+    unsafe {
+        core::arch::asm!("cp.async.commit_group;", options(nostack));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    crate::hooks::hooks().commit_group();
+}
+
+/// Waits until at most `PENDING` of this thread's groups are in flight. Other threads see the data after a barrier.
+/// `cp.async.wait_group`, from sm_80.
+#[inline(always)]
+pub fn cp_async_wait_group<const PENDING: u32>() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: waiting has no requirements.
+    unsafe {
+        core::arch::asm!("cp.async.wait_group {0};", const PENDING, options(nostack));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    crate::hooks::hooks().wait_group(PENDING);
+}

@@ -1,0 +1,150 @@
+//! Loads and stores of words: `ld.global`, `ld.shared`, `st.global`, `st.shared`, alone, predicated and 16 bytes wide.
+
+use super::{GlobalAddress, SharedAddress};
+use crate::Word;
+
+/// What a load from device memory may assume and what it leaves in the caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// `ld.global`: sees this thread's own writes. Any architecture.
+    Coherent,
+    /// `ld.global.nc`: nobody writes it while the kernel runs. From sm_32.
+    ReadOnly,
+    /// `ld.global.nc.L1::no_allocate`: read once, too. From sm_70, PTX 7.4.
+    Streamed,
+}
+
+#[cfg(target_arch = "nvptx64")]
+core::arch::global_asm!(".extern .shared .align 16 .b8 lanky_dynamic_shared[];");
+
+/// The address of the block's dynamic shared memory, aligned to 16 bytes: `mov.u32 r, symbol`.
+#[inline(always)]
+pub fn dynamic_shared() -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let base: u32;
+        // SAFETY: taking the address of a symbol has no requirements.
+        unsafe {
+            core::arch::asm!("mov.u32 {0}, lanky_dynamic_shared;", out(reg32) base, options(pure, nomem, nostack))
+        };
+        base
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    0
+}
+
+/// All seven instructions for a word of one size; `$scalar` and `$wide` are their mnemonics' endings.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! word {
+    ($word:ident, $width:literal, $class:ident, $scalar:literal, $wide:literal, $from:literal, $lanes:literal, [$($lane:ident),*]) => {
+        // SAFETY, all blocks: the trait's caller promises that the address holds (or may take) the word.
+        #[allow(clippy::undocumented_unsafe_blocks)]
+        impl Word for $word {
+            type Wide = [$word; $width];
+            #[inline(always)]
+            unsafe fn ld_global(at: GlobalAddress, hint: Hint) -> $word {
+                let word;
+                match hint {
+                    Hint::Coherent => unsafe { asm!(concat!("ld.global.", $scalar, " {0}, [{1}];"), out($class) word, in(reg64) at.0, options(readonly, nostack)) },
+                    Hint::ReadOnly => unsafe { asm!(concat!("ld.global.nc.", $scalar, " {0}, [{1}];"), out($class) word, in(reg64) at.0, options(pure, readonly, nostack)) },
+                    Hint::Streamed => unsafe { asm!(concat!("ld.global.nc.L1::no_allocate.", $scalar, " {0}, [{1}];"), out($class) word, in(reg64) at.0, options(pure, readonly, nostack)) },
+                }
+                word
+            }
+            #[inline(always)]
+            unsafe fn ld_global_if(at: GlobalAddress, hint: Hint, inside: bool) -> $word {
+                let word;
+                match hint {
+                    Hint::Coherent => unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {2}, 0; mov.", $scalar, " {0}, 0; @p ld.global.", $scalar, " {0}, [{1}]; }}"), out($class) word, in(reg64) at.0, in(reg32) inside as u32, options(readonly, nostack)) },
+                    Hint::ReadOnly => unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {2}, 0; mov.", $scalar, " {0}, 0; @p ld.global.nc.", $scalar, " {0}, [{1}]; }}"), out($class) word, in(reg64) at.0, in(reg32) inside as u32, options(pure, readonly, nostack)) },
+                    Hint::Streamed => unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {2}, 0; mov.", $scalar, " {0}, 0; @p ld.global.nc.L1::no_allocate.", $scalar, " {0}, [{1}]; }}"), out($class) word, in(reg64) at.0, in(reg32) inside as u32, options(pure, readonly, nostack)) },
+                }
+                word
+            }
+            #[inline(always)]
+            unsafe fn ld_global_wide(at: GlobalAddress) -> [$word; $width] {
+                $(let $lane: $word;)*
+                unsafe { asm!(concat!("ld.global.nc.L1::no_allocate.", $wide, " ", $lanes, ", [", $from, "];"), $(out($class) $lane,)* in(reg64) at.0, options(pure, readonly, nostack)) }
+                [$($lane),*]
+            }
+            #[inline(always)]
+            unsafe fn st_global(at: GlobalAddress, value: $word) {
+                unsafe { asm!(concat!("st.global.", $scalar, " [{0}], {1};"), in(reg64) at.0, in($class) value, options(nostack)) }
+            }
+            #[inline(always)]
+            unsafe fn ld_shared(at: SharedAddress) -> $word {
+                let word;
+                unsafe { asm!(concat!("ld.shared.", $scalar, " {0}, [{1}];"), out($class) word, in(reg32) at.0, options(readonly, nostack)) }
+                word
+            }
+            #[inline(always)]
+            unsafe fn ld_shared_wide(at: SharedAddress) -> [$word; $width] {
+                $(let $lane: $word;)*
+                unsafe { asm!(concat!("ld.shared.", $wide, " ", $lanes, ", [", $from, "];"), $(out($class) $lane,)* in(reg32) at.0, options(readonly, nostack)) }
+                [$($lane),*]
+            }
+            #[inline(always)]
+            unsafe fn st_shared(at: SharedAddress, value: $word) {
+                unsafe { asm!(concat!("st.shared.", $scalar, " [{0}], {1};"), in(reg32) at.0, in($class) value, options(nostack)) }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "nvptx64")]
+use core::arch::asm;
+#[cfg(target_arch = "nvptx64")]
+word!(u32, 4, reg32, "b32", "v4.b32", "{4}", "{{{0}, {1}, {2}, {3}}}", [x, y, z, w]);
+#[cfg(target_arch = "nvptx64")]
+word!(u64, 2, reg64, "b64", "v2.b64", "{2}", "{{{0}, {1}}}", [x, y]);
+
+/// On the host: the same seven, as bytes handed to the hooks.
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! word {
+    ($word:ident, $width:literal) => {
+        impl Word for $word {
+            type Wide = [$word; $width];
+            unsafe fn ld_global(at: GlobalAddress, _hint: Hint) -> $word {
+                let mut bytes = [0; size_of::<$word>()];
+                hooks().load(at.0, &mut bytes);
+                $word::from_le_bytes(bytes)
+            }
+            unsafe fn ld_global_if(at: GlobalAddress, hint: Hint, inside: bool) -> $word {
+                // SAFETY: promised by the caller where `inside`.
+                if inside { unsafe { Self::ld_global(at, hint) } } else { 0 }
+            }
+            unsafe fn ld_global_wide(at: GlobalAddress) -> [$word; $width] {
+                wide(at.0).map($word::from_le_bytes)
+            }
+            unsafe fn st_global(at: GlobalAddress, value: $word) {
+                hooks().store(at.0, &value.to_le_bytes());
+            }
+            unsafe fn ld_shared(at: SharedAddress) -> $word {
+                let mut bytes = [0; size_of::<$word>()];
+                hooks().load(at.0, &mut bytes);
+                $word::from_le_bytes(bytes)
+            }
+            unsafe fn ld_shared_wide(at: SharedAddress) -> [$word; $width] {
+                wide(at.0).map($word::from_le_bytes)
+            }
+            unsafe fn st_shared(at: SharedAddress, value: $word) {
+                hooks().store(at.0, &value.to_le_bytes());
+            }
+        }
+    };
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::hooks::{Access, hooks};
+#[cfg(not(target_arch = "nvptx64"))]
+word!(u32, 4);
+#[cfg(not(target_arch = "nvptx64"))]
+word!(u64, 2);
+
+/// One access of 16 bytes, cut into words.
+#[cfg(not(target_arch = "nvptx64"))]
+fn wide<const WORD: usize, const WIDTH: usize>(access: Access) -> [[u8; WORD]; WIDTH] {
+    let mut bytes = [0; 16];
+    hooks().load(access, &mut bytes);
+    core::array::from_fn(|word| core::array::from_fn(|byte| bytes[word * WORD + byte]))
+}

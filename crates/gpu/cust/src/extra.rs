@@ -1,0 +1,142 @@
+//! What the published crate does not have. All else in this crate has its names and signatures.
+
+use crate::context::Context;
+use crate::device::Device;
+use crate::error::CudaResult;
+use crate::event::Event;
+use crate::function::Function;
+use crate::owner;
+use crate::stream::{Stream, StreamWaitEventFlags};
+use crate::sys;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ptr;
+
+pub use crate::error::Failure;
+pub use crate::library::{LibraryInfo, NoDriver};
+pub use crate::memory::AnyBits;
+
+/// This thread's last failed call, set whenever a call of this crate gives an error; destructors leave it alone.
+pub fn last_failure() -> Option<Failure> {
+    crate::error::last()
+}
+
+/// Opens the driver library, which the first call of anything else does too. Later calls give the same answer.
+///
+/// # Errors
+/// [`NoDriver`] if there is none.
+pub fn load() -> Result<LibraryInfo, NoDriver> {
+    crate::library::load()
+}
+
+/// The newest CUDA that the driver serves, as 1000 major + 10 minor: 13000. Needs no [`crate::init`].
+///
+/// # Errors
+/// Those of the driver.
+pub fn driver_version() -> CudaResult<i32> {
+    let mut version = 0;
+    // SAFETY: `version` is a place for the answer.
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.to_result()?;
+    Ok(version)
+}
+
+/// What NVIDIA calls a code: `CUDA_ERROR_INVALID_PTX`; `CUDA_ERROR_12345` where that is not known.
+pub fn error_name(code: i32) -> String {
+    crate::codes::name(code)
+}
+
+/// One line on what a code means.
+pub fn error_text(code: i32) -> &'static str {
+    crate::codes::text(code)
+}
+
+/// A device's attribute by its number in `CUdevice_attribute`; 97 is the shared memory that a block may opt in to.
+///
+/// # Errors
+/// Those of the driver.
+pub fn device_attribute(device: Device, attribute: i32) -> CudaResult<i32> {
+    device.attribute(attribute)
+}
+
+/// Lets blocks of this kernel have that many bytes of dynamic shared memory; without it 48 KiB is the most.
+///
+/// # Errors
+/// [`InvalidValue`](crate::error::CudaError::InvalidValue) if the device has less.
+pub fn set_max_dynamic_shared(function: &Function<'_>, bytes: u32) -> CudaResult<()> {
+    function.set_attribute(8, i32::try_from(bytes).unwrap_or(i32::MAX))
+}
+
+/// Whether work given to the stream is being recorded into a graph.
+///
+/// # Errors
+/// Those of the driver.
+pub fn is_capturing(stream: &Stream) -> CudaResult<bool> {
+    let mut status = 0;
+    // SAFETY: the stream is alive; `status` is a place for the answer.
+    unsafe { sys::cuStreamIsCapturing(stream.as_inner(), &raw mut status) }.to_result()?;
+    Ok(status != 0)
+}
+
+/// Work given to the stream from now on waits for what the event recorded.
+///
+/// # Errors
+/// Those of the driver.
+pub fn wait_for(stream: &Stream, event: &Event) -> CudaResult<()> {
+    stream.wait_for(event, StreamWaitEventFlags::DEFAULT)
+}
+
+/// Somebody else's stream, to be used in place; it is not destroyed.
+///
+/// # Safety
+/// `raw` is a CUstream that outlives the result, which is not dropped by hand.
+pub unsafe fn borrow_stream(raw: *mut c_void) -> ManuallyDrop<Stream> {
+    Stream::borrowed(raw.cast())
+}
+
+/// This thread's current context, whoever made it; null if there is none.
+///
+/// # Errors
+/// Those of the driver.
+pub fn current_context_raw() -> CudaResult<*mut c_void> {
+    let mut context = ptr::null_mut();
+    // SAFETY: `context` is a place for the answer.
+    unsafe { sys::cuCtxGetCurrent(&raw mut context) }.to_result()?;
+    Ok(context.cast())
+}
+
+/// The device of this thread's current context.
+///
+/// # Errors
+/// [`InvalidContext`](crate::error::CudaError::InvalidContext) if there is none, and those of the driver.
+pub fn current_device() -> CudaResult<Device> {
+    crate::context::CurrentContext::get_device()
+}
+
+/// While this lives a context is current; when it is dropped the thread's context is the one from before.
+///
+/// Several are dropped in the opposite order of their making, as scopes do by themselves.
+#[derive(Debug)]
+#[must_use = "the context is current only as long as this lives"]
+pub struct Current {
+    /// Its own share of the context, so that this outlives the one that was entered.
+    _context: Context,
+    /// It belongs to this thread: a `*mut ()` is not Send.
+    _thread: PhantomData<*mut ()>,
+}
+
+/// Makes a context current on this thread until the result is dropped.
+///
+/// # Errors
+/// Those of the driver.
+pub fn enter(context: &Context) -> CudaResult<Current> {
+    // SAFETY: the context is retained, and the result keeps it so.
+    unsafe { sys::cuCtxPushCurrent_v2(context.as_raw()) }.to_result()?;
+    Ok(Current { _context: context.clone(), _thread: PhantomData })
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        owner::pop();
+    }
+}

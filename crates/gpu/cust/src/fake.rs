@@ -1,0 +1,245 @@
+//! A driver for tests: functions of our own in place of the library's, on the threads that install them.
+//!
+//! It keeps a thread's stack of contexts, hands out handles, counts what was made and not freed, and fails as told.
+
+use crate::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUjit_option, CUmodule, CUstream, Table};
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+thread_local! {
+    static INSTALLED: Cell<Option<&'static Table>> = const { Cell::new(None) };
+    static STATE: RefCell<State> = const { RefCell::new(State::new(0)) };
+}
+
+pub(crate) fn installed() -> Option<&'static Table> {
+    INSTALLED.try_with(Cell::get).ok().flatten()
+}
+
+struct State {
+    /// The primary context: another one for each test, since retentions are known in the whole process.
+    primary: usize,
+    calls: Vec<&'static str>,
+    contexts: Vec<usize>,
+    /// Streams that copies were given to.
+    copied_on: Vec<usize>,
+    next: usize,
+    fail: Fail,
+}
+
+impl State {
+    const fn new(primary: usize) -> State {
+        State {
+            primary,
+            calls: Vec::new(),
+            contexts: Vec::new(),
+            copied_on: Vec::new(),
+            next: 0x1000,
+            fail: Fail::Never,
+        }
+    }
+}
+
+/// Which calls fail, and with which code.
+#[derive(Clone, Copy)]
+pub(crate) enum Fail {
+    Never,
+    /// Every call of a function.
+    All(&'static str, c_int),
+    /// One call, counted from 1.
+    Nth(usize, c_int),
+}
+
+/// The fake driver on this thread, until it is dropped.
+pub(crate) struct Fake;
+
+impl Fake {
+    pub(crate) fn install() -> Fake {
+        Fake::with(&TABLE)
+    }
+
+    pub(crate) fn with(table: &'static Table) -> Fake {
+        static FAKES: AtomicUsize = AtomicUsize::new(1);
+        STATE.set(State::new(FAKES.fetch_add(1, Ordering::Relaxed) << 32));
+        INSTALLED.set(Some(table));
+        Fake
+    }
+
+    pub(crate) fn fail(&self, fail: Fail) {
+        STATE.with_borrow_mut(|state| state.fail = fail);
+    }
+
+    /// The calls since the last time this was asked.
+    pub(crate) fn calls(&self) -> Vec<&'static str> {
+        STATE.with_borrow_mut(|state| std::mem::take(&mut state.calls))
+    }
+
+    pub(crate) fn contexts(&self) -> Vec<usize> {
+        STATE.with_borrow(|state| state.contexts.clone())
+    }
+
+    pub(crate) fn primary(&self) -> usize {
+        STATE.with_borrow(|state| state.primary)
+    }
+
+    pub(crate) fn copied_on(&self) -> Vec<usize> {
+        STATE.with_borrow(|state| state.copied_on.clone())
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        INSTALLED.set(None);
+    }
+}
+
+fn answer(function: &'static str) -> c_int {
+    STATE.with_borrow_mut(|state| {
+        state.calls.push(function);
+        match state.fail {
+            Fail::All(name, code) if name == function => code,
+            Fail::Nth(n, code) if n == state.calls.len() => code,
+            _ => 0,
+        }
+    })
+}
+
+/// Answers a call that makes something; `at` is a place for a handle or an address.
+unsafe fn make(function: &'static str, at: *mut usize) -> c_int {
+    let code = answer(function);
+    if code == 0 {
+        STATE.with_borrow_mut(|state| {
+            state.next += 0x100;
+            // SAFETY: the caller's place.
+            unsafe { at.write(state.next) };
+        });
+    }
+    code
+}
+
+fn copy(function: &'static str, stream: CUstream) -> c_int {
+    STATE.with_borrow_mut(|state| state.copied_on.push(stream.addr()));
+    answer(function)
+}
+
+unsafe extern "system" fn retain(context: *mut CUcontext, _device: CUdevice) -> c_int {
+    let primary = STATE.with_borrow(|state| state.primary);
+    // SAFETY: the caller's place.
+    unsafe { context.write(ptr::without_provenance_mut(primary)) };
+    answer("retain")
+}
+
+unsafe extern "system" fn current(context: *mut CUcontext) -> c_int {
+    let top = STATE.with_borrow(|state| state.contexts.last().copied().unwrap_or(0));
+    // SAFETY: the caller's place.
+    unsafe { context.write(ptr::without_provenance_mut(top)) };
+    answer("current")
+}
+
+unsafe extern "system" fn set_current(context: CUcontext) -> c_int {
+    let code = answer("set_current");
+    if code == 0 {
+        STATE.with_borrow_mut(|state| {
+            state.contexts.pop();
+            state.contexts.push(context.addr());
+        });
+    }
+    code
+}
+
+unsafe extern "system" fn push(context: CUcontext) -> c_int {
+    let code = answer("push");
+    if code == 0 {
+        STATE.with_borrow_mut(|state| state.contexts.push(context.addr()));
+    }
+    code
+}
+
+unsafe extern "system" fn pop(_context: *mut CUcontext) -> c_int {
+    STATE.with_borrow_mut(|state| state.contexts.pop());
+    answer("pop")
+}
+
+/// Writes to the compiler's error log, as the options say where.
+unsafe extern "system" fn load(
+    module: *mut CUmodule,
+    _image: *const c_void,
+    count: c_uint,
+    options: *mut CUjit_option,
+    values: *mut *mut c_void,
+) -> c_int {
+    let count = usize::try_from(count).expect("a few");
+    // SAFETY: there are `count` options and values.
+    let (options, values) =
+        unsafe { (std::slice::from_raw_parts(options, count), std::slice::from_raw_parts(values, count)) };
+    let find = |wanted| options.iter().position(|&option| option == wanted).map(|index| values[index]);
+    let (log, room) = (find(5).expect("an error log"), find(6).expect("its length").addr());
+    let text = b"ptxas fatal: no\0";
+    assert!(room >= text.len());
+    // SAFETY: there is room.
+    unsafe { ptr::copy_nonoverlapping(text.as_ptr(), log.cast(), text.len()) };
+    // SAFETY: the caller's place.
+    unsafe { make("load", module.cast()) }
+}
+
+/// One function of the fake driver, which does nothing but answer.
+macro_rules! answering {
+    ($name:literal, $($type:ty),*) => {{
+        unsafe extern "system" fn function($(_: $type),*) -> c_int { answer($name) }
+        Some(function)
+    }};
+}
+
+/// One function of the fake driver, which makes something.
+macro_rules! making {
+    ($name:literal, $handle:ty $(, $type:ty)*) => {{
+        unsafe extern "system" fn function(at: *mut $handle $(, _: $type)*) -> c_int {
+            // SAFETY: the caller's place for a handle or an address of 8 bytes.
+            unsafe { make($name, at.cast()) }
+        }
+        Some(function)
+    }};
+}
+
+unsafe extern "system" fn to_device(_: CUdeviceptr, _: *const c_void, _: usize, stream: CUstream) -> c_int {
+    copy("HtoD", stream)
+}
+
+unsafe extern "system" fn to_host(_: *mut c_void, _: CUdeviceptr, _: usize, stream: CUstream) -> c_int {
+    copy("DtoH", stream)
+}
+
+unsafe extern "system" fn set(_: CUdeviceptr, _: u8, _: usize, stream: CUstream) -> c_int {
+    copy("set", stream)
+}
+
+static TABLE: Table = Table {
+    cuDevicePrimaryCtxRetain: Some(retain),
+    cuDevicePrimaryCtxRelease_v2: answering!("release", CUdevice),
+    cuCtxGetCurrent: Some(current),
+    cuCtxSetCurrent: Some(set_current),
+    cuCtxPushCurrent_v2: Some(push),
+    cuCtxPopCurrent_v2: Some(pop),
+    cuCtxSynchronize: answering!("wait",),
+    cuStreamCreateWithPriority: making!("stream", CUstream, c_uint, c_int),
+    cuStreamDestroy_v2: answering!("no stream", CUstream),
+    cuStreamSynchronize: answering!("wait for stream", CUstream),
+    cuEventCreate: making!("event", CUevent, c_uint),
+    cuEventDestroy_v2: answering!("no event", CUevent),
+    cuEventRecord: answering!("record", CUevent, CUstream),
+    cuEventQuery: answering!("query", CUevent),
+    cuEventElapsedTime: answering!("elapsed", *mut f32, CUevent, CUevent),
+    cuModuleLoadDataEx: Some(load),
+    cuModuleUnload: answering!("unload", CUmodule),
+    cuModuleGetFunction: making!("function", CUfunction, CUmodule, *const c_char),
+    cuMemAlloc_v2: making!("alloc", CUdeviceptr, usize),
+    cuMemFree_v2: answering!("free", CUdeviceptr),
+    cuMemAllocAsync: making!("alloc async", CUdeviceptr, usize, CUstream),
+    cuMemFreeAsync: answering!("free async", CUdeviceptr, CUstream),
+    cuMemFreeHost: answering!("free host", *mut c_void),
+    cuMemcpyHtoDAsync_v2: Some(to_device),
+    cuMemcpyDtoHAsync_v2: Some(to_host),
+    cuMemsetD8Async: Some(set),
+    ..Table::EMPTY
+};

@@ -1,0 +1,289 @@
+//! What the traps of the published crate would do, against a driver of our own (`fake.rs`).
+
+use crate::context::{Context, CurrentContext};
+use crate::device::Device;
+use crate::error::{CudaError, CudaResult};
+use crate::event::{Event, EventFlags, EventStatus};
+use crate::extra::{self, last_failure};
+use crate::fake::{Fail, Fake};
+use crate::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer, LockedBuffer};
+use crate::module::{Module, ModuleJitOption};
+use crate::stream::{Stream, StreamFlags};
+use crate::sys::Table;
+
+fn context() -> Context {
+    Context::new(Device { device: 0 }).expect("the fake retains")
+}
+
+fn stream() -> Stream {
+    Stream::new(StreamFlags::NON_BLOCKING, None).expect("the fake makes streams")
+}
+
+fn buffer(len: usize) -> DeviceBuffer<f64> {
+    // SAFETY: nothing reads it.
+    unsafe { DeviceBuffer::uninitialized(len) }.expect("the fake allocates")
+}
+
+#[test]
+fn a_code_that_nobody_knows_is_kept() {
+    let fake = Fake::install();
+    for (code, error, name) in [
+        (12_345, CudaError::UnknownError, "CUDA_ERROR_12345"),
+        (999, CudaError::UnknownError, "CUDA_ERROR_UNKNOWN"),
+        (46, CudaError::UnknownError, "CUDA_ERROR_DEVICE_UNAVAILABLE"),
+        (-7, CudaError::UnknownError, "CUDA_ERROR_-7"),
+        (2, CudaError::OutOfMemory, "CUDA_ERROR_OUT_OF_MEMORY"),
+    ] {
+        fake.fail(Fail::All("alloc", code));
+        // SAFETY: nothing reads it.
+        let given = unsafe { DeviceBuffer::<u8>::uninitialized(1) }.map(drop);
+        assert_eq!(given, Err(error));
+        let failure = last_failure().expect("there was one");
+        assert_eq!((failure.function, failure.code, failure.name.as_str()), ("cuMemAlloc", code, name));
+        assert!(failure.log.is_empty() && !failure.text.is_empty());
+    }
+}
+
+#[test]
+fn a_function_that_the_driver_lacks_is_one_error() {
+    static OLD: Table = Table::EMPTY;
+    let _fake = Fake::with(&OLD);
+    assert_eq!(extra::driver_version(), Err(CudaError::SharedObjectSymbolNotFound));
+    let failure = last_failure().expect("there was one");
+    assert_eq!((failure.function, failure.code), ("cuDriverGetVersion", 302));
+    assert_eq!(failure.text, "the CUDA driver is too old: it has no cuDriverGetVersion");
+}
+
+#[test]
+fn dropped_on_another_thread_things_are_freed_in_their_context() {
+    let fake = Fake::install();
+    let context = context();
+    let module = Module::from_ptx("", &[]).expect("the fake loads");
+    let event = Event::new(EventFlags::DEFAULT).expect("the fake makes events");
+    let things = (buffer(3), stream(), event, module);
+    fake.calls();
+    let calls = std::thread::spawn(move || {
+        let fake = Fake::install();
+        let (buffer, stream, event, module) = things;
+        drop(buffer);
+        drop(stream);
+        drop(event);
+        drop(module);
+        assert!(fake.contexts().is_empty(), "the thread has no context, as before");
+        fake.calls()
+    });
+    let expected = ["free", "no stream", "no event", "unload"].map(|free| ["push", free, "pop"]).concat();
+    assert_eq!(calls.join().expect("no panic"), expected);
+    assert_eq!(fake.calls(), [""; 0]);
+    drop(context);
+    assert_eq!(fake.calls(), ["release"]);
+}
+
+#[test]
+fn a_context_stays_until_its_last_resource_is_freed() {
+    let fake = Fake::install();
+    let context = context();
+    let (first, second) = (buffer(1), buffer(1));
+    let clone = context.clone();
+    fake.calls();
+    drop(context);
+    drop(clone);
+    drop(first);
+    assert_eq!(fake.calls(), ["push", "free", "pop"]);
+    drop(second);
+    assert_eq!(fake.calls(), ["push", "free", "pop", "release"]);
+}
+
+#[test]
+fn a_drop_that_fails_is_silent() {
+    let fake = Fake::install();
+    let _context = context();
+    let (free_fails, push_fails) = (buffer(1), buffer(1));
+    fake.fail(Fail::All("alloc", 2));
+    // SAFETY: nothing reads it.
+    assert!(unsafe { DeviceBuffer::<u8>::uninitialized(1) }.is_err());
+    let before = last_failure();
+    fake.fail(Fail::All("free", 700));
+    drop(free_fails);
+    fake.calls();
+    fake.fail(Fail::All("push", 4));
+    drop(push_fails);
+    assert_eq!(fake.calls(), ["push"], "what cannot be freed in its context is not freed in another");
+    assert_eq!(last_failure(), before);
+}
+
+#[test]
+fn dropping_by_hand_hands_back_what_could_not_be() {
+    let fake = Fake::install();
+    let _context = context();
+    let stream = stream();
+    fake.fail(Fail::All("no stream", 719));
+    let (error, stream) = Stream::drop(stream).expect_err("told to fail");
+    assert_eq!(error, CudaError::LaunchFailed);
+    fake.fail(Fail::Never);
+    fake.calls();
+    assert!(Stream::drop(stream).is_ok());
+    assert_eq!(fake.calls(), ["push", "no stream", "pop"], "once");
+}
+
+#[test]
+fn freed_in_a_streams_order_memory_is_not_freed_again() {
+    let fake = Fake::install();
+    let _context = context();
+    let stream = stream();
+    // SAFETY: nothing reads it.
+    let memory = unsafe { DeviceBuffer::<u32>::uninitialized_async(9, &stream) }.expect("the fake allocates");
+    fake.calls();
+    memory.drop_async(&stream).expect("the fake frees");
+    assert_eq!(fake.calls(), ["free async"]);
+}
+
+#[test]
+fn entering_leaves_the_callers_context_as_it_was() {
+    let fake = Fake::install();
+    let context = context();
+    CurrentContext::set_current(&context).expect("the fake sets");
+    let theirs = fake.contexts();
+    {
+        let _outer = extra::enter(&context).expect("the fake pushes");
+        let _inner = extra::enter(&context).expect("the fake pushes");
+        assert_eq!(fake.contexts(), [fake.primary(); 3]);
+        assert_eq!(extra::current_context_raw().map(|raw| raw.addr()), Ok(fake.primary()));
+    }
+    assert_eq!(fake.contexts(), theirs);
+}
+
+#[test]
+fn blocking_copies_wait_for_earlier_work_and_never_use_the_null_stream() {
+    let fake = Fake::install();
+    let _context = context();
+    let mut memory = buffer(2);
+    fake.calls();
+    memory.copy_from(&[1.0, 2.0]).expect("the fake copies");
+    assert_eq!(
+        fake.calls(),
+        ["wait", "stream", "current", "HtoD", "wait for stream", "push", "no stream", "pop"],
+        "the copy is done when the call returns"
+    );
+    memory.copy_to(&mut [0.0; 2]).expect("the fake copies");
+    memory.set_zero().expect("the fake sets");
+    assert_eq!(fake.copied_on().len(), 3);
+    assert!(fake.copied_on().iter().all(|&stream| stream != 0));
+    fake.fail(Fail::All("HtoD", 700));
+    fake.calls();
+    assert_eq!(memory.copy_from(&[1.0, 2.0]), Err(CudaError::IllegalAddress));
+    assert!(fake.calls().contains(&"wait for stream"), "a copy that was begun is waited for");
+}
+
+#[test]
+fn lengths_that_differ_and_sizes_that_overflow_are_errors() {
+    let fake = Fake::install();
+    let _context = context();
+    let (mut memory, stream) = (buffer(2), stream());
+    fake.calls();
+    assert_eq!(memory.copy_from(&[1.0]), Err(CudaError::InvalidValue));
+    // SAFETY: nothing is copied.
+    assert_eq!(unsafe { memory.async_copy_to(&mut [0.0; 3], &stream) }, Err(CudaError::InvalidValue));
+    assert_eq!(buffer(0).copy_to(&mut [0.0]), Err(CudaError::InvalidValue));
+    fake.calls();
+    for len in [usize::MAX, usize::MAX / 8, usize::MAX / 8 + 2] {
+        // SAFETY: nothing reads it.
+        let given = unsafe { DeviceBuffer::<f64>::uninitialized(len) }.map(drop);
+        assert_eq!(given, Err(CudaError::InvalidMemoryAllocation));
+        // SAFETY: nothing reads it.
+        let given = unsafe { LockedBuffer::<f64>::uninitialized(len) }.map(drop);
+        assert_eq!(given, Err(CudaError::InvalidMemoryAllocation));
+    }
+    assert_eq!(fake.calls(), [""; 0], "the driver was not asked");
+}
+
+#[test]
+fn buffers_of_nothing_ask_nothing() {
+    let fake = Fake::install();
+    let mut none = DeviceBuffer::<f64>::from_slice(&[]).expect("nothing can fail");
+    assert!(none.is_empty() && !none.as_device_ptr().is_null());
+    none.set_zero().expect("nothing can fail");
+    none.copy_from(&[]).expect("nothing can fail");
+    none.copy_to(&mut []).expect("nothing can fail");
+    assert_eq!(none.as_host_vec(), Ok(vec![]));
+    assert_eq!(DeviceBuffer::<f32>::zeroed(0).map(|buffer| buffer.len()), Ok(0));
+    assert_eq!(LockedBuffer::new(&1_u8, 0).map(|buffer| buffer.to_vec()), Ok(vec![]));
+    // SAFETY: there is nothing to read.
+    let sizeless = unsafe { DeviceBuffer::<[u8; 0]>::uninitialized(5) }.expect("nothing can fail");
+    assert_eq!(sizeless.len(), 5);
+    drop((none, sizeless));
+    assert_eq!(fake.calls(), [""; 0]);
+}
+
+#[test]
+fn the_compilers_log_is_in_the_failure() {
+    let fake = Fake::install();
+    let _context = context();
+    fake.fail(Fail::All("load", 218));
+    let options = [ModuleJitOption::DetermineTargetFromContext, ModuleJitOption::MaxRegisters(64)];
+    assert_eq!(Module::from_ptx("nonsense", &options).map(drop), Err(CudaError::InvalidPtx));
+    let failure = last_failure().expect("there was one");
+    assert_eq!((failure.function, failure.log.as_str()), ("cuModuleLoadDataEx", "ptxas fatal: no"));
+    assert_eq!(Module::from_ptx("a\0b", &[]).map(drop), Err(CudaError::InvalidPtx));
+    fake.fail(Fail::Never);
+    let module = Module::from_ptx("", &[]).expect("the fake loads");
+    assert!(module.get_function("kernel").is_ok());
+    assert_eq!(module.get_function("ker\0nel").map(drop), Err(CudaError::NotFound));
+}
+
+#[test]
+fn work_that_is_not_done_is_no_failure() {
+    let fake = Fake::install();
+    let _context = context();
+    let event = Event::new(EventFlags::DEFAULT).expect("the fake makes events");
+    let before = last_failure();
+    fake.fail(Fail::All("query", 600));
+    assert_eq!(event.query(), Ok(EventStatus::NotReady));
+    assert_eq!(last_failure(), before);
+    fake.fail(Fail::Never);
+    assert_eq!(event.query(), Ok(EventStatus::Ready));
+}
+
+/// Makes, uses and drops everything.
+fn everything() -> CudaResult<()> {
+    let context = Context::new(Device { device: 0 })?;
+    let _current = extra::enter(&context)?;
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
+    let event = Event::new(EventFlags::DEFAULT)?;
+    let module = Module::from_ptx("", &[])?;
+    module.get_function("kernel")?;
+    let mut memory = DeviceBuffer::from_slice(&[1_u64, 2])?;
+    memory.set_zero()?;
+    event.record(&stream)?;
+    memory.as_host_vec()?;
+    memory.drop_async(&stream)?;
+    stream.synchronize()
+}
+
+/// The i-th call fails, for every i: an error or nothing, never a panic, and all that was made is freed.
+#[test]
+fn whichever_call_fails_nothing_is_left() {
+    const MAKE: [&str; 5] = ["retain", "stream", "event", "load", "alloc"];
+    const FREE: [&str; 6] = ["release", "no stream", "no event", "unload", "free", "free async"];
+    let fake = Fake::install();
+    everything().expect("the fake does everything");
+    let calls = fake.calls().len();
+    assert!(calls > 30);
+    for fails in 1..=calls {
+        fake.fail(Fail::Nth(fails, 719));
+        let given = everything();
+        let seen = fake.calls();
+        let failed = seen[fails - 1];
+        let done = |names: &[&str]| {
+            let named = seen.iter().enumerate().filter(|(_, call)| names.contains(call));
+            named.filter(|(index, _)| index + 1 != fails).count()
+        };
+        // What cannot be freed is left, once: the failing call was to free it, or to make its context current for that.
+        let left = FREE[..5].contains(&failed) || failed == "push" && done(&["push"]) > 0;
+        assert_eq!(done(&MAKE), done(&FREE) + usize::from(left), "call {fails}, {failed}, fails: {seen:?}");
+        assert!(given.is_err() || left || ["current", "pop"].contains(&failed), "{failed}");
+        fake.fail(Fail::Never);
+        everything().expect("the next time all is well");
+        fake.calls();
+    }
+}

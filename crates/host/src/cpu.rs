@@ -1,0 +1,153 @@
+//! Products on the CPU: the `gemm` crate, serially, on blocks of rows that rayon hands out.
+//!
+//! The blocks depend on the shape only, and each is computed by one thread: the bits of the result are the same for any
+//! number of threads.
+
+use crate::error::Result;
+use crate::scalar::Scalar;
+use crate::view::{MatMut, MatRef, offset};
+use rayon::prelude::*;
+
+/// A block is at least this many rows, so that the kernels of `gemm` (up to 48 rows) are not all edge.
+const LEAST_ROWS: usize = 64;
+/// At most this many blocks: each packs its own copy of B.
+const MOST_BLOCKS: usize = 128;
+/// A block is at least this many multiplications, 10 us and more: handing it out costs about one.
+const LEAST_WORK: usize = 1 << 18;
+
+/// C ← α A B + β C; the shapes agree, all three are in the host's memory, C is not empty.
+pub(crate) fn product<T: Scalar>(
+    alpha: T,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    beta: T,
+    c: MatMut<'_, T>,
+) -> Result<()> {
+    let (m, n, k) = (a.nrows(), b.ncols(), a.ncols());
+    if alpha == T::zero() || k == 0 {
+        scale(beta, c);
+        return Ok(());
+    }
+    // Blocks are cut from the longer side of C: Cᵀ ← α Bᵀ Aᵀ + β Cᵀ is the same product.
+    if n > m {
+        return product_by_rows(alpha, b.t(), a.t(), beta, c.t());
+    }
+    product_by_rows(alpha, a, b, beta, c)
+}
+
+/// C ← β C; β = 0 does not read C.
+fn scale<T: Scalar>(beta: T, mut c: MatMut<'_, T>) {
+    if beta == T::one() {
+        return;
+    }
+    let (shape, pointer) = (c.shape(), c.as_mut_ptr());
+    for j in 0..shape.cols {
+        for i in 0..shape.rows {
+            // SAFETY: (i, j) is inside the view, which is borrowed mutably.
+            let element = unsafe { &mut *pointer.add(offset(&shape, i, j)) };
+            *element = if beta == T::zero() { T::zero() } else { beta * *element };
+        }
+    }
+}
+
+/// Number of blocks, and rows of C in each (columns, where those are more).
+pub(crate) fn blocks(m: usize, n: usize, k: usize) -> (usize, usize) {
+    let side = m.max(n);
+    let rows = block_rows(side, m.min(n), k).min(side);
+    (side.div_ceil(rows), rows)
+}
+
+/// Rows a block: a function of the shape alone.
+fn block_rows(m: usize, n: usize, k: usize) -> usize {
+    let work = n.saturating_mul(k).max(1);
+    let enough = LEAST_WORK.div_ceil(work).max(LEAST_ROWS).max(m.div_ceil(MOST_BLOCKS));
+    enough.next_multiple_of(LEAST_ROWS)
+}
+
+fn product_by_rows<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, c: MatMut<'_, T>) -> Result<()> {
+    let m = a.nrows();
+    let rows = block_rows(m, b.ncols(), a.ncols());
+    if m <= rows {
+        block(alpha, a, b, beta, c);
+        return Ok(());
+    }
+    let mut blocks = Vec::with_capacity(m.div_ceil(rows));
+    let mut rest = c;
+    for start in (0..m).step_by(rows) {
+        let count = rows.min(m - start);
+        let (head, tail) = rest.split_rows(count);
+        blocks.push((a.rows(start..start + count)?, head));
+        rest = tail;
+    }
+    blocks.into_par_iter().for_each(|(a, c)| block(alpha, a, b, beta, c));
+    Ok(())
+}
+
+/// One block, on this thread.
+fn block<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, mut c: MatMut<'_, T>) {
+    let (m, n, k) = (a.nrows(), b.ncols(), a.ncols());
+    let (a_row, a_col) = strides(&a);
+    let (b_row, b_col) = strides(&b);
+    let (c_row, c_col) = strides(&c.as_ref());
+    // SAFETY: the shapes agree (`agree`), and the constructors of the views checked that every element of each is inside
+    // its memory, and of C distinct; C is borrowed mutably, so overlaps neither A nor B (raw views: `refuse_overlap`).
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            c.as_mut_ptr(),
+            c_col,
+            c_row,
+            // C is read if and only if β is not 0.
+            beta != T::zero(),
+            a.as_ptr(),
+            a_col,
+            a_row,
+            b.as_ptr(),
+            b_col,
+            b_row,
+            // This crate computes C ← alpha C + beta A B: the names are the other way round.
+            beta,
+            alpha,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+/// Row and column strides; one that does not fit is of an axis of one element, and never taken.
+fn strides<T>(view: &MatRef<'_, T>) -> (isize, isize) {
+    let strides = view.shape().strides;
+    let signed = |stride: u64| isize::try_from(stride).unwrap_or(0);
+    (signed(strides.row), signed(strides.col))
+}
+
+/// `2 cores, AVX2`.
+pub(crate) fn description() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let plural = if cores == 1 { "" } else { "s" };
+    match simd() {
+        Some(simd) => format!("{cores} core{plural}, {simd}"),
+        None => format!("{cores} core{plural}"),
+    }
+}
+
+/// The widest vector instructions that are used.
+fn simd() -> Option<&'static str> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let fma = is_x86_feature_detected!("fma") && is_x86_feature_detected!("avx2");
+        Some(if fma { "AVX2" } else { "SSE2" })
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        Some("NEON")
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    {
+        None
+    }
+}

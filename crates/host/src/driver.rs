@@ -1,0 +1,255 @@
+//! The driver beneath `cust`: its failures as [`Error`]s, and what only our `cust` has.
+//!
+//! This is the one file that touches `cust::extra`; with `cfg(published_cust)` stand-ins take its place, so that the
+//! rest type-checks against the published crate too.
+
+use crate::error::{Error, Result, Version};
+use crate::shape::wide;
+use cust::context::Context;
+use cust::error::{CudaError, CudaResult};
+use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::sync::OnceLock;
+
+/// The fault after which no GPU call of this process can succeed.
+static LOST: OnceLock<Fault> = OnceLock::new();
+
+#[derive(Debug)]
+struct Fault {
+    operation: String,
+    code: i32,
+    name: String,
+}
+
+impl Fault {
+    fn error(&self) -> Error {
+        Error::ContextLost { operation: self.operation.clone(), code: self.code, name: self.name.clone() }
+    }
+}
+
+/// Codes that leave the context unusable; NVIDIA: "the process must be terminated and relaunched".
+const fn is_fatal(code: i32) -> bool {
+    matches!(code, 700 | 702 | 714..=719)
+}
+
+/// Fails at once where the context was lost before.
+pub(crate) fn alive() -> Result<()> {
+    match LOST.get() {
+        Some(fault) => Err(fault.error()),
+        None => Ok(()),
+    }
+}
+
+/// The error of a call that has just failed on this thread.
+pub(crate) fn failed(error: CudaError) -> Error {
+    classify(platform::last_failure(error))
+}
+
+/// The error of an allocation that has just failed on this thread.
+pub(crate) fn allocation_failed(error: CudaError, wanted: u64, memory: Option<(u64, u64)>) -> Error {
+    if error == CudaError::OutOfMemory || error == CudaError::InvalidMemoryAllocation {
+        let (free, total) = memory.unwrap_or((0, 0));
+        return Error::OutOfMemory { wanted, free, total };
+    }
+    failed(error)
+}
+
+/// The error of a module that did not load.
+pub(crate) fn load_failed(error: CudaError, entry: &str) -> Error {
+    let failure = platform::last_failure(error);
+    match failure.code {
+        // NO_BINARY_FOR_GPU, INVALID_PTX, JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED
+        200 | 209 | 218 | 221..=223 => {
+            let log = if failure.log.trim().is_empty() { failure.text } else { failure.log };
+            Error::Jit { entry: entry.to_owned(), code: failure.code, name: failure.name, log }
+        }
+        _ => classify(failure),
+    }
+}
+
+/// The error of a launch, or of waiting for it, which names the kernel.
+pub(crate) fn launch_failed(error: CudaError, entry: &str) -> Error {
+    let mut failure = platform::last_failure(error);
+    failure.operation = format!("{} of kernel {entry}", failure.operation);
+    classify(failure)
+}
+
+fn classify(failure: Failure) -> Error {
+    let Failure { operation, code, name, text, .. } = failure;
+    if is_fatal(code) {
+        return LOST.get_or_init(|| Fault { operation, code, name }).error();
+    }
+    match code {
+        100 => Error::NoDevice { reason: "the driver sees no device".to_owned() },
+        101 => Error::NoDevice { reason: "the driver has no device of that number".to_owned() },
+        _ => Error::Driver { operation, code, name, text },
+    }
+}
+
+/// A failed driver call, as plain data.
+struct Failure {
+    operation: String,
+    code: i32,
+    name: String,
+    text: String,
+    log: String,
+}
+
+/// Loads and initialises the driver library, once; its path.
+pub(crate) fn open() -> Result<String> {
+    let path = platform::load()?;
+    cust::init(cust::CudaFlags::empty()).map_err(failed)?;
+    Ok(path)
+}
+
+/// The newest CUDA that the driver serves.
+pub(crate) fn version() -> Result<Version> {
+    let number = platform::driver_version().map_err(failed)?;
+    let number = u32::try_from(number).unwrap_or(0);
+    Ok(Version { major: number / 1000, minor: number % 1000 / 10 })
+}
+
+/// Free and total bytes of the current context's device.
+pub(crate) fn memory() -> Result<(u64, u64)> {
+    let (free, total) = cust::memory::mem_get_info().map_err(failed)?;
+    Ok((wide(free), wide(total)))
+}
+
+/// The ordinal of the device of the thread's current context, and that context; `None` if there is none.
+pub(crate) fn current() -> Result<Option<(u32, *mut c_void)>> {
+    let context = platform::current_context().map_err(failed)?;
+    if context.is_null() {
+        return Ok(None);
+    }
+    let device = platform::current_device().map_err(failed)?;
+    for ordinal in 0..cust::device::Device::num_devices().map_err(failed)? {
+        if cust::device::Device::get_device(ordinal).map_err(failed)? == device {
+            return Ok(Some((ordinal, context)));
+        }
+    }
+    Err(Error::NoDevice { reason: "the current context's device is not in the driver's list".to_owned() })
+}
+
+/// Whether launches on the stream are being recorded into a graph.
+pub(crate) fn is_capturing(stream: &cust::stream::Stream) -> Result<bool> {
+    platform::is_capturing(stream).map_err(failed)
+}
+
+/// Makes the context current until the result is dropped; the caller's is then current again.
+pub(crate) fn enter(context: &Context) -> Result<Entered> {
+    platform::enter(context).map_err(failed)
+}
+
+/// Somebody else's stream.
+///
+/// # Safety
+/// `raw` is a stream that outlives the result.
+pub(crate) unsafe fn borrow_stream(raw: *mut c_void) -> ManuallyDrop<cust::stream::Stream> {
+    // SAFETY: the caller's promise is the callee's.
+    unsafe { platform::borrow_stream(raw) }
+}
+
+pub(crate) use platform::Entered;
+
+#[cfg(not(published_cust))]
+mod platform {
+    use super::*;
+    use cust::extra;
+
+    pub(crate) type Entered = extra::Current;
+
+    pub(super) fn last_failure(error: CudaError) -> Failure {
+        match extra::last_failure() {
+            Some(failure) => Failure {
+                operation: failure.function.to_owned(),
+                code: failure.code,
+                name: failure.name,
+                text: failure.text,
+                log: failure.log,
+            },
+            None => Failure {
+                operation: "the driver".to_owned(),
+                code: 0,
+                name: format!("{error:?}"),
+                text: String::new(),
+                log: String::new(),
+            },
+        }
+    }
+
+    pub(super) fn load() -> Result<String> {
+        match extra::load() {
+            Ok(library) => Ok(library.path.to_string()),
+            Err(none) => Err(Error::NoDriver { tried: none.tried, reason: none.reason }),
+        }
+    }
+
+    pub(super) fn driver_version() -> CudaResult<i32> {
+        extra::driver_version()
+    }
+
+    pub(super) fn is_capturing(stream: &cust::stream::Stream) -> CudaResult<bool> {
+        extra::is_capturing(stream)
+    }
+
+    pub(super) fn enter(context: &Context) -> CudaResult<Entered> {
+        extra::enter(context)
+    }
+
+    pub(super) unsafe fn borrow_stream(raw: *mut c_void) -> ManuallyDrop<cust::stream::Stream> {
+        // SAFETY: the caller's promise is the callee's.
+        unsafe { extra::borrow_stream(raw) }
+    }
+
+    pub(super) fn current_context() -> CudaResult<*mut c_void> {
+        extra::current_context_raw()
+    }
+
+    pub(super) fn current_device() -> CudaResult<cust::device::Device> {
+        extra::current_device()
+    }
+}
+
+/// Enough of the same for a type check against the published crate, which has none of it.
+#[cfg(published_cust)]
+mod platform {
+    use super::*;
+    use cust::context::CurrentContext;
+
+    pub(crate) struct Entered;
+
+    pub(super) fn last_failure(error: CudaError) -> Failure {
+        let name = format!("{error:?}");
+        Failure { operation: "the driver".to_owned(), code: -1, name, text: String::new(), log: String::new() }
+    }
+
+    pub(super) fn load() -> Result<String> {
+        Ok(String::new())
+    }
+
+    pub(super) fn driver_version() -> CudaResult<i32> {
+        let version = cust::CudaApiVersion::get()?;
+        Ok(version.major() * 1000 + version.minor() * 10)
+    }
+
+    pub(super) fn is_capturing(_: &cust::stream::Stream) -> CudaResult<bool> {
+        Ok(false)
+    }
+
+    pub(super) fn enter(context: &Context) -> CudaResult<Entered> {
+        CurrentContext::set_current(context)?;
+        Ok(Entered)
+    }
+
+    pub(super) unsafe fn borrow_stream(_: *mut c_void) -> ManuallyDrop<cust::stream::Stream> {
+        unimplemented!("the published crate has no way to borrow a stream")
+    }
+
+    pub(super) fn current_context() -> CudaResult<*mut c_void> {
+        Ok(std::ptr::null_mut())
+    }
+
+    pub(super) fn current_device() -> CudaResult<cust::device::Device> {
+        CurrentContext::get_device()
+    }
+}

@@ -1,0 +1,313 @@
+//! What can go wrong, as plain data: no type of another crate, one line of text each.
+
+use std::fmt;
+
+/// The result of every fallible call. The default lets it stand for the standard one where a prelude brings it in.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a call did nothing. Nothing was launched and nothing written after an error was found, save where
+/// [`Error::Driver`] reports the failure of earlier asynchronous work.
+#[non_exhaustive]
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// An operand does not fit.
+    #[error("{0}")]
+    Shape(#[from] ShapeError),
+    /// A legal call that nothing here can serve.
+    #[error("unsupported: {what}")]
+    Unsupported {
+        /// What is unsupported, and the way out.
+        what: String,
+    },
+    /// No variant has this name.
+    #[error("unknown variant {name:?}; known are {}", known.join(", "))]
+    UnknownVariant {
+        /// The name that was asked for.
+        name: String,
+        /// Every name there is.
+        known: Vec<&'static str>,
+    },
+    /// There is no usable NVIDIA driver library.
+    #[error("no NVIDIA driver: {reason}")]
+    NoDriver {
+        /// The paths that were tried.
+        tried: Vec<String>,
+        /// Why none would do.
+        reason: String,
+    },
+    /// There is a driver, but not this device.
+    #[error("no usable GPU: {reason}")]
+    NoDevice {
+        /// What was looked for, and what is there.
+        reason: String,
+    },
+    /// The driver is older than the instructions of the kernels.
+    #[error("the driver is for CUDA {driver}, but the kernels need CUDA {needs}: update the driver")]
+    DriverTooOld {
+        /// The newest CUDA that the driver serves.
+        driver: Version,
+        /// The oldest CUDA that serves the kernels.
+        needs: Version,
+    },
+    /// Memory ran out, on the device or (`free` and `total` then 0) on the host.
+    #[error("out of memory: {wanted} bytes wanted{}", of_which(*free, *total))]
+    OutOfMemory {
+        /// Bytes asked for.
+        wanted: u64,
+        /// Bytes free when it failed; 0 if unknown.
+        free: u64,
+        /// Bytes there are; 0 if unknown.
+        total: u64,
+    },
+    /// The driver could not compile a kernel.
+    #[error("the driver refused kernel {entry}: {name} ({code}){}", after_colon(log))]
+    Jit {
+        /// The entry that was to be loaded.
+        entry: String,
+        /// The driver's code.
+        code: i32,
+        /// The code's name.
+        name: String,
+        /// The compiler's log; may have several lines (its first is in the message).
+        log: String,
+    },
+    /// The driver reported a failure: of this operation, or of earlier asynchronous work.
+    #[error("{operation} failed: {name} ({code}){}", after_colon(text))]
+    Driver {
+        /// The call that reported it.
+        operation: String,
+        /// The driver's code.
+        code: i32,
+        /// The code's name.
+        name: String,
+        /// The driver's explanation.
+        text: String,
+    },
+    /// An operand lies where this stream cannot reach it.
+    #[error("{operand} is on {actual}, but the call is for {expected}: upload or download it first")]
+    WrongDevice {
+        /// Which operand.
+        operand: Operand,
+        /// The device of the call.
+        expected: String,
+        /// The device of the operand.
+        actual: String,
+    },
+    /// A fault has destroyed the GPU context: no GPU call of this process can succeed any more.
+    #[error(
+        "the GPU context was lost in {operation} or in work before it: {name} ({code}); restart the process, or use the CPU"
+    )]
+    ContextLost {
+        /// The call that first reported it.
+        operation: String,
+        /// The driver's code.
+        code: i32,
+        /// The code's name.
+        name: String,
+    },
+    /// The process was forked after the GPU was opened; CUDA does not survive that.
+    #[error("the GPU was opened before this process was forked: open it in the child, in a process that never did")]
+    Forked,
+    /// The first use of a plan fell into the capture of a CUDA graph, where nothing can be loaded or allocated.
+    #[error("{what} during graph capture: call warm_up_on(&stream) before the capture begins")]
+    ColdPlanInCapture {
+        /// What would have had to be loaded or allocated.
+        what: String,
+    },
+    /// Reading or writing through a caller's function failed.
+    #[error("{text}")]
+    Io {
+        /// The kind of failure.
+        kind: std::io::ErrorKind,
+        /// Its text.
+        text: String,
+    },
+}
+
+impl Error {
+    /// Whether no device is usable, or it failed; false for faults of the call itself.
+    pub fn is_device(&self) -> bool {
+        match self {
+            Error::NoDriver { .. }
+            | Error::NoDevice { .. }
+            | Error::DriverTooOld { .. }
+            | Error::OutOfMemory { .. }
+            | Error::Jit { .. }
+            | Error::Driver { .. }
+            | Error::ContextLost { .. }
+            | Error::Forked => true,
+            Error::Shape(_)
+            | Error::Unsupported { .. }
+            | Error::UnknownVariant { .. }
+            | Error::WrongDevice { .. }
+            | Error::ColdPlanInCapture { .. }
+            | Error::Io { .. } => false,
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Error::Io { kind: error.kind(), text: one_line(&error.to_string()) }
+    }
+}
+
+/// A version of CUDA; shown as `13.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version {
+    /// 13 of 13.0.
+    pub major: u32,
+    /// 0 of 13.0.
+    pub minor: u32,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+
+/// Which matrix of C ← α A B + β C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// The left factor.
+    A,
+    /// The right factor.
+    B,
+    /// The result.
+    C,
+    /// A matrix that has no place in a product yet.
+    View,
+}
+
+impl fmt::Display for Operand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Operand::A => "A",
+            Operand::B => "B",
+            Operand::C => "C",
+            Operand::View => "the matrix",
+        })
+    }
+}
+
+/// What an operand broke.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// Its number of rows follows from the other operands.
+    Rows,
+    /// Its number of columns follows from the other operands.
+    Cols,
+    /// Its strides: not zero and not self-overlapping where it is written, a leading dimension not below the line.
+    Strides,
+    /// Its span, rs·(rows−1) + cs·(cols−1) + 1 elements, must fit in its buffer and in 63 bits of bytes.
+    Span,
+    /// Its memory may not overlap that of the result.
+    Overlap,
+    /// A range of its rows or columns must lie inside it.
+    Range,
+    /// Its element type is the plan's.
+    Dtype,
+}
+
+/// An operand that does not fit. Its text says so in one line: `B is 300 x 4, but A is 200 x 299: B needs 299 rows`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShapeError {
+    /// Which operand, in the caller's terms.
+    pub operand: Operand,
+    /// What it broke.
+    pub rule: Rule,
+    /// What the rule asks for, in the rule's unit: rows, columns, elements, or bytes of an element.
+    pub required: u64,
+    /// What the operand has, in the same unit.
+    pub actual: u64,
+    detail: String,
+}
+
+impl ShapeError {
+    pub(crate) fn new(operand: Operand, rule: Rule, required: u64, actual: u64, detail: String) -> Self {
+        ShapeError { operand, rule, required, actual, detail }
+    }
+}
+
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.detail)
+    }
+}
+
+impl std::error::Error for ShapeError {}
+
+fn of_which(free: u64, total: u64) -> String {
+    if total == 0 { String::new() } else { format!(", {free} of {total} bytes free") }
+}
+
+/// The first line that says something, after a colon: messages stay on one line, the whole text is in the field.
+fn after_colon(text: &str) -> String {
+    match text.lines().map(str::trim).find(|line| !line.is_empty()) {
+        Some(line) => format!(": {line}"),
+        None => String::new(),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_is_one_clear_line() {
+        let version = |major, minor| Version { major, minor };
+        let shape = ShapeError::new(Operand::B, Rule::Rows, 299, 300, "B is 300 x 4: B needs 299 rows".into());
+        let table: Vec<(Error, &str)> = vec![
+            (shape.into(), "B is 300 x 4: B needs 299 rows"),
+            (Error::Unsupported { what: "n = 5000000000 on a GPU".into() }, "unsupported: n = 5000000000 on a GPU"),
+            (
+                Error::UnknownVariant { name: "x".into(), known: vec!["gemm", "tsm2r_inner"] },
+                "unknown variant \"x\"; known are gemm, tsm2r_inner",
+            ),
+            (
+                Error::NoDriver { tried: vec![], reason: "no libcuda.so.1 found".into() },
+                "no NVIDIA driver: no libcuda.so.1 found",
+            ),
+            (Error::NoDevice { reason: "there is 1 device, not 5".into() }, "no usable GPU: there is 1 device, not 5"),
+            (
+                Error::DriverTooOld { driver: version(11, 2), needs: version(11, 8) },
+                "the driver is for CUDA 11.2, but the kernels need CUDA 11.8: update the driver",
+            ),
+            (Error::OutOfMemory { wanted: 10, free: 3, total: 7 }, "out of memory: 10 bytes wanted, 3 of 7 bytes free"),
+            (Error::OutOfMemory { wanted: 10, free: 0, total: 0 }, "out of memory: 10 bytes wanted"),
+            (
+                Error::Jit {
+                    entry: "e".into(),
+                    code: 218,
+                    name: "CUDA_ERROR_INVALID_PTX".into(),
+                    log: "\nptxas: line 3\nline 4".into(),
+                },
+                "the driver refused kernel e: CUDA_ERROR_INVALID_PTX (218): ptxas: line 3",
+            ),
+            (
+                Error::Driver { operation: "cuInit".into(), code: 999, name: "N".into(), text: String::new() },
+                "cuInit failed: N (999)",
+            ),
+            (
+                Error::WrongDevice { operand: Operand::A, expected: "cpu".into(), actual: "cuda:0".into() },
+                "A is on cuda:0, but the call is for cpu: upload or download it first",
+            ),
+            (std::io::Error::other("two\nlines").into(), "two lines"),
+        ];
+        for (error, text) in table {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn errors_cross_threads() {
+        fn check<T: Send + Sync + Clone + 'static>() {}
+        check::<Error>();
+    }
+}

@@ -1,0 +1,166 @@
+//! The only kernel launches.
+
+use crate::driver;
+use crate::error::Result;
+use crate::scalar::Scalar;
+use crate::shape::wide;
+use crate::stream::CudaStream;
+use cust::module::Module;
+use model::{Choice, Strides};
+use std::ffi::c_void;
+
+/// An operand in device memory.
+#[derive(Clone, Copy)]
+pub(crate) struct DeviceOperand {
+    pub(crate) address: u64,
+    pub(crate) strides: Strides,
+}
+
+impl DeviceOperand {
+    fn t(self) -> Self {
+        DeviceOperand { strides: self.strides.transposed(), ..self }
+    }
+}
+
+/// α, A, B, β and C of a product, C = m x n.
+#[derive(Clone, Copy)]
+pub(crate) struct Operands<T> {
+    pub(crate) m: u32,
+    pub(crate) n: u32,
+    pub(crate) k: u32,
+    pub(crate) alpha: T,
+    pub(crate) a: DeviceOperand,
+    pub(crate) b: DeviceOperand,
+    pub(crate) beta: T,
+    pub(crate) c: DeviceOperand,
+}
+
+impl<T> Operands<T> {
+    /// Cᵀ ← α Bᵀ Aᵀ + β Cᵀ, the same product.
+    fn transposed(self) -> Self {
+        Operands { m: self.n, n: self.m, a: self.b.t(), b: self.a.t(), c: self.c.t(), ..self }
+    }
+}
+
+/// The parameters of a kernel: each an address of a value that the launch reads before it returns.
+macro_rules! parameters {
+    ($($value:expr),* $(,)?) => { [$((&raw const $value).cast_mut().cast::<c_void>()),*] };
+}
+
+/// C ← α A B + β C by the chosen entry; where k is split, by slots that [`sum_slots`] adds.
+///
+/// # Safety
+/// The context is current. The operands are memory of the stream's context: A m x k, B k x n, C m x n, C overlapping
+/// neither. `choice` is of this product. `slots` has `choice.slots_len` elements, used by this stream alone.
+pub(crate) unsafe fn product<T: Scalar>(
+    stream: &CudaStream,
+    choice: &Choice,
+    module: &Module,
+    sum: Option<(&Module, u64)>,
+    operands: Operands<T>,
+) -> Result<()> {
+    let p = if choice.swapped { operands.transposed() } else { operands };
+    let (sum, out, alpha, beta, slot_len) = match sum {
+        Some((module, slots)) if choice.splits > 1 => {
+            let strides = Strides::column_major(u64::from(p.m));
+            let out = DeviceOperand { address: slots, strides };
+            (Some((module, slots)), out, T::one(), T::zero(), u64::from(p.m) * u64::from(p.n))
+        }
+        _ => (None, p.c, p.alpha, p.beta, 0),
+    };
+    let arguments = parameters![
+        p.m,
+        p.n,
+        p.k,
+        p.a.address,
+        p.a.strides.row,
+        p.a.strides.col,
+        p.b.address,
+        p.b.strides.row,
+        p.b.strides.col,
+        alpha,
+        beta,
+        out.address,
+        out.strides.row,
+        out.strides.col,
+        slot_len,
+    ];
+    let [x, y, z] = choice.grid;
+    let entry = choice.variant.entry;
+    // SAFETY: the entry's parameters are those of `arguments`, in number and type (`model`'s contract for every product
+    // entry); they name memory that the caller vouches for.
+    unsafe { launch(stream, module, entry, (x, y, z), choice.threads, choice.shared_bytes, &arguments) }?;
+    match sum {
+        // SAFETY: the slots are those that the launch before this one, on the same stream, fills.
+        Some((module, slots)) => unsafe { sum_slots(stream, module, slots, choice.splits, p) },
+        None => Ok(()),
+    }
+}
+
+/// C ← α (sum of the first `count` slots, in order) + β C; A and B are not looked at. With `count` = 0 it is C ← β C.
+///
+/// # Safety
+/// The context is current. C is m x n memory of the stream's context; `slots` has `count` column-major m x n matrices.
+pub(crate) unsafe fn sum_slots<T: Scalar>(
+    stream: &CudaStream,
+    module: &Module,
+    slots: u64,
+    count: u32,
+    operands: Operands<T>,
+) -> Result<()> {
+    let Operands { m, n, alpha, beta, c, .. } = operands;
+    let threads = model::variants::SUM_SLOTS_THREADS;
+    let blocks = (u64::from(m) * u64::from(n)).div_ceil(u64::from(threads));
+    let Ok(blocks) = u32::try_from(blocks) else {
+        return Err(crate::Error::Unsupported { what: format!("a result of {m} x {n} elements on a GPU") });
+    };
+    let arguments = parameters![m, n, slots, count, alpha, beta, c.address, c.strides.row, c.strides.col];
+    // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
+    unsafe { launch(stream, module, model::variants::sum_slots(T::DTYPE), (blocks, 1, 1), threads, 0, &arguments) }
+}
+
+/// Reads `words` 16-byte words from `data`, by `blocks` blocks.
+///
+/// # Safety
+/// The context is current. `data` has that many words of the stream's context, and `out` what the entry writes.
+pub(crate) unsafe fn read_ceiling(
+    stream: &CudaStream,
+    module: &Module,
+    blocks: u32,
+    words: u64,
+    data: u64,
+    out: u64,
+) -> Result<()> {
+    let arguments = parameters![words, data, out];
+    let threads = model::variants::READ_CEILING_THREADS;
+    // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
+    unsafe { launch(stream, module, model::variants::READ_CEILING, (blocks, 1, 1), threads, 0, &arguments) }
+}
+
+/// # Safety
+/// The context is current, and the arguments are the entry's, naming memory of that context.
+unsafe fn launch(
+    stream: &CudaStream,
+    module: &Module,
+    entry: &str,
+    grid: (u32, u32, u32),
+    threads: u32,
+    shared_bytes: u32,
+    arguments: &[*mut c_void],
+) -> Result<()> {
+    let function = module.get_function(entry).map_err(|error| driver::load_failed(error, entry))?;
+    // SAFETY: the caller's promise.
+    unsafe { stream.raw.launch(&function, grid, threads, shared_bytes, arguments) }
+        .map_err(|error| driver::launch_failed(error, entry))?;
+    if stream.gpu.synchronous {
+        stream.raw.synchronize().map_err(|error| driver::launch_failed(error, entry))?;
+    }
+    Ok(())
+}
+
+/// 32 bits of a dimension that the choice of a kernel has checked.
+pub(crate) fn dimension(name: &str, value: usize) -> Result<u32> {
+    u32::try_from(value).map_err(|_| crate::Error::Unsupported {
+        what: format!("{name} = {} on a GPU, whose kernels count up to {}", wide(value), u32::MAX),
+    })
+}

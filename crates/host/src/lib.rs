@@ -1,0 +1,47 @@
+//! Moves and launches: devices, streams, matrices, plans and products, on a GPU or the CPU.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`device`], [`stream`] | where and in which order work is done |
+//! | [`view`], [`matrix`], [`shape`], [`scalar`] | what is multiplied |
+//! | [`ops`], [`plan`] | products, at once or planned |
+//! | `launch` | the only kernel launches |
+//! | `cpu` | the same products without a GPU |
+//! | `driver`, `gpu`, `memory`, `transfer` | the driver's part of all that |
+//! | [`ptx`] | the kernels that are carried |
+//!
+//! The facade `lanky` re-exports all of it.
+
+pub mod device;
+pub mod env;
+pub mod error;
+pub mod matrix;
+pub mod ops;
+pub mod plan;
+pub mod ptx;
+pub mod scalar;
+pub mod shape;
+pub mod stream;
+pub mod view;
+
+mod ceiling;
+mod cpu;
+mod driver;
+mod gpu;
+mod launch;
+mod memory;
+mod pack;
+mod placement;
+mod transfer;
+
+pub use device::Device;
+pub use error::{Error, Operand, Result, Rule, ShapeError, Version};
+pub use matrix::Matrix;
+pub use model;
+pub use model::{Dtype, Strides};
+pub use ops::gemm::gemm;
+pub use plan::{Plan, PlanBuilder};
+pub use scalar::Scalar;
+pub use shape::{Layout, Shape};
+pub use stream::Stream;
+pub use view::{MatMut, MatRef};

@@ -1,0 +1,149 @@
+//! C ← α A B + β C.
+
+use crate::cpu;
+use crate::device::{Device, Kind};
+use crate::error::{Error, Operand, Result, Rule, ShapeError};
+use crate::gpu::lock;
+use crate::matrix::Matrix;
+use crate::ops::enqueue::enqueue;
+use crate::scalar::Scalar;
+use crate::shape::{Layout, Shape, agree, check_distinct, wide};
+use crate::stream::{Queue, Stream};
+use crate::view::{MatMut, MatRef, Place};
+use model::Problem;
+
+/// C ← α A B + β C, with A m x k, B k x n and C m x n; transposes are views (`a.t()`). Asynchronous on `stream` on a GPU.
+///
+/// As in BLAS: β = 0 does not read C (a NaN there is overwritten), α = 0 reads neither A nor B, m = 0 or n = 0 does
+/// nothing, k = 0 gives C ← β C. NaN and infinities in A and B travel. Unlike BLAS's gemv, a product with k = 0 scales C
+/// also where n is 1.
+///
+/// The kernel is the one the model expects to be the fastest; a [`Plan`](crate::Plan) shows or forces it.
+///
+/// # Errors
+/// In this order, nothing being launched or written: [`Error::WrongDevice`] for an operand that the stream's device does
+/// not own; [`Error::Shape`] if the sizes do not agree, the elements of C overlap each other, or C overlaps A or B;
+/// [`Error::Unsupported`] if a dimension is 2^32 or more on a GPU. Then [`Error::OutOfMemory`] (workspace),
+/// [`Error::Jit`], [`Error::DriverTooOld`], [`Error::ColdPlanInCapture`]. [`Error::Driver`] and [`Error::ContextLost`]
+/// may stem from earlier asynchronous work.
+///
+/// # Example
+/// ```
+/// use lanky_host::{Device, MatMut, MatRef, gemm};
+/// let a = MatRef::column_major(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3, 2)?; // 1 4; 2 5; 3 6
+/// let mut c = [f64::NAN; 9];
+/// let stream = Device::cpu().stream()?;
+/// gemm(&stream, 1.0, a, a.t(), 0.0, MatMut::row_major(&mut c, 3, 3)?)?;
+/// assert_eq!(c, [17.0, 22.0, 27.0, 22.0, 29.0, 36.0, 27.0, 36.0, 45.0]);
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
+pub fn gemm<T: Scalar>(
+    stream: &Stream,
+    alpha: T,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    beta: T,
+    mut c: MatMut<'_, T>,
+) -> Result<()> {
+    check(stream.device(), &a, &b, &c)?;
+    if is_done(alpha, &a, beta, &c) {
+        return Ok(());
+    }
+    match stream.queue() {
+        Queue::Cpu => cpu::product(alpha, a, b, beta, c),
+        Queue::Cuda(queue) => {
+            let multiplies = alpha != T::zero() && a.ncols() > 0;
+            let problem = problem(&a.shape(), &b.shape(), &c.shape());
+            let choice = if multiplies { Some(queue.gpu.choice(&problem)?) } else { None };
+            // Locked until both launches of a split product are in the stream: its workspace is theirs till then.
+            let mut scratch = lock(&queue.scratch);
+            enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a, &b, beta, &mut c)
+        }
+    }
+}
+
+/// The product as the model sees it.
+pub(crate) fn problem(a: &Shape, b: &Shape, c: &Shape) -> Problem {
+    Problem {
+        dtype: c.dtype,
+        m: wide(a.rows),
+        n: wide(b.cols),
+        k: wide(a.cols),
+        a: a.strides,
+        b: b.strides,
+        c: c.strides,
+    }
+}
+
+/// Whether BLAS leaves nothing to do.
+pub(crate) fn is_done<T: Scalar>(alpha: T, a: &MatRef<'_, T>, beta: T, c: &MatMut<'_, T>) -> bool {
+    c.shape().is_empty() || ((alpha == T::zero() || a.ncols() == 0) && beta == T::one())
+}
+
+/// What every product checks, in the order in which errors are reported.
+pub(crate) fn check<T: Scalar>(device: &Device, a: &MatRef<'_, T>, b: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
+    check_places(device, [(Operand::A, a.place()), (Operand::B, b.place()), (Operand::C, c.place())])?;
+    agree(&a.shape(), &b.shape(), &c.shape())?;
+    check_distinct(Operand::C, &c.shape())?;
+    refuse_overlap(Operand::A, a, c)?;
+    refuse_overlap(Operand::B, b, c)
+}
+
+fn check_places<const N: usize>(device: &Device, operands: [(Operand, Place); N]) -> Result<()> {
+    if let Kind::Refused(error) = device.kind() {
+        return Err(Error::clone(error));
+    }
+    for (operand, place) in operands {
+        if place != device.place() {
+            let (expected, actual) = (device.short(), place.to_string());
+            return Err(Error::WrongDevice { operand, expected, actual });
+        }
+    }
+    Ok(())
+}
+
+/// C may share no address with what is read, not even between its columns: whether the elements themselves meet is not
+/// worth deciding.
+fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
+    let ((from, bytes), (c_from, c_bytes)) = (read.extent(), c.extent());
+    let start = from.max(c_from);
+    let end = from.saturating_add(bytes).min(c_from.saturating_add(c_bytes));
+    if end <= start {
+        return Ok(());
+    }
+    let shared = end - start;
+    let text = format!("C overlaps {operand}: their address ranges share {shared} bytes; multiply into other memory");
+    Err(ShapeError::new(operand, Rule::Overlap, 0, shared, text).into())
+}
+
+/// [`Device::matmul`].
+pub(crate) fn matmul<T: Scalar>(device: &Device, a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Matrix<T>> {
+    for (operand, view) in [(Operand::A, &a), (Operand::B, &b)] {
+        if !view.is_host() {
+            check_places(device, [(operand, view.place())])?;
+        }
+    }
+    let c = Shape::packed(a.nrows(), b.ncols(), Layout::ColumnMajor, T::DTYPE);
+    agree(&a.shape(), &b.shape(), &c)?;
+    let stays = device.is_cuda() && !(a.is_host() && b.is_host());
+    if stays {
+        // The operand may be the result of work on a stream that is not known here.
+        device.synchronize()?;
+    }
+    device.with_stream(|stream| {
+        let upload = |view: MatRef<'_, T>| match view.is_host() && device.is_cuda() {
+            true => device.upload(stream, view).map(Some),
+            false => Ok(None),
+        };
+        let (a_copy, b_copy) = (upload(a)?, upload(b)?);
+        let mut c = device.allocate::<T>(a.nrows(), b.ncols(), Layout::ColumnMajor)?;
+        let a = a_copy.as_ref().map_or(a, Matrix::view);
+        let b = b_copy.as_ref().map_or(b, Matrix::view);
+        gemm(stream, T::one(), a, b, T::zero(), c.view_mut())?;
+        if device.is_cuda() && !stays {
+            return c.download(stream);
+        }
+        stream.synchronize()?;
+        Ok(c)
+    })
+}

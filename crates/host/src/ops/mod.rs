@@ -1,0 +1,4 @@
+//! The operations, a file each.
+
+pub(crate) mod enqueue;
+pub mod gemm;

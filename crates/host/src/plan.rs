@@ -1,0 +1,282 @@
+//! Plans: a product decided once, explained, warmed up, and run many times.
+
+use crate::cpu;
+use crate::device::{Device, Kind};
+use crate::error::{Error, Operand, Result, Rule, ShapeError};
+use crate::gpu::{Gpu, lock};
+use crate::memory::DeviceMemory;
+use crate::ops::enqueue::{enqueue, refused, slots_bytes, unknown_variant};
+use crate::ops::gemm::{check, is_done, problem};
+use crate::scalar::Scalar;
+use crate::shape::{Shape, agree, check_distinct, wide};
+use crate::stream::{Queue, Stream};
+use crate::view::{MatMut, MatRef};
+use model::{Choice, Operation, VARIANTS, classify};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+/// How products of one shape are computed on one device.
+///
+/// Its Display says it in words and numbers. It may run on several streams at once: each has a workspace of its own in
+/// it, kept until the plan is dropped.
+pub struct Plan {
+    device: Device,
+    a: Shape,
+    b: Shape,
+    c: Shape,
+    operation: Operation,
+    /// The GPU's kernel; `None` on the CPU and where nothing is multiplied.
+    choice: Option<Choice>,
+    workspaces: Mutex<Workspaces>,
+}
+
+#[derive(Default)]
+struct Workspaces {
+    /// By the streams that they serve.
+    of_stream: HashMap<usize, Option<DeviceMemory>>,
+    /// Made by [`Plan::warm_up`]: the first stream that asks gets it.
+    spare: Option<DeviceMemory>,
+}
+
+impl Workspaces {
+    fn of(&mut self, stream: usize) -> &mut Option<DeviceMemory> {
+        let workspace = self.of_stream.entry(stream).or_default();
+        if workspace.is_none() {
+            *workspace = self.spare.take();
+        }
+        workspace
+    }
+}
+
+/// What a plan is made from; see [`Plan::gemm`].
+#[derive(Clone, Debug)]
+#[must_use = "nothing is planned before build()"]
+pub struct PlanBuilder {
+    device: Device,
+    a: Shape,
+    b: Shape,
+    c: Shape,
+    variant: Option<String>,
+}
+
+impl PlanBuilder {
+    /// Asks for a variant (`tsm2r_prefetch`) or one of its entries (`dtsm2r_prefetch_1x8_u16_t128`) by name; the model
+    /// chooses the rest. Without it the model chooses among all.
+    pub fn variant(mut self, name: &str) -> Self {
+        self.variant = Some(name.to_owned());
+        self
+    }
+
+    /// Decides; nothing is loaded, allocated or launched.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the shapes do not agree, or the elements of C overlap each other;
+    /// [`Error::UnknownVariant`]; [`Error::Unsupported`] if the variant cannot serve the shape or the device.
+    pub fn build(self) -> Result<Plan> {
+        let PlanBuilder { device, a, b, c, variant } = self;
+        let variant = variant.as_deref();
+        if let Kind::Refused(error) = device.kind() {
+            return Err(Error::clone(error));
+        }
+        for (operand, shape) in [(Operand::A, &a), (Operand::B, &b)] {
+            check_dtype(operand, shape, c.dtype)?;
+        }
+        let (m, n, k) = agree(&a, &b, &c)?;
+        check_distinct(Operand::C, &c)?;
+        if let Some(name) = variant
+            && !VARIANTS.iter().any(|v| v.name == name || v.entry == name)
+        {
+            return Err(unknown_variant(name));
+        }
+        let choice = match (device.machine(), variant) {
+            _ if m == 0 || n == 0 || k == 0 => None,
+            (Some(machine), _) => Some(
+                model::choose(&problem(&a, &b, &c), machine, variant).map_err(|refusal| refused(refusal, variant))?,
+            ),
+            (None, Some(name)) => {
+                let what = format!("variant {name} on the CPU: the variants are a GPU's kernels");
+                return Err(Error::Unsupported { what });
+            }
+            (None, None) => None,
+        };
+        let operation = classify(wide(m), wide(n), wide(k));
+        Ok(Plan { device, a, b, c, operation, choice, workspaces: Mutex::default() })
+    }
+}
+
+impl Plan {
+    /// Begins a plan for C ← α A B + β C on the device, for operands of these shapes (`view.shape()`).
+    pub fn gemm(device: &Device, a: Shape, b: Shape, c: Shape) -> PlanBuilder {
+        PlanBuilder { device: device.clone(), a, b, c, variant: None }
+    }
+
+    /// The device that it is for.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// What the shape asks for: `tsm2r`.
+    pub fn operation(&self) -> &'static str {
+        self.operation.name()
+    }
+
+    /// The kernel's idea: `tsm2r_prefetch`; `cpu` on the CPU, and on a GPU `none` where nothing is multiplied.
+    pub fn variant(&self) -> &'static str {
+        match &self.choice {
+            Some(choice) => choice.variant.name,
+            None if self.device.is_cuda() => "none",
+            None => "cpu",
+        }
+    }
+
+    /// The kernel's entry; `None` on the CPU and where nothing is multiplied.
+    pub fn entry(&self) -> Option<&'static str> {
+        self.choice.as_ref().map(|choice| choice.variant.entry)
+    }
+
+    /// All that was decided; `None` on the CPU and where nothing is multiplied.
+    pub fn choice(&self) -> Option<&Choice> {
+        self.choice.as_ref()
+    }
+
+    /// Loads the kernels and allocates one workspace, which the first stream that runs the plan gets. After it
+    /// [`Plan::run`] on that stream neither loads nor allocates; for further streams see [`Plan::warm_up_on`].
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], [`Error::Jit`], [`Error::DriverTooOld`], [`Error::Driver`].
+    pub fn warm_up(&self) -> Result<()> {
+        let Kind::Cuda(gpu) = self.device.kind() else { return Ok(()) };
+        self.load(gpu)?;
+        let bytes = self.workspace_bytes();
+        let mut workspaces = lock(&self.workspaces);
+        if bytes > 0 && workspaces.spare.is_none() && workspaces.of_stream.values().all(Option::is_none) {
+            workspaces.spare = Some(DeviceMemory::new(gpu, bytes)?);
+        }
+        Ok(())
+    }
+
+    /// Loads the kernels and allocates the workspace of this stream: [`Plan::run`] on it then does neither, and may be
+    /// captured into a CUDA graph.
+    ///
+    /// # Errors
+    /// As [`Plan::warm_up`], and [`Error::WrongDevice`] for a stream of another device.
+    pub fn warm_up_on(&self, stream: &Stream) -> Result<()> {
+        self.device.same(stream)?;
+        let (Kind::Cuda(gpu), Queue::Cuda(queue)) = (self.device.kind(), stream.queue()) else { return Ok(()) };
+        self.load(gpu)?;
+        let bytes = self.workspace_bytes();
+        let mut workspaces = lock(&self.workspaces);
+        let workspace = workspaces.of(queue.key());
+        if bytes > 0 && workspace.is_none() {
+            *workspace = Some(DeviceMemory::new(gpu, bytes)?);
+        }
+        Ok(())
+    }
+
+    fn load(&self, gpu: &Arc<Gpu>) -> Result<()> {
+        let _current = gpu.enter()?;
+        // Also where k is not split: α = 0 is C ← β C, which is its work.
+        gpu.module(model::variants::sum_slots(self.c.dtype))?;
+        match &self.choice {
+            Some(choice) => gpu.module(choice.variant.entry).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn workspace_bytes(&self) -> u64 {
+        match &self.choice {
+            Some(choice) if choice.splits > 1 => slots_bytes(choice, self.c.dtype),
+            _ => 0,
+        }
+    }
+
+    /// C ← α A B + β C, as planned; asynchronous on `stream` on a GPU. See [`gemm`](crate::gemm) for what α, β and empty
+    /// operands mean.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`] and [`Error::Shape`] if an operand is not of the device, shape and strides that the plan
+    /// was made for, or C overlaps A or B; else as [`gemm`](crate::gemm).
+    pub fn run<T: Scalar>(
+        &self,
+        stream: &Stream,
+        alpha: T,
+        a: MatRef<'_, T>,
+        b: MatRef<'_, T>,
+        beta: T,
+        mut c: MatMut<'_, T>,
+    ) -> Result<()> {
+        self.device.same(stream)?;
+        for (operand, shape, planned) in
+            [(Operand::A, a.shape(), &self.a), (Operand::B, b.shape(), &self.b), (Operand::C, c.shape(), &self.c)]
+        {
+            check_planned(operand, &shape, planned)?;
+        }
+        check(&self.device, &a, &b, &c)?;
+        if is_done(alpha, &a, beta, &c) {
+            return Ok(());
+        }
+        match stream.queue() {
+            Queue::Cpu => cpu::product(alpha, a, b, beta, c),
+            Queue::Cuda(queue) => {
+                let choice = self.choice.as_ref().filter(|_| alpha != T::zero());
+                // Locked until both launches of a split product are in the stream: another thread's on the same stream
+                // would come between them.
+                let mut workspaces = lock(&self.workspaces);
+                enqueue(queue, choice, workspaces.of(queue.key()), alpha, &a, &b, beta, &mut c)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(choice) = &self.choice {
+            return write!(f, "{choice}");
+        }
+        let (m, n, k) = (self.a.rows, self.b.cols, self.a.cols);
+        writeln!(f, "{}  {}  m = {m}, n = {n}, k = {k}", self.operation, self.c.dtype)?;
+        if m == 0 || n == 0 {
+            return f.write_str("  nothing to do: C is empty");
+        }
+        if k == 0 {
+            return f.write_str("  C <- beta C: nothing is multiplied");
+        }
+        let (blocks, rows) = cpu::blocks(m, n, k);
+        let side = if n > m { "columns" } else { "rows" };
+        write!(
+            f,
+            "  on the CPU: {blocks} blocks of {rows} {side} of C, in parallel; the same bits for any number of threads"
+        )
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Plan({} by {} on {})", self.operation, self.entry().unwrap_or(self.variant()), self.device)
+    }
+}
+
+fn check_dtype(operand: Operand, shape: &Shape, planned: model::Dtype) -> Result<()> {
+    if shape.dtype == planned {
+        return Ok(());
+    }
+    let text = format!("{operand} is of {}, but the product is of {planned}", shape.dtype);
+    Err(ShapeError::new(operand, Rule::Dtype, planned.bytes(), shape.dtype.bytes(), text).into())
+}
+
+fn check_planned(operand: Operand, shape: &Shape, planned: &Shape) -> Result<()> {
+    check_dtype(operand, shape, planned.dtype)?;
+    let differs = [
+        (Rule::Rows, wide(planned.rows), wide(shape.rows)),
+        (Rule::Cols, wide(planned.cols), wide(shape.cols)),
+        (Rule::Strides, planned.strides.row, shape.strides.row),
+        (Rule::Strides, planned.strides.col, shape.strides.col),
+    ];
+    let Some((rule, required, actual)) = differs.into_iter().find(|(_, required, actual)| required != actual) else {
+        return Ok(());
+    };
+    let words = |s: &Shape| format!("{} x {} with strides {} and {}", s.rows, s.cols, s.strides.row, s.strides.col);
+    let text = format!("{operand} is {}, but the plan is for {}", words(shape), words(planned));
+    Err(ShapeError::new(operand, rule, required, actual, text).into())
+}

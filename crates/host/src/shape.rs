@@ -1,0 +1,228 @@
+//! Shapes, and the checks of them that are the same wherever the memory is.
+
+use crate::error::{Operand, Rule, ShapeError};
+use model::{Dtype, Strides, span};
+
+/// How a packed matrix is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// Unit stride down a column, as BLAS and Fortran have it.
+    #[default]
+    ColumnMajor,
+    /// Unit stride along a row, as C has it.
+    RowMajor,
+}
+
+impl Layout {
+    /// The layout of the transposed matrix in the same memory.
+    pub const fn transposed(self) -> Self {
+        match self {
+            Layout::ColumnMajor => Layout::RowMajor,
+            Layout::RowMajor => Layout::ColumnMajor,
+        }
+    }
+}
+
+/// A matrix without its memory: what a plan is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub cols: usize,
+    /// Distances between neighbours, in elements.
+    pub strides: Strides,
+    /// Element type.
+    pub dtype: Dtype,
+}
+
+impl Shape {
+    /// A packed matrix: no gaps between its lines.
+    pub fn packed(rows: usize, cols: usize, layout: Layout, dtype: Dtype) -> Self {
+        Shape { rows, cols, strides: packed_strides(rows, cols, layout), dtype }
+    }
+
+    /// The same memory with rows and columns exchanged.
+    pub const fn t(self) -> Self {
+        Shape { rows: self.cols, cols: self.rows, strides: self.strides.transposed(), dtype: self.dtype }
+    }
+
+    /// Whether there is no element.
+    pub const fn is_empty(&self) -> bool {
+        self.rows == 0 || self.cols == 0
+    }
+}
+
+/// Strides of a packed matrix; at least 1, so that they are legal where it is empty.
+pub(crate) fn packed_strides(rows: usize, cols: usize, layout: Layout) -> Strides {
+    match layout {
+        Layout::ColumnMajor => Strides::column_major(wide(rows.max(1))),
+        Layout::RowMajor => Strides::row_major(wide(cols.max(1))),
+    }
+}
+
+/// usize to u64: no target that Rust has makes this fail.
+pub(crate) fn wide(value: usize) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+/// Strides in the machine's size; those of a checked view fit, or are those of a single line and never used.
+pub(crate) fn narrow(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
+}
+
+/// Elements that a view spans, refused where their bytes exceed what a pointer difference holds (2^63 - 1).
+pub(crate) fn checked_span(operand: Operand, shape: &Shape) -> Result<usize, ShapeError> {
+    let (rows, cols) = (wide(shape.rows), wide(shape.cols));
+    let limit = wide(isize::MAX.unsigned_abs()) / shape.dtype.bytes();
+    match span(rows, cols, shape.strides) {
+        Some(len) if len <= limit => Ok(narrow(len)),
+        found => Err(ShapeError::new(
+            operand,
+            Rule::Span,
+            limit,
+            found.unwrap_or(u64::MAX),
+            format!(
+                "{operand} is {rows} x {cols} with strides {} and {}: it spans more than {limit} elements",
+                shape.strides.row, shape.strides.col
+            ),
+        )),
+    }
+}
+
+/// Whether `len` elements hold the view; its last line needs no padding.
+pub(crate) fn check_span(operand: Operand, shape: &Shape, len: usize) -> Result<(), ShapeError> {
+    let needed = checked_span(operand, shape)?;
+    if needed <= len {
+        return Ok(());
+    }
+    Err(ShapeError::new(
+        operand,
+        Rule::Span,
+        wide(needed),
+        wide(len),
+        format!(
+            "{operand} is {} x {} with strides {} and {}: it spans {needed} elements, but the buffer has {len}",
+            shape.rows, shape.cols, shape.strides.row, shape.strides.col
+        ),
+    ))
+}
+
+/// Whether no two elements of a matrix that is written share an address: the larger stride must step over the whole
+/// line of the smaller. (That is sufficient; the rare layouts that it refuses though they do not overlap are no matrices
+/// anyone stores.)
+pub(crate) fn check_distinct(operand: Operand, shape: &Shape) -> Result<(), ShapeError> {
+    let (rows, cols) = (wide(shape.rows), wide(shape.cols));
+    if rows == 0 || cols == 0 || (rows == 1 && cols == 1) {
+        return Ok(());
+    }
+    let Strides { row, col } = shape.strides;
+    // A stride along an axis of one element is never taken.
+    let (required, actual) = if cols <= 1 {
+        (1, row)
+    } else if rows <= 1 {
+        (1, col)
+    } else if row <= col {
+        (line(rows, row), col)
+    } else {
+        (line(cols, col), row)
+    };
+    if actual >= required && (rows <= 1 || row > 0) && (cols <= 1 || col > 0) {
+        return Ok(());
+    }
+    Err(ShapeError::new(
+        operand,
+        Rule::Strides,
+        required,
+        actual,
+        format!("{operand} is written, but its elements overlap: {rows} x {cols} with strides {row} and {col}"),
+    ))
+}
+
+/// The least distance from one line of `len` elements to the next.
+fn line(len: u64, stride: u64) -> u64 {
+    (len - 1).saturating_mul(stride).saturating_add(1)
+}
+
+/// Refuses a range that leaves the axis.
+pub(crate) fn check_range(axis: &str, start: usize, end: usize, len: usize) -> Result<(), ShapeError> {
+    if start <= end && end <= len {
+        return Ok(());
+    }
+    Err(ShapeError::new(
+        Operand::View,
+        Rule::Range,
+        wide(len),
+        wide(end),
+        format!("{axis} {start}..{end} were asked for, but the matrix has {len}"),
+    ))
+}
+
+/// m, n, k of C (m x n) = A (m x k) B (k x n), or the operand that does not agree with the others.
+pub(crate) fn agree(a: &Shape, b: &Shape, c: &Shape) -> Result<(usize, usize, usize), ShapeError> {
+    let refuse = |operand: Operand, rule, required: usize, actual: usize, shape: &Shape, other: String, unit: &str| {
+        let text = format!(
+            "{operand} is {} x {}, but {other}: {operand} needs {required} {unit}{}",
+            shape.rows,
+            shape.cols,
+            if required == 1 { "" } else { "s" }
+        );
+        Err(ShapeError::new(operand, rule, wide(required), wide(actual), text))
+    };
+    if b.rows != a.cols {
+        let other = format!("A is {} x {}", a.rows, a.cols);
+        return refuse(Operand::B, Rule::Rows, a.cols, b.rows, b, other, "row");
+    }
+    if c.rows != a.rows {
+        let other = format!("A is {} x {}", a.rows, a.cols);
+        return refuse(Operand::C, Rule::Rows, a.rows, c.rows, c, other, "row");
+    }
+    if c.cols != b.cols {
+        let other = format!("B is {} x {}", b.rows, b.cols);
+        return refuse(Operand::C, Rule::Cols, b.cols, c.cols, c, other, "column");
+    }
+    Ok((a.rows, b.cols, a.cols))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(rows: usize, cols: usize, row: u64, col: u64) -> Shape {
+        Shape { rows, cols, strides: Strides { row, col }, dtype: Dtype::F64 }
+    }
+
+    #[test]
+    fn written_elements_must_be_distinct() {
+        for (shape, fine) in [
+            (shape(3, 4, 1, 3), true),
+            (shape(3, 4, 1, 2), false),
+            (shape(3, 4, 4, 1), true),
+            (shape(3, 4, 3, 1), false),
+            (shape(3, 4, 2, 5), true),
+            (shape(3, 4, 2, 4), false),
+            (shape(3, 4, 0, 1), false),
+            (shape(3, 4, 1, 0), false),
+            (shape(3, 1, 0, 9), false),
+            (shape(1, 4, 9, 0), false),
+            (shape(3, 1, 1, 0), true),
+            (shape(1, 4, 0, 1), true),
+            (shape(1, 1, 0, 0), true),
+            (shape(0, 4, 1, 1), true),
+            (shape(0, 1, 0, 0), true),
+        ] {
+            assert_eq!(check_distinct(Operand::C, &shape).is_ok(), fine, "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn the_texts_say_what_to_do() {
+        let error = agree(&shape(200, 299, 1, 200), &shape(300, 4, 1, 300), &shape(200, 4, 1, 200));
+        assert_eq!(error.map_err(|e| e.to_string()), Err("B is 300 x 4, but A is 200 x 299: B needs 299 rows".into()));
+        let error = agree(&shape(2, 3, 1, 2), &shape(3, 1, 1, 3), &shape(2, 4, 1, 2));
+        assert_eq!(error.map_err(|e| e.to_string()), Err("C is 2 x 4, but B is 3 x 1: C needs 1 column".into()));
+        let error = check_span(Operand::A, &shape(3, 2, 1, 3), 5);
+        let text = "A is 3 x 2 with strides 1 and 3: it spans 6 elements, but the buffer has 5";
+        assert_eq!(error.map_err(|e| e.to_string()), Err(text.into()));
+    }
+}

@@ -1,0 +1,168 @@
+//! Matrices that are read.
+
+use super::{Place, describe, extent, offset, row_range};
+use crate::device::Device;
+use crate::error::{Operand, Result};
+use crate::scalar::Scalar;
+use crate::shape::{Layout, Shape, check_span, checked_span, narrow, packed_strides, wide};
+use model::Strides;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+/// A matrix that is read: a pointer, a shape, and where it is. Copied freely.
+pub struct MatRef<'a, T> {
+    ptr: *const T,
+    shape: Shape,
+    place: Place,
+    memory: PhantomData<&'a [T]>,
+}
+
+// SAFETY: a MatRef is a `&'a [T]` with a shape (or an address that only a GPU dereferences), and such a reference is Send
+// and Sync where T is Sync, as every Scalar is.
+unsafe impl<T: Sync> Send for MatRef<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for MatRef<'_, T> {}
+impl<T> Clone for MatRef<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for MatRef<'_, T> {}
+
+impl<'a, T: Scalar> MatRef<'a, T> {
+    /// A packed column-major matrix: element (i, j) is `data[i + j * rows]`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if `data` has fewer than rows · cols elements.
+    pub fn column_major(data: &'a [T], rows: usize, cols: usize) -> Result<Self> {
+        Self::checked(data, rows, cols, packed_strides(rows, cols, Layout::ColumnMajor))
+    }
+
+    /// A packed row-major matrix: element (i, j) is `data[i * cols + j]`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if `data` has fewer than rows · cols elements.
+    pub fn row_major(data: &'a [T], rows: usize, cols: usize) -> Result<Self> {
+        Self::checked(data, rows, cols, packed_strides(rows, cols, Layout::RowMajor))
+    }
+
+    /// Element (i, j) is `data[i * row_stride + j * col_stride]`. Strides may be 0: the elements are then repeated.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if `data` is shorter than row_stride·(rows−1) + col_stride·(cols−1) + 1
+    /// elements (0 if empty).
+    pub fn with_strides(data: &'a [T], rows: usize, cols: usize, row_stride: usize, col_stride: usize) -> Result<Self> {
+        Self::checked(data, rows, cols, Strides { row: wide(row_stride), col: wide(col_stride) })
+    }
+
+    fn checked(data: &'a [T], rows: usize, cols: usize, strides: Strides) -> Result<Self> {
+        let shape = Shape { rows, cols, strides, dtype: T::DTYPE };
+        check_span(Operand::View, &shape, data.len())?;
+        Ok(MatRef { ptr: data.as_ptr(), shape, place: Place::Host, memory: PhantomData })
+    }
+
+    /// Memory of the device that something else owns: for a GPU its address (a CUdeviceptr), for the CPU a pointer.
+    ///
+    /// # Safety
+    /// From `address` on, the span of the view is memory of the device that stays valid, and is written by nothing,
+    /// until all work that was given this view has ended. `address` is a multiple of the element's size.
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if the span exceeds 2^63 − 1 bytes.
+    pub unsafe fn from_raw(
+        device: &Device,
+        address: u64,
+        rows: usize,
+        cols: usize,
+        row_stride: usize,
+        col_stride: usize,
+    ) -> Result<Self> {
+        let strides = Strides { row: wide(row_stride), col: wide(col_stride) };
+        let shape = Shape { rows, cols, strides, dtype: T::DTYPE };
+        checked_span(Operand::View, &shape)?;
+        Ok(MatRef {
+            ptr: std::ptr::with_exposed_provenance(narrow(address)),
+            shape,
+            place: device.place(),
+            memory: PhantomData,
+        })
+    }
+
+    /// Element (i, j); `None` outside, and where the memory is not the host's.
+    pub fn get(&self, i: usize, j: usize) -> Option<T> {
+        if self.place != Place::Host || i >= self.shape.rows || j >= self.shape.cols {
+            return None;
+        }
+        // SAFETY: (i, j) is inside the view, the constructor checked that its span is inside the borrowed buffer.
+        Some(unsafe { *self.ptr.add(offset(&self.shape, i, j)) })
+    }
+
+    /// The rows in `range`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if the range leaves the matrix.
+    pub fn rows(self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let (skipped, shape) = row_range(&self.shape, range)?;
+        Ok(MatRef { ptr: self.ptr.wrapping_add(skipped), shape, ..self })
+    }
+
+    /// The columns in `range`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if the range leaves the matrix.
+    pub fn cols(self, range: impl RangeBounds<usize>) -> Result<Self> {
+        Ok(self.t().rows(range)?.t())
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const T {
+        self.ptr
+    }
+}
+
+impl<'a, T> MatRef<'a, T> {
+    /// Of memory that its owner has made sure to hold the span.
+    pub(crate) fn of_parts(ptr: *const T, shape: Shape, place: Place) -> Self {
+        MatRef { ptr, shape, place, memory: PhantomData }
+    }
+
+    /// The transposed matrix, in the same memory.
+    pub fn t(self) -> Self {
+        MatRef { shape: self.shape.t(), ..self }
+    }
+
+    /// Number of rows.
+    pub fn nrows(&self) -> usize {
+        self.shape.rows
+    }
+
+    /// Number of columns.
+    pub fn ncols(&self) -> usize {
+        self.shape.cols
+    }
+
+    /// Rows, columns, strides and element type.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Whether the memory is the host's.
+    pub fn is_host(&self) -> bool {
+        self.place == Place::Host
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    /// First address and number of bytes.
+    pub(crate) fn extent(&self) -> (u64, u64) {
+        extent(wide(self.ptr.addr()), &self.shape)
+    }
+}
+
+impl<T> fmt::Debug for MatRef<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        describe(f, "MatRef", &self.shape, self.place)
+    }
+}

@@ -1,0 +1,229 @@
+//! One wrong argument a call: the error names the operand and the rule, and C is as it was.
+
+use lanky_host::{
+    Device, Dtype, Error, Layout, MatMut, MatRef, Matrix, Operand, Plan, Rule, Shape, Stream, Strides, gemm,
+};
+
+fn stream() -> Stream {
+    Device::cpu().stream().unwrap()
+}
+
+/// The rule that a call broke, and its text.
+fn broken(result: lanky_host::Result<()>) -> (Operand, Rule, u64, u64, String) {
+    match result {
+        Err(Error::Shape(error)) => (error.operand, error.rule, error.required, error.actual, error.to_string()),
+        other => panic!("not a shape error: {other:?}"),
+    }
+}
+
+#[test]
+fn sizes_that_do_not_agree_are_named() {
+    let data = [1.0; 64];
+    let shapes = [
+        // A, B, C; operand, rule, required, actual, text
+        ((3, 4), (5, 2), (3, 2), Operand::B, Rule::Rows, 4, 5, "B is 5 x 2, but A is 3 x 4: B needs 4 rows"),
+        ((3, 4), (4, 2), (2, 2), Operand::C, Rule::Rows, 3, 2, "C is 2 x 2, but A is 3 x 4: C needs 3 rows"),
+        ((3, 4), (4, 2), (3, 1), Operand::C, Rule::Cols, 2, 1, "C is 3 x 1, but B is 4 x 2: C needs 2 columns"),
+        // Two faults: the earlier is reported.
+        ((3, 4), (5, 2), (9, 9), Operand::B, Rule::Rows, 4, 5, "B is 5 x 2, but A is 3 x 4: B needs 4 rows"),
+        // Empty operands are held to the same rules.
+        ((0, 4), (5, 0), (0, 0), Operand::B, Rule::Rows, 4, 5, "B is 5 x 0, but A is 0 x 4: B needs 4 rows"),
+        ((1, 0), (1, 1), (1, 1), Operand::B, Rule::Rows, 0, 1, "B is 1 x 1, but A is 1 x 0: B needs 0 rows"),
+    ];
+    for (a, b, c, operand, rule, required, actual, text) in shapes {
+        let mut out = [f64::NAN; 81];
+        let result = gemm(
+            &stream(),
+            1.0,
+            MatRef::column_major(&data, a.0, a.1).unwrap(),
+            MatRef::row_major(&data, b.0, b.1).unwrap(),
+            0.0,
+            MatMut::row_major(&mut out, c.0, c.1).unwrap(),
+        );
+        assert_eq!(broken(result), (operand, rule, required, actual, text.to_owned()));
+        assert!(out.iter().all(|value| value.is_nan()), "C was written");
+    }
+}
+
+#[test]
+fn exact_spans_are_accepted_and_one_element_less_is_not() {
+    // 3 x 5 with a leading dimension of 7: 4 * 7 + 3 elements, no padding behind the last column.
+    let mut data = [0.0; 31];
+    assert!(MatRef::with_strides(&data, 3, 5, 1, 7).is_ok());
+    assert!(MatMut::with_strides(&mut data, 3, 5, 1, 7).is_ok());
+    assert!(MatRef::with_strides(&data, 5, 3, 7, 1).is_ok());
+    let short = MatRef::with_strides(&data[..30], 3, 5, 1, 7).map(drop);
+    let text = "the matrix is 3 x 5 with strides 1 and 7: it spans 31 elements, but the buffer has 30";
+    assert_eq!(broken(short), (Operand::View, Rule::Span, 31, 30, text.to_owned()));
+    assert!(MatRef::column_major(&data[..14], 3, 5).is_err());
+    assert!(MatMut::row_major(&mut data[..14], 3, 5).is_err());
+    assert!(MatRef::<f64>::column_major(&[], 0, 5).is_ok());
+    assert!(MatRef::<f64>::with_strides(&[], usize::MAX, 0, usize::MAX, usize::MAX).is_ok());
+}
+
+#[test]
+fn spans_beyond_memory_are_refused() {
+    let data = [0.0_f64; 4];
+    for (rows, cols, row, col) in [
+        (3, 1, usize::MAX, 1),
+        (usize::MAX, usize::MAX, 1, usize::MAX),
+        (2, 2, usize::MAX / 2, usize::MAX / 2 + 2),
+        (2, 1, usize::MAX / 16 + 1, 1),
+    ] {
+        let result = MatRef::with_strides(&data, rows, cols, row, col).map(drop);
+        assert_eq!(broken(result).1, Rule::Span, "{rows} x {cols}, {row}, {col}");
+    }
+    assert!(MatRef::column_major(&data, usize::MAX, 2).is_err());
+    assert!(matches!(Matrix::<f64>::zeros(usize::MAX, usize::MAX), Err(Error::Shape(_))));
+    assert!(matches!(Matrix::<f64>::zeros(1 << 40, 1 << 19), Err(Error::OutOfMemory { .. })));
+    // SAFETY: refused before anything is read.
+    let raw = unsafe { MatRef::<f64>::from_raw(&Device::cpu(), 8, 1 << 40, 1 << 40, 1, 1 << 40) };
+    assert_eq!(broken(raw.map(drop)).1, Rule::Span);
+}
+
+#[test]
+fn overlapping_results_are_refused() {
+    let mut data = vec![0.0; 100];
+    for (rows, cols, row, col) in [(3, 4, 0, 1), (3, 4, 1, 0), (3, 4, 1, 2), (3, 4, 3, 1), (4, 3, 2, 6)] {
+        let result = MatMut::with_strides(&mut data, rows, cols, row, col).map(drop);
+        let (operand, rule, ..) = broken(result);
+        assert_eq!((operand, rule), (Operand::View, Rule::Strides), "{rows} x {cols}, {row}, {col}");
+        // Reading them is legal.
+        assert!(MatRef::with_strides(&data, rows, cols, row, col).is_ok());
+    }
+}
+
+#[test]
+fn a_result_over_an_operand_is_refused() {
+    let cpu = Device::cpu();
+    let mut data = vec![1.0_f64; 64];
+    let base = u64::try_from(data.as_mut_ptr().expose_provenance()).unwrap();
+    // A is 4 x 4 at 16..32; C in turn at its last element, its first, inside, and between its columns.
+    for (at, row, col, shared) in [(31, 1, 4, 8), (1, 1, 4, 8), (16, 1, 4, 128), (20, 1, 4, 96)] {
+        // SAFETY: all of it is inside `data`, which lives on; the calls are refused before they touch it.
+        let (a, c) = unsafe {
+            let a = MatRef::<f64>::from_raw(&cpu, base + 16 * 8, 4, 4, 1, 4).unwrap();
+            (a, MatMut::<f64>::from_raw(&cpu, base + at * 8, 4, 4, row, col).unwrap())
+        };
+        let other = [1.0; 16];
+        let other = MatRef::column_major(&other, 4, 4).unwrap();
+        let mut c = c;
+        for (a, b, operand) in [(a, other, "A"), (other, a, "B")] {
+            let result = gemm(&stream(), 1.0, a, b, 1.0, c.reborrow());
+            let (name, rule, required, actual, text) = broken(result);
+            assert_eq!((name, rule, required), (name, Rule::Overlap, 0));
+            assert_eq!(actual, shared, "{text}");
+            assert!(text.starts_with(&format!("C overlaps {operand}: ")), "{text}");
+        }
+    }
+    // Neighbours share nothing.
+    // SAFETY: inside `data`, apart from each other.
+    let (a, c) = unsafe {
+        let a = MatRef::<f64>::from_raw(&cpu, base, 4, 4, 1, 4).unwrap();
+        (a, MatMut::<f64>::from_raw(&cpu, base + 16 * 8, 4, 4, 1, 4).unwrap())
+    };
+    gemm(&stream(), 1.0, a, a, 0.0, c).unwrap();
+    assert_eq!(&data[15..33], &[&[1.0][..], &[4.0; 16], &[1.0]].concat());
+}
+
+#[test]
+fn ranges_must_lie_inside() {
+    let data: Vec<f64> = (0..12).map(f64::from).collect();
+    let view = MatRef::column_major(&data, 3, 4).unwrap();
+    assert_eq!(view.rows(1..3).unwrap().cols(2..).unwrap().get(1, 1), Some(11.0));
+    assert_eq!(view.cols(4..).unwrap().shape().cols, 0);
+    assert_eq!(view.t().rows(..=0).unwrap().get(0, 2), Some(2.0));
+    #[expect(clippy::reversed_empty_ranges, reason = "that is the fault")]
+    for bad in [2..1, 0..4, 4..4, 3..usize::MAX] {
+        assert_eq!(broken(view.rows(bad).map(drop)).1, Rule::Range);
+    }
+    assert!(view.rows(0..=usize::MAX).is_err());
+    assert_eq!((view.get(3, 0), view.get(0, 4)), (None, None));
+}
+
+#[test]
+fn plans_refuse_what_they_were_not_made_for() {
+    let cpu = Device::cpu();
+    let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
+    let plan = Plan::gemm(&cpu, shape(3, 4), shape(4, 2), shape(3, 2)).build().unwrap();
+    plan.warm_up().unwrap();
+    plan.warm_up_on(&stream()).unwrap();
+    assert_eq!((plan.operation(), plan.variant(), plan.entry()), ("tsmm", "cpu", None));
+    let data = [1.0; 64];
+    let of = |rows, cols| MatRef::column_major(&data, rows, cols).unwrap();
+    let mut out = [f64::NAN; 64];
+    let mut run =
+        |a, b, (rows, cols)| plan.run(&stream(), 1.0, a, b, 0.0, MatMut::column_major(&mut out, rows, cols).unwrap());
+    run(of(3, 4), of(4, 2), (3, 2)).unwrap();
+    let found = |result| {
+        let (operand, rule, ..) = broken(result);
+        (operand, rule)
+    };
+    assert_eq!(found(run(of(2, 4), of(4, 2), (2, 2))), (Operand::A, Rule::Rows));
+    assert_eq!(found(run(of(3, 5), of(5, 2), (3, 2))), (Operand::A, Rule::Cols));
+    assert_eq!(found(run(of(3, 4), of(4, 3), (3, 3))), (Operand::B, Rule::Cols));
+    assert_eq!(found(run(of(3, 4), of(4, 2), (4, 2))), (Operand::C, Rule::Rows));
+    let strided = MatRef::with_strides(&data, 3, 4, 1, 5).unwrap();
+    let (operand, rule, required, actual, text) = broken(run(strided, of(4, 2), (3, 2)));
+    assert_eq!((operand, rule, required, actual), (Operand::A, Rule::Strides, 3, 5));
+    assert_eq!(text, "A is 3 x 4 with strides 1 and 5, but the plan is for 3 x 4 with strides 1 and 3");
+    let narrow = [1.0_f32; 12];
+    let mut single = [0.0_f32; 6];
+    let (a, b) = (MatRef::column_major(&narrow, 3, 4), MatRef::column_major(&narrow, 4, 2));
+    let c = MatMut::column_major(&mut single, 3, 2).unwrap();
+    let result = plan.run(&stream(), 1.0, a.unwrap(), b.unwrap(), 0.0, c);
+    let text = "A is of f32, but the product is of f64".to_owned();
+    assert_eq!(broken(result), (Operand::A, Rule::Dtype, 8, 4, text));
+}
+
+#[test]
+fn plans_are_refused_for_bad_shapes_and_variants() {
+    let cpu = Device::cpu();
+    let shape = |rows, cols| Shape::packed(rows, cols, Layout::RowMajor, Dtype::F32);
+    let build = |a, b, c| Plan::gemm(&cpu, a, b, c).build().map(drop);
+    assert_eq!(broken(build(shape(3, 4), shape(5, 2), shape(3, 2))).0, Operand::B);
+    let double = Shape { dtype: Dtype::F64, ..shape(4, 2) };
+    assert_eq!(broken(build(shape(3, 4), double, shape(3, 2))).1, Rule::Dtype);
+    let flat = Shape { strides: Strides { row: 1, col: 1 }, ..shape(3, 2) };
+    assert_eq!(broken(build(shape(3, 4), shape(4, 2), flat)).1, Rule::Strides);
+    let named = |name| Plan::gemm(&cpu, shape(3, 4), shape(4, 2), shape(3, 2)).variant(name).build().map(drop);
+    match named("tsm2r_quick") {
+        Err(Error::UnknownVariant { name, known }) => {
+            assert_eq!(name, "tsm2r_quick");
+            assert!(known.is_sorted() && known.contains(&"tsm2r_prefetch") && known.contains(&"gemm_tiled"));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(named("tsm2r_prefetch"), Err(Error::Unsupported { .. })));
+}
+
+#[test]
+fn plans_say_what_they_do() {
+    let cpu = Device::cpu();
+    let plan = |m, n, k| {
+        let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
+        Plan::gemm(&cpu, shape(m, k), shape(k, n), shape(m, n)).build().unwrap()
+    };
+    let text = plan(20480, 16, 20480).to_string();
+    assert!(text.starts_with("tsm2r  f64  m = 20480, n = 16, k = 20480\n  on the CPU: "), "{text}");
+    assert!(plan(0, 16, 5).to_string().ends_with("nothing to do: C is empty"));
+    assert!(plan(3, 16, 0).to_string().ends_with("C <- beta C: nothing is multiplied"));
+}
+
+#[test]
+fn handles_cross_threads() {
+    fn send<T: Send>() {}
+    fn sync<T: Sync>() {}
+    send::<Device>();
+    sync::<Device>();
+    send::<Stream>();
+    sync::<Stream>();
+    send::<Plan>();
+    sync::<Plan>();
+    send::<Matrix<f64>>();
+    sync::<Matrix<f32>>();
+    send::<MatRef<'_, f64>>();
+    sync::<MatRef<'_, f64>>();
+    send::<MatMut<'_, f64>>();
+    sync::<MatMut<'_, f64>>();
+}

@@ -1,0 +1,196 @@
+//! One case of a product, with everything around the operands watched.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use lanky_host::{Device, MatMut, MatRef, Scalar, gemm};
+
+/// Elements before and after each operand.
+const GUARD: usize = 64;
+
+/// A test's view of an element type.
+pub trait Real: Scalar {
+    /// Unit roundoff.
+    const U: f64;
+    /// Smallest subnormal.
+    const ETA: f64;
+    fn of(value: f64) -> Self;
+    fn wide(self) -> f64;
+    fn bits(self) -> u64;
+    /// A NaN that arithmetic does not make.
+    fn canary() -> Self;
+}
+
+impl Real for f32 {
+    const U: f64 = 1.0 / (1_u64 << 24) as f64;
+    const ETA: f64 = 1.401298464324817e-45;
+    fn of(value: f64) -> Self {
+        value as f32
+    }
+    fn wide(self) -> f64 {
+        f64::from(self)
+    }
+    fn bits(self) -> u64 {
+        u64::from(self.to_bits())
+    }
+    fn canary() -> Self {
+        f32::from_bits(0x7fc5_a5a5)
+    }
+}
+
+impl Real for f64 {
+    const U: f64 = 1.0 / (1_u64 << 53) as f64;
+    const ETA: f64 = 5e-324;
+    fn of(value: f64) -> Self {
+        value
+    }
+    fn wide(self) -> f64 {
+        self
+    }
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+    fn canary() -> Self {
+        f64::from_bits(0x7ff8_a5a5_a5a5_a5a5)
+    }
+}
+
+/// splitmix64: the same numbers everywhere.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// An integer in -bound..=bound.
+    pub fn integer(&mut self, bound: i64) -> f64 {
+        (self.next() % (2 * bound as u64 + 1)) as f64 - bound as f64
+    }
+
+    /// Uniform in (-1, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    }
+}
+
+/// How an operand lies in its buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Storage {
+    pub row_major: bool,
+    /// Stride along a line.
+    pub step: usize,
+    /// Elements between the lines.
+    pub pad: usize,
+}
+
+pub const PACKED: Storage = Storage { row_major: false, step: 1, pad: 0 };
+
+impl Storage {
+    /// Row and column strides.
+    pub fn strides(self, rows: usize, cols: usize) -> (usize, usize) {
+        let line = if self.row_major { cols } else { rows };
+        let jump = (line * self.step + self.pad).max(1);
+        if self.row_major { (jump, self.step) } else { (self.step, jump) }
+    }
+}
+
+/// A matrix in a buffer of canaries.
+pub struct Buffer<T> {
+    pub all: Vec<T>,
+    rows: usize,
+    cols: usize,
+    strides: (usize, usize),
+    span: usize,
+}
+
+impl<T: Real> Buffer<T> {
+    pub fn new(rows: usize, cols: usize, storage: Storage, mut value: impl FnMut(usize, usize) -> T) -> Self {
+        let strides = storage.strides(rows, cols);
+        let span = match rows == 0 || cols == 0 {
+            true => 0,
+            false => strides.0 * (rows - 1) + strides.1 * (cols - 1) + 1,
+        };
+        let mut buffer = Buffer { all: vec![T::canary(); span + 2 * GUARD], rows, cols, strides, span };
+        for i in 0..rows {
+            for j in 0..cols {
+                let at = buffer.at(i, j);
+                buffer.all[at] = value(i, j);
+            }
+        }
+        buffer
+    }
+
+    pub fn at(&self, i: usize, j: usize) -> usize {
+        GUARD + i * self.strides.0 + j * self.strides.1
+    }
+
+    pub fn get(&self, i: usize, j: usize) -> T {
+        self.all[self.at(i, j)]
+    }
+
+    /// A view of exactly the span: the last line has no padding.
+    pub fn view(&self) -> lanky_host::Result<MatRef<'_, T>> {
+        let data = &self.all[GUARD..GUARD + self.span];
+        MatRef::with_strides(data, self.rows, self.cols, self.strides.0, self.strides.1)
+    }
+
+    pub fn view_mut(&mut self) -> lanky_host::Result<MatMut<'_, T>> {
+        let data = &mut self.all[GUARD..GUARD + self.span];
+        MatMut::with_strides(data, self.rows, self.cols, self.strides.0, self.strides.1)
+    }
+
+    /// Whether everything that is no element is still the canary.
+    pub fn is_intact(&self) -> bool {
+        let mut inside = vec![false; self.all.len()];
+        for i in 0..self.rows {
+            for j in 0..self.cols {
+                inside[self.at(i, j)] = true;
+            }
+        }
+        self.all.iter().zip(inside).all(|(value, inside)| inside || value.bits() == T::canary().bits())
+    }
+}
+
+/// C ← α A B + β C on the CPU.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub size: (usize, usize, usize),
+    pub storage: [Storage; 3],
+    pub alpha: f64,
+    pub beta: f64,
+    pub seed: u64,
+}
+
+/// The operands before, and C after.
+pub struct Outcome<T> {
+    pub a: Buffer<T>,
+    pub b: Buffer<T>,
+    pub before: Vec<T>,
+    pub c: Buffer<T>,
+}
+
+impl Case {
+    /// Runs it with elements from `value`; C is NaN where β = 0. Panics if anything but C's elements has changed.
+    pub fn run<T: Real>(&self, value: impl Fn(&mut Random) -> f64) -> lanky_host::Result<Outcome<T>> {
+        let (m, n, k) = self.size;
+        let mut random = Random(self.seed);
+        let mut next = || T::of(value(&mut random));
+        let a = Buffer::new(m, k, self.storage[0], |_, _| next());
+        let b = Buffer::new(k, n, self.storage[1], |_, _| next());
+        let mut c = Buffer::new(m, n, self.storage[2], |_, _| if self.beta == 0.0 { T::canary() } else { next() });
+        let before: Vec<T> = (0..m * n).map(|e| c.get(e / n, e % n)).collect();
+        let (a_bits, b_bits) = (bits(&a.all), bits(&b.all));
+        let stream = Device::cpu().stream()?;
+        gemm(&stream, T::of(self.alpha), a.view()?, b.view()?, T::of(self.beta), c.view_mut()?)?;
+        assert!(bits(&a.all) == a_bits && bits(&b.all) == b_bits, "A or B was written: {self:?}");
+        assert!(c.is_intact(), "something beside C was written: {self:?}");
+        Ok(Outcome { a, b, before, c })
+    }
+}
+
+pub fn bits<T: Real>(data: &[T]) -> Vec<u64> {
+    data.iter().map(|value| value.bits()).collect()
+}

@@ -1,0 +1,251 @@
+//! Products on the CPU: exact on integers, within the bound of their rounding errors on anything else.
+
+mod common;
+
+use common::{Buffer, Case, Outcome, PACKED, Random, Real, Storage, bits};
+use lanky_host::{Device, gemm};
+use proptest::prelude::*;
+
+fn storage() -> impl Strategy<Value = Storage> {
+    (any::<bool>(), 1_usize..=3, 0_usize..=3).prop_map(|(row_major, step, pad)| Storage { row_major, step, pad })
+}
+
+fn size() -> impl Strategy<Value = usize> {
+    prop_oneof![0_usize..=9, prop::sample::select(vec![13, 16, 17, 31, 32, 33, 61, 64, 67, 127, 131])]
+}
+
+fn scalar() -> impl Strategy<Value = f64> {
+    prop::sample::select(vec![0.0, -0.0, 1.0, -1.0, 0.5])
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    ((size(), size(), size()), [storage(), storage(), storage()], scalar(), scalar(), any::<u64>())
+        .prop_map(|(size, storage, alpha, beta, seed)| Case { size, storage, alpha, beta, seed })
+}
+
+/// Compares with i64 arithmetic in halves, so that α and β of 0.5 are exact.
+fn is_exact<T: Real>(case: &Case) {
+    let (m, n, k) = case.size;
+    let Outcome { a, b, before, c } = case.run::<T>(|random| random.integer(3)).unwrap();
+    let (alpha, beta) = ((2.0 * case.alpha) as i64, (2.0 * case.beta) as i64);
+    for i in 0..m {
+        for j in 0..n {
+            let sum: i64 = (0..k).map(|l| a.get(i, l).wide() as i64 * b.get(l, j).wide() as i64).sum();
+            let old = if beta == 0 { 0 } else { before[i * n + j].wide() as i64 };
+            let twice = alpha * sum + beta * old;
+            assert_eq!(c.get(i, j).wide() * 2.0, twice as f64, "element ({i}, {j}) of {case:?}");
+        }
+    }
+}
+
+/// a * b and the error of that product.
+fn two_product(a: f64, b: f64) -> (f64, f64) {
+    let p = a * b;
+    (p, a.mul_add(b, -p))
+}
+
+/// a + b and the error of that sum (Knuth).
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let s = a + b;
+    let t = s - a;
+    (s, (a - (s - t)) + (b - t))
+}
+
+/// The dot product as if in twice the working precision (Ogita, Rump, Oishi: Dot2), and that of the absolute values.
+fn dot(pairs: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
+    let (mut sum, mut low, mut magnitude) = (0.0, 0.0, 0.0);
+    for (a, b) in pairs {
+        let (product, error) = two_product(a, b);
+        let (next, rest) = two_sum(sum, product);
+        sum = next;
+        low += error + rest;
+        magnitude += product.abs();
+    }
+    (sum + low, magnitude)
+}
+
+/// k u / (1 - k u): Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1.
+fn gamma(k: usize, u: f64) -> f64 {
+    let ku = k as f64 * u;
+    ku / (1.0 - ku)
+}
+
+fn is_within_its_bound<T: Real>(case: &Case) {
+    let (m, n, k) = case.size;
+    let Outcome { a, b, before, c } = case.run::<T>(Random::unit).unwrap();
+    for i in 0..m {
+        for j in 0..n {
+            let (sum, magnitude) = dot((0..k).map(|l| (a.get(i, l).wide(), b.get(l, j).wide())));
+            let old = if case.beta == 0.0 { 0.0 } else { before[i * n + j].wide() };
+            let expected = case.alpha * sum + case.beta * old;
+            let tolerance = gamma(k + 2, T::U) * case.alpha.abs() * magnitude
+                + gamma(2, T::U) * (case.beta * old).abs()
+                + (k + 2) as f64 * T::ETA
+                // The reference itself, in f64.
+                + 4.0 * f64::EPSILON * expected.abs();
+            let error = (c.get(i, j).wide() - expected).abs();
+            assert!(error <= tolerance, "element ({i}, {j}) is off by {error}, not {tolerance}: {case:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn integers_are_exact_in_f64(case in case()) {
+        is_exact::<f64>(&case);
+    }
+
+    #[test]
+    fn integers_are_exact_in_f32(case in case()) {
+        is_exact::<f32>(&case);
+    }
+
+    #[test]
+    fn errors_are_within_their_bound_in_f64(case in case()) {
+        is_within_its_bound::<f64>(&case);
+    }
+
+    #[test]
+    fn errors_are_within_their_bound_in_f32(case in case()) {
+        is_within_its_bound::<f32>(&case);
+    }
+}
+
+#[test]
+fn the_bound_refuses_nan() {
+    let error = f64::NAN;
+    assert!(!matches!(error.partial_cmp(&1.0), Some(order) if order.is_le()));
+}
+
+/// Sizes at which several blocks run in parallel.
+const LARGE: [(usize, usize, usize); 5] =
+    [(1009, 7, 523), (7, 1009, 523), (521, 67, 131), (4099, 1, 311), (1, 4099, 311)];
+
+#[test]
+fn integers_are_exact_at_parallel_sizes() {
+    let row_major = Storage { row_major: true, step: 1, pad: 3 };
+    for size in LARGE {
+        for storage in [[PACKED; 3], [row_major; 3], [PACKED, row_major, PACKED], [row_major, PACKED, row_major]] {
+            let case = Case { size, storage, alpha: -1.0, beta: 0.5, seed: 7 };
+            is_exact::<f32>(&case);
+            is_exact::<f64>(&case);
+        }
+    }
+}
+
+#[test]
+fn large_zero_blocks_are_exact() {
+    // Data of mostly zeros, in whole blocks, at sizes where the work is spread: what one library got wrong.
+    let (m, n, k) = (1031, 35, 601);
+    for row_major in [false, true] {
+        let storage = Storage { row_major, step: 1, pad: 0 };
+        let block = |i: usize, j: usize, p: usize, q: usize| i64::from((i / p + j / q).is_multiple_of(3));
+        let left = |i: usize, l: usize| block(i, l, 200, 150) * ((i * 7 + l * 3) % 5) as i64;
+        let right = |l: usize, j: usize| block(l, j, 200, 8) * ((l + j * 11) % 7) as i64;
+        let a = Buffer::<f64>::new(m, k, storage, |i, l| left(i, l) as f64);
+        let b = Buffer::<f64>::new(k, n, storage, |l, j| right(l, j) as f64);
+        let mut c = Buffer::<f64>::new(m, n, storage, |_, _| f64::NAN);
+        let stream = Device::cpu().stream().unwrap();
+        gemm(&stream, 1.0, a.view().unwrap(), b.view().unwrap(), 0.0, c.view_mut().unwrap()).unwrap();
+        for i in 0..m {
+            for j in 0..n {
+                let sum: i64 = (0..k).map(|l| left(i, l) * right(l, j)).sum();
+                assert_eq!(c.get(i, j), sum as f64, "element ({i}, {j}), row-major {row_major}");
+            }
+        }
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    for size in LARGE {
+        for row_major in [false, true] {
+            let storage = [Storage { row_major, step: 1, pad: 1 }, PACKED, Storage { row_major, step: 1, pad: 0 }];
+            let case = Case { size, storage, alpha: 1.0, beta: -1.0, seed: 11 };
+            let of = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let single = pool.install(|| bits(&case.run::<f32>(Random::unit).unwrap().c.all));
+                let double = pool.install(|| bits(&case.run::<f64>(Random::unit).unwrap().c.all));
+                (single, double)
+            };
+            let one = of(1);
+            for threads in [2, 4, 7] {
+                assert!(of(threads) == one, "{threads} threads, {case:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nan_and_infinity_reach_their_row_and_no_other() {
+    let (m, n, k) = (131, 5, 67);
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for (row, depth) in [(0, 0), (1, 66), (63, 1), (64, 31), (65, 32), (127, 33), (128, 64), (130, 66)] {
+            let a = Buffer::<f64>::new(m, k, PACKED, |i, l| if (i, l) == (row, depth) { bad } else { 1.0 });
+            // Zeros in B: an infinity times zero must give a NaN.
+            let b = Buffer::<f64>::new(k, n, PACKED, |_, j| if j == 0 { 0.0 } else { 1.0 });
+            let mut c = Buffer::<f64>::new(m, n, PACKED, |_, _| 1.0);
+            let stream = Device::cpu().stream().unwrap();
+            gemm(&stream, 1.0, a.view().unwrap(), b.view().unwrap(), 1.0, c.view_mut().unwrap()).unwrap();
+            for i in 0..m {
+                for j in 0..n {
+                    let expected = match (i == row, j) {
+                        (false, 0) => 1.0,
+                        (false, _) => 68.0,
+                        (true, 0) => f64::NAN,
+                        (true, _) => bad,
+                    };
+                    let found = c.get(i, j);
+                    assert!(
+                        found == expected || (found.is_nan() && expected.is_nan()),
+                        "({i}, {j}) is {found}, not {expected}, for {bad} at ({row}, {depth})"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn alpha_zero_reads_neither_a_nor_b() {
+    for beta in [0.0, -0.0, 0.5, 1.0] {
+        let a = Buffer::<f64>::new(70, 3, PACKED, |_, _| f64::NAN);
+        let b = Buffer::<f64>::new(3, 4, PACKED, |_, _| f64::INFINITY);
+        let mut c = Buffer::<f64>::new(70, 4, PACKED, |_, _| if beta == 0.0 { f64::NAN } else { 3.0 });
+        let stream = Device::cpu().stream().unwrap();
+        for alpha in [0.0, -0.0] {
+            gemm(&stream, alpha, a.view().unwrap(), b.view().unwrap(), beta, c.view_mut().unwrap()).unwrap();
+        }
+        let expected = if beta == 0.0 { 0.0 } else { 3.0 * beta * beta };
+        assert!((0..70).all(|i| (0..4).all(|j| c.get(i, j).to_bits() == f64::to_bits(expected))), "beta = {beta}");
+    }
+}
+
+#[test]
+fn nan_factors_make_everything_nan() {
+    for (alpha, beta) in [(f64::NAN, 0.0), (1.0, f64::NAN), (0.0, f64::NAN), (f64::NAN, 1.0)] {
+        let a = Buffer::<f64>::new(3, 2, PACKED, |_, _| 1.0);
+        let mut c = Buffer::<f64>::new(3, 3, PACKED, |_, _| 1.0);
+        let stream = Device::cpu().stream().unwrap();
+        let view = a.view().unwrap();
+        gemm(&stream, alpha, view, view.t(), beta, c.view_mut().unwrap()).unwrap();
+        assert!((0..3).all(|i| (0..3).all(|j| c.get(i, j).is_nan())), "alpha = {alpha}, beta = {beta}");
+    }
+}
+
+#[test]
+fn one_operand_may_be_both_factors() {
+    let a = Buffer::<f64>::new(97, 13, PACKED, |i, l| ((i * 5 + l * 3) % 11) as f64 - 5.0);
+    let mut c = Buffer::<f64>::new(13, 13, PACKED, |_, _| f64::NAN);
+    let stream = Device::cpu().stream().unwrap();
+    let view = a.view().unwrap();
+    gemm(&stream, 1.0, view.t(), view, 0.0, c.view_mut().unwrap()).unwrap();
+    for i in 0..13 {
+        for j in 0..13 {
+            let sum: f64 = (0..97).map(|l| a.get(l, i) * a.get(l, j)).sum();
+            assert_eq!(c.get(i, j), sum);
+        }
+    }
+}

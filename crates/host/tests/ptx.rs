@@ -1,0 +1,175 @@
+//! The PTX that is carried, read without a GPU.
+//!
+//! ptxas looks at registers and stack frames (`.ci/run ptxas`); here is what can be seen in the text.
+
+use lanky_host::ptx;
+use std::collections::BTreeSet;
+
+/// What must not be in a module, each with the reason; `None` if all is well.
+fn fault(entry: &str, text: &str) -> Option<String> {
+    let defined: BTreeSet<&str> = functions(text).collect();
+    let instructions = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    for line in instructions {
+        let opcode = operation(line);
+        let parts: Vec<&str> = opcode.split('.').collect();
+        let of_floats = parts.iter().any(|part| matches!(*part, "f32" | "f64" | "f16" | "f32x2"));
+        let reason = match parts.as_slice() {
+            _ if line.contains(".local ") => "has a depot in local memory",
+            ["ld" | "st", ..] if !has_space(&parts) => "touches memory by a generic address",
+            ["ld" | "st", rest @ ..] if rest.contains(&"local") => "touches local memory",
+            rest if of_floats && rest.contains(&"ftz") => "flushes denormal numbers",
+            rest if of_floats && rest.contains(&"approx") => "approximates",
+            rest if of_floats && rest.contains(&"rz") => "rounds to zero",
+            ["call", ..] if !callee(line).is_some_and(|name| defined.contains(name)) => "calls what is not there",
+            _ => continue,
+        };
+        return Some(format!("{entry} {reason}: {line}"));
+    }
+    None
+}
+
+/// `ld.global.f64` of `@%p1 ld.global.f64 %fd1, [%rd1];`
+fn operation(line: &str) -> &str {
+    let line = line.trim_start_matches('{').trim_start();
+    let line =
+        if line.starts_with('@') { line.split_once(' ').map_or("", |(_, rest)| rest).trim_start() } else { line };
+    line.split([' ', '\t', ';']).next().unwrap_or_default()
+}
+
+fn has_space(parts: &[&str]) -> bool {
+    parts.iter().any(|part| ["global", "shared", "shared::cta", "param", "const", "local"].contains(part))
+}
+
+/// Functions with a body; the text is one that a compiler made, a `.func` a line.
+fn functions(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| line.contains(".func") && !line.trim_end().ends_with(';')).filter_map(|line| {
+        let after = line.split_once(".func")?.1.trim_start();
+        let name = after.strip_prefix('(').map_or(Some(after), |rest| Some(rest.split_once(')')?.1))?;
+        Some(name.split('(').next()?.trim())
+    })
+}
+
+/// `f` of `call.uni (r), f, (a);`
+fn callee(line: &str) -> Option<&str> {
+    let operands = operation(line);
+    let after = line.split_once(operands)?.1.trim_start();
+    let name = after.strip_prefix('(').map_or(Some(after), |rest| Some(rest.split_once("),")?.1))?;
+    Some(name.split([',', ';']).next()?.trim())
+}
+
+/// Whether shared memory is read 128 bits at a time.
+fn reads_shared_wide(text: &str) -> bool {
+    let wide = |opcode: &str| {
+        let is_shared = opcode.starts_with("ld.shared.") || opcode.starts_with("ld.shared::cta.");
+        let wide_two = ["b64", "u64", "f64"].iter().any(|kind| opcode.ends_with(&format!(".v2.{kind}")));
+        let wide_four = ["b32", "u32", "f32"].iter().any(|kind| opcode.ends_with(&format!(".v4.{kind}")));
+        is_shared && (wide_two || wide_four)
+    };
+    text.lines().any(|line| wide(operation(line.trim())))
+}
+
+#[test]
+fn the_modules_are_those_of_the_table_for_both_architectures() {
+    let carried: Vec<(&str, &str)> = ptx::all().map(|(entry, arch, _)| (entry, arch)).collect();
+    let mut wanted: Vec<(&str, &str)> =
+        model::entries().flat_map(|entry| ["sm_80", "sm_90"].map(|arch| (entry, arch))).collect();
+    wanted.sort_unstable();
+    assert_eq!(carried, wanted);
+    for entry in model::entries() {
+        let text = |capability| ptx::module(entry, capability).expect(entry);
+        assert!(text((9, 0)).contains(".version 7.8\n.target sm_90\n.address_size 64\n"), "{entry}");
+        assert!(text((8, 6)).contains(".version 7.4\n.target sm_80\n.address_size 64\n"), "{entry}");
+        assert_eq!(ptx::module(entry, (7, 5)), None);
+    }
+}
+
+#[test]
+fn a_module_has_one_entry_with_its_launch_bounds() {
+    for (entry, arch, text) in ptx::all() {
+        assert_eq!(text.matches(".entry ").count(), 1, "{entry} {arch}");
+        assert!(text.contains(&format!(".visible .entry {entry}(")), "{entry} {arch}");
+        let bounds = model::launch_bounds(entry).expect(entry);
+        let at_least = match bounds.min_blocks {
+            0 => String::new(),
+            blocks => format!(".minnctapersm {blocks}\n"),
+        };
+        let directives = format!(")\n.maxntid {}, 1, 1\n{at_least}{{", bounds.threads);
+        assert_eq!((text.matches(&directives).count(), text.matches(".maxntid").count()), (1, 1), "{entry} {arch}");
+    }
+}
+
+/// m, n, k are 32 bits wide, as the launches give them; then a, its two strides, b, its two, alpha and beta, c, its
+/// two, and the length of a slot.
+#[test]
+fn products_have_the_parameters_that_are_launched() {
+    for variant in model::VARIANTS {
+        let scalar = format!("b{}", variant.dtype.bytes() * 8);
+        let text = ptx::module(variant.entry, (9, 0)).expect(variant.entry);
+        let list = text.split_once(".entry ").and_then(|(_, rest)| rest.split_once(")\n")).expect(variant.entry).0;
+        let kinds: Vec<String> = list
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix(".param ."))
+            .map(|line| line.split([' ', '\t']).next().unwrap_or_default().replace(['u', 'f', 's'], "b"))
+            .collect();
+        let mut wanted = vec!["b32"; 3];
+        wanted.extend(["b64"; 6]);
+        wanted.extend([scalar.as_str(); 2]);
+        wanted.extend(["b64"; 4]);
+        assert_eq!(kinds, wanted, "{}", variant.entry);
+    }
+}
+
+#[test]
+fn shared_memory_is_read_wide_where_the_table_says_so() {
+    for variant in model::VARIANTS {
+        for capability in [(8, 0), (9, 0)] {
+            let text = ptx::module(variant.entry, capability).expect(variant.entry);
+            assert_eq!(reads_shared_wide(&text), variant.wide_shared, "{} {capability:?}", variant.entry);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_slow_inexact_or_missing() {
+    let faults: Vec<String> = ptx::all().filter_map(|(entry, _, text)| fault(entry, &text)).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn no_folder_of_the_machine_is_in_the_text() {
+    for (entry, arch, text) in ptx::all() {
+        for part in [".rs", "/src", ".file", "/home", "/root", env!("CARGO_MANIFEST_DIR")] {
+            assert!(!text.contains(part), "{part} in {entry} {arch}");
+        }
+    }
+}
+
+#[test]
+fn each_fault_is_found() {
+    for line in [
+        "ld.f64 %fd1, [%rd1];",
+        "@%p1 st.v2.b64 [%rd1], {%rd2, %rd3};",
+        "\t.local .align 8 .b8 __local_depot0[64];",
+        "st.local.b32 [%rd1], %r1;",
+        "add.rn.ftz.f32 %f1, %f2, %f3;",
+        "{ rcp.approx.f32 %f1, %f2; }",
+        "fma.rz.f64 %fd1, %fd2, %fd3, %fd4;",
+        "call.uni gone, (x);",
+        "@%p2 call.uni (r), gone, (x);",
+    ] {
+        assert!(fault("k", line).is_some(), "{line}");
+    }
+    for line in [
+        "ld.global.nc.f64 %fd1, [%rd1];",
+        "@%p1 ld.shared.v2.b64 {%rd1, %rd2}, [%r1];",
+        "ld.param.b64 %rd1, [k_param_0];",
+        "cvt.rzi.u32.f32 %r1, %f1;",
+        "// call gone",
+        ".func (.param .b32 r) there(.param .b32 x)\n{\n}\ncall.uni (r), there, (x);",
+        ".func there()\n{\n}\ncall there;",
+    ] {
+        assert_eq!(fault("k", line), None, "{line}");
+    }
+    assert!(reads_shared_wide("@%p1 ld.shared.v4.b32 {%r1, %r2, %r3, %r4}, [%r5];"));
+    assert!(!reads_shared_wide("ld.shared.v2.b32 {%r1, %r2}, [%r5];\nld.global.v2.b64 {%rd1, %rd2}, [%rd3];"));
+}

@@ -1,0 +1,109 @@
+//! What every product kernel is called with, and how it hands in its sums.
+
+use cuda_std::prelude::*;
+
+/// C (m x n) ← α A (m x k) B (k x n) + β C over one part of k, with any strides, in elements.
+///
+/// Where k is cut into parts, C is the scratch: part p writes slot p, `slot_len` elements further on, with α = 1 and
+/// β = 0, and [`crate::slots`] adds them in order. Where it is not, `slot_len` is 0 and C is the caller's.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Product<T> {
+    pub m: u32,
+    pub n: u32,
+    pub k: u32,
+    pub a: Global<T>,
+    pub a_row: u64,
+    pub a_col: u64,
+    pub b: Global<T>,
+    pub b_row: u64,
+    pub b_col: u64,
+    pub alpha: T,
+    pub beta: T,
+    pub c: Global<T>,
+    pub c_row: u64,
+    pub c_col: u64,
+    pub slot_len: u64,
+}
+
+impl<T: Scalar> Product<T> {
+    /// This block's part of k: (start, end), cut at multiples of `tile`.
+    #[inline(always)]
+    pub fn part(&self, tile: u32) -> (u32, u32) {
+        model::launch::part_of_k(self.k, tile, thread::grid_dim_y(), thread::block_idx_y())
+    }
+
+    /// Element (row, l) of A; zero from row m or column `end` on.
+    ///
+    /// # Safety
+    /// `end` <= k, and A spans its m x k elements.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn a(&self, row: u32, l: u32, end: u32) -> T {
+        let inside = row < self.m && l < end;
+        // SAFETY: inside A wherever the load happens; A is read-only.
+        unsafe { self.a.load_if(inside, row as u64 * self.a_row + l as u64 * self.a_col) }
+    }
+
+    /// Element (l, col) of B; zero from row `end` or column n on.
+    ///
+    /// # Safety
+    /// `end` <= k, and B spans its k x n elements.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn b(&self, l: u32, col: u32, end: u32) -> T {
+        let inside = l < end && col < self.n;
+        // SAFETY: inside B wherever the load happens; B is read-only.
+        unsafe { self.b.load_if(inside, l as u64 * self.b_row + col as u64 * self.b_col) }
+    }
+
+    /// C(row, col) ← α · sum + β · C(row, col), in this part's slot; nothing outside C. C is not read where β = 0.
+    ///
+    /// # Safety
+    /// C spans its m x n elements in each slot, and no other thread writes this one.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn write(&self, row: u32, col: u32, sum: T) {
+        if row < self.m && col < self.n {
+            let slot = thread::block_idx_y() as u64 * self.slot_len;
+            let at = slot + row as u64 * self.c_row + col as u64 * self.c_col;
+            // SAFETY: (row, col) lies in C.
+            unsafe { self.c.store(at, scaled(self.alpha, sum, self.beta, self.c, at)) };
+        }
+    }
+}
+
+/// α · sum + β · C[at], without reading C where β = 0.
+///
+/// # Safety
+/// C holds element `at`.
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn scaled<T: Scalar>(alpha: T, sum: T, beta: T, c: Global<T>, at: u64) -> T {
+    if beta.is_zero() {
+        alpha.mul(sum)
+    } else {
+        // SAFETY: promised by the caller.
+        alpha.fma(sum, beta.mul(unsafe { c.load(at) }))
+    }
+}
+
+/// Stamps an entry: flat parameters in, one [`Product`] to the body.
+macro_rules! product_entry {
+    ($entry:ident, $elem:ty, $body:expr) => {
+        #[cuda_std::kernel]
+        #[allow(missing_docs, clippy::missing_safety_doc, clippy::too_many_arguments)]
+        pub unsafe fn $entry(
+            m: u32, n: u32, k: u32,
+            a: Global<$elem>, a_row: u64, a_col: u64,
+            b: Global<$elem>, b_row: u64, b_col: u64,
+            alpha: $elem, beta: $elem,
+            c: Global<$elem>, c_row: u64, c_col: u64, slot_len: u64,
+        ) {
+            let x = $crate::product::Product { m, n, k, a, a_row, a_col, b, b_row, b_col, alpha, beta, c, c_row, c_col, slot_len };
+            // SAFETY: the launch has the geometry of the entry's row in the table, and the operands span their elements.
+            unsafe { $body(x) }
+        }
+    };
+}
+pub(crate) use product_entry;

@@ -1,0 +1,256 @@
+//! Filter what can run, estimate each, take the fastest; and say why.
+
+use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
+use crate::roofline::{Bound, Estimate, bound, estimate};
+use crate::{Kernel, Machine, Operation, Problem, VARIANTS, Variant, classify};
+use core::fmt;
+
+/// Who made a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chooser {
+    /// The estimates of [`crate::roofline`].
+    Model,
+    /// The caller named a variant or an entry; the model chose the rest.
+    Caller,
+}
+
+/// How a product is computed: the entry, its launch, and what is expected of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Choice {
+    /// What the shape asks for.
+    pub operation: Operation,
+    /// The product as it is launched: transposed where `swapped`.
+    pub problem: Problem,
+    /// Whether Cᵀ = Bᵀ Aᵀ is computed: m and n, A and B, and all rows and columns change places.
+    pub swapped: bool,
+    /// The entry.
+    pub variant: &'static Variant,
+    /// Blocks along x, y (parts of k) and z.
+    pub grid: [u32; 3],
+    /// Threads a block.
+    pub threads: u32,
+    /// Dynamic shared memory a block, bytes.
+    pub shared_bytes: u32,
+    /// Parts of k, each with its slot; added in order.
+    pub splits: u32,
+    /// Elements of scratch for the slots.
+    pub slots_len: u64,
+    /// What no kernel can beat.
+    pub bound: Bound,
+    /// What this one is expected to do.
+    pub estimate: Estimate,
+    /// Who chose it.
+    pub chooser: Chooser,
+}
+
+/// Why no entry can compute a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No variant or entry has the name that was asked for.
+    UnknownVariant,
+    /// The variant exists, but has no entry of this element type.
+    NoSuchDtype {
+        /// The element type that was asked for.
+        dtype: crate::Dtype,
+    },
+    /// A dimension exceeds [`LARGEST_DIMENSION`].
+    DimensionTooLarge {
+        /// `m`, `n` or `k`.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// The variant would need more blocks than a grid has.
+    GridTooLarge {
+        /// Columns that it can serve at most.
+        columns: u64,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::UnknownVariant => f.write_str("no variant or entry has this name"),
+            Refusal::NoSuchDtype { dtype } => write!(f, "it has no entry for {dtype}"),
+            Refusal::DimensionTooLarge { name, value } => {
+                write!(f, "{name} is {value}, the kernels count up to {LARGEST_DIMENSION}")
+            }
+            Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+/// The largest m, n and k: kernels count them in 32 bits, and coordinates of a tile that hangs over must not wrap.
+pub const LARGEST_DIMENSION: u64 = u32::MAX as u64 - (1 << 16);
+
+/// The entry and launch for a product on a machine, all dimensions at least 1.
+///
+/// `force` names a variant (`tsm2r_prefetch`) or an entry (`dtsm2r_prefetch_1x8_u16_t128`) to choose among.
+///
+/// # Errors
+/// A [`Refusal`] where nothing is eligible.
+pub fn choose(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Choice, Refusal> {
+    for (name, value) in [("m", problem.m), ("n", problem.n), ("k", problem.k)] {
+        if value > LARGEST_DIMENSION {
+            return Err(Refusal::DimensionTooLarge { name, value });
+        }
+    }
+    let named = |v: &&Variant| force.is_none_or(|name| name == v.name || name == v.entry);
+    if !VARIANTS.iter().any(|v| named(&v)) {
+        return Err(Refusal::UnknownVariant);
+    }
+    let mut refusal = Refusal::NoSuchDtype { dtype: problem.dtype };
+    let mut best: Option<Choice> = None;
+    for variant in VARIANTS.iter().filter(named).filter(|v| v.dtype == problem.dtype) {
+        if force.is_none() && !serves(variant, problem) {
+            continue;
+        }
+        match fit(variant, problem, machine) {
+            Ok(choice) if best.is_none_or(|b| choice.estimate.seconds < b.estimate.seconds) => best = Some(choice),
+            Ok(_) => {}
+            Err(why) => refusal = why,
+        }
+    }
+    let chooser = if force.is_some() { Chooser::Caller } else { Chooser::Model };
+    best.map(|choice| Choice { chooser, ..choice }).ok_or(refusal)
+}
+
+/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not.
+fn serves(variant: &Variant, problem: &Problem) -> bool {
+    match variant.kernel {
+        Kernel::Tsm2r => problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY,
+        Kernel::Gemm => true,
+    }
+}
+
+/// The best launch of one entry.
+fn fit(variant: &'static Variant, problem: &Problem, machine: &Machine) -> Result<Choice, Refusal> {
+    // A thread owns a row: the longer side of C gives more of them.
+    let swapped = variant.kernel == Kernel::Tsm2r && problem.n > problem.m;
+    let launched = if swapped { problem.transposed() } else { *problem };
+    let tiles = tiling(variant, launched.m, launched.n);
+    if tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ) {
+        return Err(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) });
+    }
+    let (splits, estimate) = best_split(variant, &tiles, &launched, machine);
+    let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
+    Ok(Choice {
+        operation: classify(problem.m, problem.n, problem.k),
+        problem: launched,
+        swapped,
+        variant,
+        grid: [narrow(tiles.x), splits, narrow(tiles.z)],
+        threads: variant.threads,
+        shared_bytes: tiles.shared_bytes,
+        splits,
+        slots_len: slots_len(launched.m, launched.n, splits),
+        bound: bound(&launched, machine),
+        estimate,
+        chooser: Chooser::Model,
+    })
+}
+
+/// Most parts that k is cut into.
+const MOST_SPLITS: u64 = 256;
+
+/// The number of parts of k with the least expected time; the fewest where several tie.
+fn best_split(variant: &Variant, tiles: &Tiling, problem: &Problem, machine: &Machine) -> (u32, Estimate) {
+    let steps = problem.k.div_ceil(u64::from(tiles.k_step));
+    let mut best = (1, estimate(variant, tiles, 1, problem, machine));
+    for splits in 2..=u32::try_from(steps.min(MOST_SPLITS)).unwrap_or(1) {
+        let next = estimate(variant, tiles, splits, problem, machine);
+        if next.seconds < best.1.seconds {
+            best = (splits, next);
+        }
+    }
+    best
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let p = &self.problem;
+        let [x, y, z] = self.grid;
+        let what = if self.swapped { ", computed transposed" } else { "" };
+        writeln!(f, "{}  {}  m = {}, n = {}, k = {}{what}", self.operation, p.dtype, p.m, p.n, p.k)?;
+        let limit = if self.bound.memory_s >= self.bound.arithmetic_s { "memory" } else { "arithmetic" };
+        writeln!(f, "  bound     {:.1} us, {limit}", self.bound.seconds() * 1e6)?;
+        writeln!(f, "  entry     {}", self.variant.entry)?;
+        writeln!(
+            f,
+            "  launch    {x} x {y} x {z} blocks of {} threads, {} bytes of shared memory, {} blocks an SM",
+            self.threads, self.shared_bytes, self.estimate.resident
+        )?;
+        writeln!(f, "  splits    {} of k, {} elements of scratch", self.splits, self.slots_len)?;
+        writeln!(
+            f,
+            "  expected  {:.1} us, {:.0}% of the bandwidth in flight",
+            self.estimate.seconds * 1e6,
+            self.estimate.memory_utilisation * 100.0
+        )?;
+        f.write_str(match self.chooser {
+            Chooser::Model => "  chosen    by the model: least expected time of all eligible entries",
+            Chooser::Caller => "  chosen    by the caller; entry and splits by least expected time",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Dtype;
+
+    #[test]
+    fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
+        for v in VARIANTS {
+            let p = Problem::column_major(v.dtype, 1000, 7, 300);
+            assert_eq!(choose(&p, &Machine::H200, Some(v.name))?.variant.name, v.name);
+            let choice = choose(&p, &Machine::H200, Some(v.entry))?;
+            assert_eq!((choice.variant.entry, choice.chooser), (v.entry, Chooser::Caller));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_wide_result_is_computed_transposed() -> Result<(), Refusal> {
+        let p = Problem::column_major(Dtype::F64, 7, 10_000, 5000);
+        let choice = choose(&p, &Machine::H200, None)?;
+        assert!(choice.swapped && choice.variant.kernel == Kernel::Tsm2r);
+        assert_eq!((choice.problem.m, choice.problem.n), (10_000, 7));
+        assert_eq!(choice.problem.c, p.c.transposed());
+        Ok(())
+    }
+
+    #[test]
+    fn refusals_name_their_reason() {
+        let p = Problem::column_major(Dtype::F64, 1 << 32, 2, 2);
+        let refused = choose(&p, &Machine::H200, None);
+        assert_eq!(refused, Err(Refusal::DimensionTooLarge { name: "m", value: 1 << 32 }));
+        let p = Problem::column_major(Dtype::F64, 10, 10, 10);
+        assert_eq!(choose(&p, &Machine::H200, Some("tsm3r")), Err(Refusal::UnknownVariant));
+        let entry = Some("stsm2r_inner_1x1_u1_t128");
+        assert_eq!(choose(&p, &Machine::H200, entry), Err(Refusal::NoSuchDtype { dtype: Dtype::F64 }));
+    }
+
+    #[test]
+    fn few_rows_are_split_until_the_chip_is_full() -> Result<(), Refusal> {
+        let p = Problem::column_major(Dtype::F64, 128, 4, 1_000_000);
+        let choice = choose(&p, &Machine::H200, None)?;
+        assert!(choice.grid[1] >= 132, "{choice}");
+        assert_eq!(choice.slots_len, 128 * 4 * u64::from(choice.splits));
+        Ok(())
+    }
+
+    #[test]
+    fn grids_fit_at_every_edge() -> Result<(), Refusal> {
+        for (m, n, k) in [(1, 1, 1), (LARGEST_DIMENSION, 1, 65), (65, 65, LARGEST_DIMENSION), (65, 1 << 30, 1)] {
+            for dtype in [Dtype::F32, Dtype::F64] {
+                let choice = choose(&Problem::column_major(dtype, m, n, k), &Machine::H200, None)?;
+                assert!(choice.grid[1] <= GRID_YZ && choice.grid[2] <= GRID_YZ && u64::from(choice.grid[0]) <= GRID_X);
+                assert!(choice.estimate.seconds >= choice.bound.seconds() * 0.99, "{choice}");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! What a kernel and its launch must agree on: tiles, parts of k, grids, shared memory and scratch.
+
+use crate::variants::{GEMM_BK, GEMM_SIDE};
+use crate::{Kernel, Variant};
+
+/// Most blocks along y and z of a grid.
+pub const GRID_YZ: u32 = 65_535;
+/// Most blocks along x of a grid.
+pub const GRID_X: u64 = (1 << 31) - 1;
+
+/// Rows of B's tile in shared memory, which are also the steps that k is cut at: the most of `threads` that t3 divides.
+pub const fn tsm2r_bk(threads: u32, t3: u32) -> u32 {
+    threads / t3 * t3
+}
+
+/// Elements of padding behind a row of a staged tile of [`Kernel::Gemm`]: a quarter of the banks, so that a transposing
+/// store touches all of them, and 16 bytes, so that wide loads stay aligned.
+pub const fn gemm_pitch(rows: u32, elem_bytes: u32) -> u32 {
+    rows + 16 / elem_bytes
+}
+
+/// The `index`-th of `parts` nearly equal parts of `0 .. k`, cut at multiples of `tile`: (start, end).
+///
+/// The cuts depend on k, tile and parts alone, so a plan's sums are the same on every device.
+pub const fn part_of_k(k: u32, tile: u32, parts: u32, index: u32) -> (u32, u32) {
+    (cut_of_k(k, tile, parts, index), cut_of_k(k, tile, parts, index + 1))
+}
+
+const fn cut_of_k(k: u32, tile: u32, parts: u32, index: u32) -> u32 {
+    // No part of none: device code has no panic to fall into.
+    let parts = if parts == 0 { 1 } else { parts as u64 };
+    let tiles = k.div_ceil(tile) as u64;
+    let cut = tiles * index as u64 / parts * tile as u64;
+    if cut < k as u64 { cut as u32 } else { k }
+}
+
+/// Grid and shared memory of a product without its split: what [`crate::choose`] multiplies and launches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// Blocks along x: tiles of C's rows (all tiles of C for [`Kernel::Gemm`]).
+    pub x: u64,
+    /// Blocks along z: groups of C's columns.
+    pub z: u64,
+    /// Dynamic shared memory a block, bytes.
+    pub shared_bytes: u32,
+    /// k is cut into parts at multiples of this.
+    pub k_step: u32,
+    /// Times that A is read.
+    pub a_reads: u64,
+    /// Times that B is read, mostly from cache.
+    pub b_reads: u64,
+}
+
+/// The tiling of an m x n product by an entry.
+pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
+    let elem_bytes = if variant.dtype.bytes() == 8 { 8 } else { 4 };
+    match variant.kernel {
+        Kernel::Tsm2r => {
+            let bk = tsm2r_bk(variant.threads, variant.t3);
+            let rows = m.div_ceil(u64::from(variant.threads));
+            // Algorithm 1 walks over all columns in each thread and reads A for each of them.
+            let inner = variant.name == "tsm2r_inner";
+            let groups = if inner { 1 } else { n.div_ceil(u64::from(variant.t2)) };
+            let tile_bytes = if variant.wide_shared { bk * variant.t2 * elem_bytes } else { 0 };
+            let a_reads = if inner { n } else { groups };
+            Tiling { x: rows, z: groups, shared_bytes: tile_bytes, k_step: bk, a_reads, b_reads: rows }
+        }
+        Kernel::Gemm => {
+            let (bm, bn) = (GEMM_SIDE * variant.t3, GEMM_SIDE * variant.t2);
+            let (rows, cols) = (m.div_ceil(u64::from(bm)), n.div_ceil(u64::from(bn)));
+            let shared_bytes = (gemm_pitch(bm, elem_bytes) + gemm_pitch(bn, elem_bytes)) * GEMM_BK * elem_bytes;
+            Tiling { x: rows * cols, z: 1, shared_bytes, k_step: GEMM_BK, a_reads: cols, b_reads: rows }
+        }
+    }
+}
+
+/// Elements of scratch that `splits` parts of k need: one m x n slot each, none where there is one part.
+pub const fn slots_len(m: u64, n: u64, splits: u32) -> u64 {
+    if splits <= 1 { 0 } else { m * n * splits as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::VARIANTS;
+
+    #[test]
+    fn parts_tile_k_without_gap_or_overlap() {
+        for k in [0, 1, 127, 128, 129, 1000, u32::MAX] {
+            for parts in [1, 2, 3, 7, 64] {
+                let mut at = 0;
+                for index in 0..parts {
+                    let (start, end) = part_of_k(k, 120, parts, index);
+                    assert!(start == at && end >= start, "{k} {parts} {index}");
+                    assert!(end == k || end % 120 == 0);
+                    at = end;
+                }
+                assert_eq!(at, k);
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_fit_every_architectures_default_shared_memory() {
+        for v in VARIANTS {
+            let t = tiling(v, 20480, 64);
+            assert!(t.shared_bytes <= 48 << 10, "{}: {} bytes", v.entry, t.shared_bytes);
+            assert!(t.k_step > 0 && t.k_step.is_multiple_of(if v.kernel == Kernel::Tsm2r { v.t3 } else { 1 }));
+        }
+    }
+
+    #[test]
+    fn a_tile_of_b_is_the_papers_512n_and_1024n_bytes() {
+        for v in VARIANTS.iter().filter(|v| v.name == "tsm2r_prefetch" && v.threads == 128 && v.t3 != 12) {
+            assert_eq!(
+                u64::from(tiling(v, 1000, 64).shared_bytes),
+                128 * u64::from(v.t2) * v.dtype.bytes(),
+                "{}",
+                v.entry
+            );
+        }
+    }
+}

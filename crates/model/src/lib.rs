@@ -1,0 +1,41 @@
+//! Decides which kernel computes a product, with which tile sizes and which grid, and can say why.
+//!
+//! Pure functions of numbers: no GPU, no allocation, no unsafe. Whatever launches a kernel asks here, and whatever
+//! a kernel and its launch must agree on (tile sizes, spans, grids, shared memory, scratch) is written down here once.
+//!
+//! | module | question it answers |
+//! |---|---|
+//! | [`dtype`], [`shape`] | what is multiplied: element types, strides, spans, problems, [`classify`] |
+//! | [`variants`] | which kernels exist |
+//! | [`machine`] | what the GPU can do |
+//! | [`occupancy`], [`roofline`] | how much of it a kernel can use: residency, Little's law, bounds |
+//! | [`launch`] | grid, shared memory, parts of k, scratch |
+//! | [`choose`] | which of all that is the fastest |
+//!
+//! ```
+//! use lanky_model::{Dtype, Machine, Problem, choose};
+//! let problem = Problem::column_major(Dtype::F64, 20480, 4, 20480);
+//! let choice = choose(&problem, &Machine::H200, None)?;
+//! assert_eq!(choice.variant.name, "tsm2r_prefetch");
+//! # Ok::<(), lanky_model::Refusal>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod choose;
+pub mod dtype;
+pub mod launch;
+pub mod machine;
+pub mod occupancy;
+pub mod roofline;
+pub mod shape;
+pub mod variants;
+
+pub use choose::{Choice, Chooser, Refusal, choose};
+pub use dtype::Dtype;
+pub use machine::{DeviceFacts, Machine, Name};
+pub use shape::{Operand, Operation, Problem, Strides, classify, span};
+pub use variants::{Kernel, LaunchBounds, VARIANTS, Variant, entries, launch_bounds, sum_slots};

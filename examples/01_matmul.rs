@@ -1,0 +1,14 @@
+//! Host in, host out, with or without a GPU.
+use lanky::prelude::*;
+
+fn main() -> lanky::Result<()> {
+    let a = Matrix::from_fn(3000, 500, |i, l| ((i + 2 * l) % 7) as f64)?;
+    let b = Matrix::from_fn(500, 4, |l, j| ((3 * l + j) % 5) as f64)?;
+
+    let device = Device::auto(); // a GPU if there is a usable one, else the CPU
+    eprintln!("{device}: {}", device.reason());
+    let c = device.matmul(a.view(), b.view())?;
+
+    println!("C is {} x {}, its last element {:?}", c.nrows(), c.ncols(), c.get(2999, 3));
+    Ok(())
+}
