@@ -42,7 +42,7 @@ impl<T: Scalar> Product<T> {
     pub unsafe fn a(&self, row: u32, l: u32, end: u32) -> T {
         let inside = row < self.m && l < end;
         // SAFETY: inside A wherever the load happens; A is read-only.
-        unsafe { self.a.load_if(inside, row as u64 * self.a_row + l as u64 * self.a_col) }
+        unsafe { self.a.stream_if(inside, row as u64 * self.a_row + l as u64 * self.a_col) }
     }
 
     /// Element (l, col) of B; zero from row `end` or column n on.
@@ -94,13 +94,39 @@ macro_rules! product_entry {
         #[cuda_std::kernel]
         #[allow(missing_docs, clippy::missing_safety_doc, clippy::too_many_arguments)]
         pub unsafe fn $entry(
-            m: u32, n: u32, k: u32,
-            a: Global<$elem>, a_row: u64, a_col: u64,
-            b: Global<$elem>, b_row: u64, b_col: u64,
-            alpha: $elem, beta: $elem,
-            c: Global<$elem>, c_row: u64, c_col: u64, slot_len: u64,
+            m: u32,
+            n: u32,
+            k: u32,
+            a: Global<$elem>,
+            a_row: u64,
+            a_col: u64,
+            b: Global<$elem>,
+            b_row: u64,
+            b_col: u64,
+            alpha: $elem,
+            beta: $elem,
+            c: Global<$elem>,
+            c_row: u64,
+            c_col: u64,
+            slot_len: u64,
         ) {
-            let x = $crate::product::Product { m, n, k, a, a_row, a_col, b, b_row, b_col, alpha, beta, c, c_row, c_col, slot_len };
+            let x = $crate::product::Product {
+                m,
+                n,
+                k,
+                a,
+                a_row,
+                a_col,
+                b,
+                b_row,
+                b_col,
+                alpha,
+                beta,
+                c,
+                c_row,
+                c_col,
+                slot_len,
+            };
             // SAFETY: the launch has the geometry of the entry's row in the table, and the operands span their elements.
             unsafe { $body(x) }
         }

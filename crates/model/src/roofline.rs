@@ -80,7 +80,7 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
     let (m, n, k) = (problem.m as f64, problem.n as f64, problem.k as f64);
     let sms = f64::from(machine.sms);
     let per_block = f64::from(variant.threads);
-    let allotted = machine.registers_per_sm / (variant.threads * variant.min_blocks);
+    let allotted = machine.registers_per_sm / (variant.threads * variant.min_blocks).max(1);
     let used = registers(variant).min(allotted);
     let resident = resident_blocks(machine, variant.threads, used, tiling.shared_bytes).max(1);
 

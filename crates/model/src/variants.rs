@@ -28,7 +28,7 @@ pub struct Variant {
     pub t2: u32,
     /// Elements of A a thread loads together (T3 in TSM2X).
     pub t3: u32,
-    /// Blocks an SM for which registers are allotted.
+    /// Blocks an SM for which registers are allotted; 0 leaves it to the assembler, which spills where it must keep a promise.
     pub min_blocks: u32,
     /// Whether the PTX must read shared memory 128 bits at a time.
     pub wide_shared: bool,
@@ -39,7 +39,7 @@ pub struct Variant {
 pub struct LaunchBounds {
     /// Most threads a block: `.maxntid`.
     pub threads: u32,
-    /// Blocks an SM that must fit: `.minnctapersm`.
+    /// Blocks an SM that must fit: `.minnctapersm`; 0 asks for none.
     pub min_blocks: u32,
 }
 
@@ -51,54 +51,52 @@ macro_rules! tsm2r_variants {
     ($emit:ident) => {
         $emit! {
             // entry                          elem  variant           T1   T2  T3  blocks  wide
-            stsm2r_inner_1x1_u1_t128:             f32, inner,            128, 1,  1,  8, false;
-            stsm2r_outer_1x2_u1_t128:             f32, outer,            128, 2,  1,  8, false;
-            stsm2r_outer_1x4_u1_t128:             f32, outer,            128, 4,  1,  8, false;
-            stsm2r_outer_1x8_u1_t128:             f32, outer,            128, 8,  1,  8, false;
-            stsm2r_outer_1x16_u1_t128:            f32, outer,            128, 16, 1,  8, false;
-            stsm2r_shared_1x2_u4_t128:            f32, shared,           128, 2,  4,  8, true;
-            stsm2r_shared_1x4_u4_t128:            f32, shared,           128, 4,  4,  8, true;
-            stsm2r_shared_1x8_u4_t128:            f32, shared,           128, 8,  4,  8, true;
-            stsm2r_shared_1x16_u4_t128:           f32, shared,           128, 16, 4,  8, true;
-            stsm2r_shared_rowmajor_1x4_u4_t128:   f32, shared_rowmajor,  128, 4,  4,  8, true;
-            stsm2r_shared_rowmajor_1x8_u4_t128:   f32, shared_rowmajor,  128, 8,  4,  8, true;
-            stsm2r_shared_rowmajor_1x16_u4_t128:  f32, shared_rowmajor,  128, 16, 4,  8, true;
-            stsm2r_prefetch_1x1_u32_t128:         f32, prefetch,         128, 1,  32, 6, true;
-            stsm2r_prefetch_1x2_u32_t128:         f32, prefetch,         128, 2,  32, 6, true;
-            stsm2r_prefetch_1x4_u4_t128:          f32, prefetch,         128, 4,  4,  8, true;
-            stsm2r_prefetch_1x4_u32_t128:         f32, prefetch,         128, 4,  32, 6, true;
-            stsm2r_prefetch_1x8_u4_t128:          f32, prefetch,         128, 8,  4,  8, true;
-            stsm2r_prefetch_1x8_u4_t256:          f32, prefetch,         256, 8,  4,  4, true;
-            stsm2r_prefetch_1x8_u16_t128:         f32, prefetch,         128, 8,  16, 6, true;
-            stsm2r_prefetch_1x8_u32_t128:         f32, prefetch,         128, 8,  32, 4, true;
-            stsm2r_prefetch_1x16_u4_t128:         f32, prefetch,         128, 16, 4,  6, true;
-            stsm2r_prefetch_1x16_u16_t128:        f32, prefetch,         128, 16, 16, 4, true;
-            stsm2r_prefetch_1x16_u32_t128:        f32, prefetch,         128, 16, 32, 3, true;
+            stsm2r_inner_1x1_u1_t128:             f32, inner,            128, 1,  1, 0, false;
+            stsm2r_outer_1x2_u1_t128:             f32, outer,            128, 2,  1, 0, false;
+            stsm2r_outer_1x4_u1_t128:             f32, outer,            128, 4,  1, 0, false;
+            stsm2r_outer_1x8_u1_t128:             f32, outer,            128, 8,  1, 0, false;
+            stsm2r_outer_1x16_u1_t128:            f32, outer,            128, 16, 1, 0, false;
+            stsm2r_shared_1x2_u4_t128:            f32, shared,           128, 2,  4, 0, true;
+            stsm2r_shared_1x4_u4_t128:            f32, shared,           128, 4,  4, 0, true;
+            stsm2r_shared_1x8_u4_t128:            f32, shared,           128, 8,  4, 5, true;
+            stsm2r_shared_1x16_u4_t128:           f32, shared,           128, 16, 4, 0, true;
+            stsm2r_shared_rowmajor_1x4_u4_t128:   f32, shared_rowmajor,  128, 4,  4, 0, true;
+            stsm2r_shared_rowmajor_1x8_u4_t128:   f32, shared_rowmajor,  128, 8,  4, 0, true;
+            stsm2r_shared_rowmajor_1x16_u4_t128:  f32, shared_rowmajor,  128, 16, 4, 0, true;
+            stsm2r_prefetch_1x1_u32_t128:         f32, prefetch,         128, 1,  32, 0, true;
+            stsm2r_prefetch_1x2_u32_t128:         f32, prefetch,         128, 2,  32, 0, true;
+            stsm2r_prefetch_1x4_u4_t128:          f32, prefetch,         128, 4,  4, 0, true;
+            stsm2r_prefetch_1x4_u32_t128:         f32, prefetch,         128, 4,  32, 0, true;
+            stsm2r_prefetch_1x8_u4_t128:          f32, prefetch,         128, 8,  4, 0, true;
+            stsm2r_prefetch_1x8_u4_t256:          f32, prefetch,         256, 8,  4, 0, true;
+            stsm2r_prefetch_1x8_u16_t128:         f32, prefetch,         128, 8,  16, 4, true;
+            stsm2r_prefetch_1x8_u32_t128:         f32, prefetch,         128, 8,  32, 0, true;
+            stsm2r_prefetch_1x16_u4_t128:         f32, prefetch,         128, 16, 4, 0, true;
+            stsm2r_prefetch_1x16_u16_t128:        f32, prefetch,         128, 16, 16, 0, true;
+            stsm2r_prefetch_1x16_u32_t128:        f32, prefetch,         128, 16, 32, 0, true;
 
-            dtsm2r_inner_1x1_u1_t128:             f64, inner,            128, 1,  1,  8, false;
-            dtsm2r_outer_1x2_u1_t128:             f64, outer,            128, 2,  1,  8, false;
-            dtsm2r_outer_1x4_u1_t128:             f64, outer,            128, 4,  1,  8, false;
-            dtsm2r_outer_1x8_u1_t128:             f64, outer,            128, 8,  1,  8, false;
-            dtsm2r_outer_1x16_u1_t128:            f64, outer,            128, 16, 1,  6, false;
-            dtsm2r_shared_1x2_u4_t128:            f64, shared,           128, 2,  4,  8, true;
-            dtsm2r_shared_1x4_u4_t128:            f64, shared,           128, 4,  4,  8, true;
-            dtsm2r_shared_1x8_u4_t128:            f64, shared,           128, 8,  4,  8, true;
-            dtsm2r_shared_1x16_u4_t128:           f64, shared,           128, 16, 4,  6, true;
-            dtsm2r_shared_rowmajor_1x2_u4_t128:   f64, shared_rowmajor,  128, 2,  4,  8, true;
-            dtsm2r_shared_rowmajor_1x4_u4_t128:   f64, shared_rowmajor,  128, 4,  4,  8, true;
-            dtsm2r_shared_rowmajor_1x8_u4_t128:   f64, shared_rowmajor,  128, 8,  4,  8, true;
-            dtsm2r_shared_rowmajor_1x16_u4_t128:  f64, shared_rowmajor,  128, 16, 4,  6, true;
-            dtsm2r_prefetch_1x1_u16_t128:         f64, prefetch,         128, 1,  16, 6, true;
-            dtsm2r_prefetch_1x2_u16_t128:         f64, prefetch,         128, 2,  16, 6, true;
-            dtsm2r_prefetch_1x4_u4_t128:          f64, prefetch,         128, 4,  4,  8, true;
-            dtsm2r_prefetch_1x4_u16_t128:         f64, prefetch,         128, 4,  16, 5, true;
-            dtsm2r_prefetch_1x8_u4_t128:          f64, prefetch,         128, 8,  4,  6, true;
-            dtsm2r_prefetch_1x8_u4_t256:          f64, prefetch,         256, 8,  4,  3, true;
-            dtsm2r_prefetch_1x8_u12_t128:         f64, prefetch,         128, 8,  12, 4, true;
-            dtsm2r_prefetch_1x8_u16_t128:         f64, prefetch,         128, 8,  16, 4, true;
-            dtsm2r_prefetch_1x16_u4_t128:         f64, prefetch,         128, 16, 4,  4, true;
-            dtsm2r_prefetch_1x16_u12_t128:        f64, prefetch,         128, 16, 12, 3, true;
-            dtsm2r_prefetch_1x16_u16_t128:        f64, prefetch,         128, 16, 16, 3, true;
+            dtsm2r_inner_1x1_u1_t128:             f64, inner,            128, 1,  1, 0, false;
+            dtsm2r_outer_1x2_u1_t128:             f64, outer,            128, 2,  1, 0, false;
+            dtsm2r_outer_1x4_u1_t128:             f64, outer,            128, 4,  1, 0, false;
+            dtsm2r_outer_1x8_u1_t128:             f64, outer,            128, 8,  1, 0, false;
+            dtsm2r_outer_1x16_u1_t128:            f64, outer,            128, 16, 1, 0, false;
+            dtsm2r_shared_1x2_u4_t128:            f64, shared,           128, 2,  4, 0, true;
+            dtsm2r_shared_1x4_u4_t128:            f64, shared,           128, 4,  4, 0, true;
+            dtsm2r_shared_1x8_u4_t128:            f64, shared,           128, 8,  4, 0, true;
+            dtsm2r_shared_1x16_u4_t128:           f64, shared,           128, 16, 4, 0, true;
+            dtsm2r_shared_rowmajor_1x2_u4_t128:   f64, shared_rowmajor,  128, 2,  4, 0, true;
+            dtsm2r_shared_rowmajor_1x4_u4_t128:   f64, shared_rowmajor,  128, 4,  4, 0, true;
+            dtsm2r_shared_rowmajor_1x8_u4_t128:   f64, shared_rowmajor,  128, 8,  4, 0, true;
+            dtsm2r_shared_rowmajor_1x16_u4_t128:  f64, shared_rowmajor,  128, 16, 4, 0, true;
+            dtsm2r_prefetch_1x1_u16_t128:         f64, prefetch,         128, 1,  16, 0, true;
+            dtsm2r_prefetch_1x2_u16_t128:         f64, prefetch,         128, 2,  16, 0, true;
+            dtsm2r_prefetch_1x4_u4_t128:          f64, prefetch,         128, 4,  4, 0, true;
+            dtsm2r_prefetch_1x4_u16_t128:         f64, prefetch,         128, 4,  16, 0, true;
+            dtsm2r_prefetch_1x8_u4_t128:          f64, prefetch,         128, 8,  4, 0, true;
+            dtsm2r_prefetch_1x8_u4_t256:          f64, prefetch,         256, 8,  4, 0, true;
+            dtsm2r_prefetch_1x8_u12_t128:         f64, prefetch,         128, 8,  12, 0, true;
+            dtsm2r_prefetch_1x16_u4_t128:         f64, prefetch,         128, 16, 4, 0, true;
+            dtsm2r_prefetch_1x16_u8_t128:        f64, prefetch,         128, 16, 8,  0, true;
         }
     };
 }
@@ -187,10 +185,10 @@ pub fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
         return Some(LaunchBounds { threads: v.threads, min_blocks: v.min_blocks });
     }
     if entry == READ_CEILING {
-        return Some(LaunchBounds { threads: READ_CEILING_THREADS, min_blocks: 4 });
+        return Some(LaunchBounds { threads: READ_CEILING_THREADS, min_blocks: 0 });
     }
     let adds_slots = [Dtype::F32, Dtype::F64].into_iter().any(|dtype| sum_slots(dtype) == entry);
-    adds_slots.then_some(LaunchBounds { threads: SUM_SLOTS_THREADS, min_blocks: 4 })
+    adds_slots.then_some(LaunchBounds { threads: SUM_SLOTS_THREADS, min_blocks: 0 })
 }
 
 #[cfg(test)]

@@ -52,8 +52,8 @@ impl<T: Scalar> Global<T> {
         T::from_word(unsafe { T::Word::ld_global_if(self.at(index, true), Hint::ReadOnly, inside) })
     }
 
-    /// Like [`Global::load_if`], for what is read once: the line passes the first-level cache by.
-    /// `ld.global.nc.L1::no_allocate`.
+    /// Like [`Global::load_if`], for what streams by: its line is the first to leave the first-level cache.
+    /// `ld.global.nc.L1::evict_first`.
     ///
     /// # Safety
     /// As for [`Global::load_if`].
@@ -64,7 +64,7 @@ impl<T: Scalar> Global<T> {
         T::from_word(unsafe { T::Word::ld_global_if(self.at(index, true), Hint::Streamed, inside) })
     }
 
-    /// The 16 bytes from element `index` on. `ld.global.nc.L1::no_allocate.v2.b64` or `.v4.b32`.
+    /// The 16 bytes from element `index` on. `ld.global.nc.L1::evict_first.v2.b64` or `.v4.b32`.
     ///
     /// # Safety
     /// All of them lie within the operand, the first is aligned to 16 bytes, and nobody writes the operand while the

@@ -26,7 +26,15 @@ const UNROLL: usize = 4;
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 pub unsafe fn body<T: Scalar>(
-    m: u32, n: u32, slots: Global<T>, count: u32, alpha: T, beta: T, c: Global<T>, c_row: u64, c_col: u64,
+    m: u32,
+    n: u32,
+    slots: Global<T>,
+    count: u32,
+    alpha: T,
+    beta: T,
+    c: Global<T>,
+    c_row: u64,
+    c_col: u64,
 ) {
     let at = thread::block_idx_x() as u64 * SUM_SLOTS_THREADS as u64 + thread::thread_idx_x() as u64;
     let len = m as u64 * n as u64;
@@ -61,8 +69,15 @@ macro_rules! entry {
         #[kernel]
         #[allow(missing_docs, clippy::missing_safety_doc, clippy::too_many_arguments)]
         pub unsafe fn $entry(
-            m: u32, n: u32, slots: Global<$elem>, count: u32,
-            alpha: $elem, beta: $elem, c: Global<$elem>, c_row: u64, c_col: u64,
+            m: u32,
+            n: u32,
+            slots: Global<$elem>,
+            count: u32,
+            alpha: $elem,
+            beta: $elem,
+            c: Global<$elem>,
+            c_row: u64,
+            c_col: u64,
         ) {
             // SAFETY: the launch covers C, and the operands span their elements.
             unsafe { body(m, n, slots, count, alpha, beta, c, c_row, c_col) }

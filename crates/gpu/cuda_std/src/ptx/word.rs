@@ -10,7 +10,7 @@ pub enum Hint {
     Coherent,
     /// `ld.global.nc`: nobody writes it while the kernel runs. From sm_32.
     ReadOnly,
-    /// `ld.global.nc.L1::no_allocate`: read once, too. From sm_70, PTX 7.4.
+    /// `ld.global.nc.L1::evict_first`: read once or in passing: the first line to leave the first-level cache. From sm_70, PTX 7.4.
     Streamed,
 }
 
@@ -47,7 +47,7 @@ macro_rules! word {
                 match hint {
                     Hint::Coherent => unsafe { asm!(concat!("ld.global.", $scalar, " {0}, [{1}];"), out($class) word, in(reg64) at.0, options(readonly, nostack)) },
                     Hint::ReadOnly => unsafe { asm!(concat!("ld.global.nc.", $scalar, " {0}, [{1}];"), out($class) word, in(reg64) at.0, options(pure, readonly, nostack)) },
-                    Hint::Streamed => unsafe { asm!(concat!("ld.global.nc.L1::no_allocate.", $scalar, " {0}, [{1}];"), out($class) word, in(reg64) at.0, options(pure, readonly, nostack)) },
+                    Hint::Streamed => unsafe { asm!(concat!("ld.global.nc.L1::evict_first.", $scalar, " {0}, [{1}];"), out($class) word, in(reg64) at.0, options(pure, readonly, nostack)) },
                 }
                 word
             }
@@ -57,14 +57,14 @@ macro_rules! word {
                 match hint {
                     Hint::Coherent => unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {2}, 0; mov.", $scalar, " {0}, 0; @p ld.global.", $scalar, " {0}, [{1}]; }}"), out($class) word, in(reg64) at.0, in(reg32) inside as u32, options(readonly, nostack)) },
                     Hint::ReadOnly => unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {2}, 0; mov.", $scalar, " {0}, 0; @p ld.global.nc.", $scalar, " {0}, [{1}]; }}"), out($class) word, in(reg64) at.0, in(reg32) inside as u32, options(pure, readonly, nostack)) },
-                    Hint::Streamed => unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {2}, 0; mov.", $scalar, " {0}, 0; @p ld.global.nc.L1::no_allocate.", $scalar, " {0}, [{1}]; }}"), out($class) word, in(reg64) at.0, in(reg32) inside as u32, options(pure, readonly, nostack)) },
+                    Hint::Streamed => unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {2}, 0; mov.", $scalar, " {0}, 0; @p ld.global.nc.L1::evict_first.", $scalar, " {0}, [{1}]; }}"), out($class) word, in(reg64) at.0, in(reg32) inside as u32, options(pure, readonly, nostack)) },
                 }
                 word
             }
             #[inline(always)]
             unsafe fn ld_global_wide(at: GlobalAddress) -> [$word; $width] {
                 $(let $lane: $word;)*
-                unsafe { asm!(concat!("ld.global.nc.L1::no_allocate.", $wide, " ", $lanes, ", [", $from, "];"), $(out($class) $lane,)* in(reg64) at.0, options(pure, readonly, nostack)) }
+                unsafe { asm!(concat!("ld.global.nc.L1::evict_first.", $wide, " ", $lanes, ", [", $from, "];"), $(out($class) $lane,)* in(reg64) at.0, options(pure, readonly, nostack)) }
                 [$($lane),*]
             }
             #[inline(always)]
