@@ -12,6 +12,8 @@
 //! through `Global` and `Shared`.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
+// Indices are the algorithm's, and loops over const ranges are unrolled into registers.
+#![allow(clippy::needless_range_loop)]
 
 pub mod ceiling;
 pub mod gemm;

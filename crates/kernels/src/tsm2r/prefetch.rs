@@ -23,9 +23,12 @@ pub unsafe fn body<T: Scalar, const T1: usize, const T2: usize, const T3: usize>
     let (start, end) = x.part(bk);
     let sb = Shared::<T>::at(0); // (bk, T2) by columns
     let mut rc = [T::ZERO; T2]; // (1, T2)
-    // SAFETY, here and below: `end` <= k.
-    let mut rb = unsafe { load_b::<T, T2>(&x, start + t, col, end) }; // (1, T2) of the next tile of B
-    let mut ra = unsafe { load_a::<T, T3>(&x, row, start, end) }; // (1, T3) of the next step of A
+    // SAFETY: `end` <= k.
+    let next_b = |l: u32| unsafe { load_b::<T, T2>(&x, l + t, col, end) }; // (1, T2)
+    // SAFETY: `end` <= k.
+    let next_a = |l: u32| unsafe { load_a::<T, T3>(&x, row, l, end) }; // (1, T3)
+    let mut rb = next_b(start);
+    let mut ra = next_a(start);
 
     for tile in (start..end).step_by(bk as usize) {
         if t < bk {
@@ -33,10 +36,10 @@ pub unsafe fn body<T: Scalar, const T1: usize, const T2: usize, const T3: usize>
             unsafe { fill(sb, bk, t, rb) };
         }
         thread::sync_threads();
-        rb = unsafe { load_b::<T, T2>(&x, tile + bk + t, col, end) };
+        rb = next_b(tile + bk);
         for step in (0..bk).step_by(T3) {
             let now = ra;
-            ra = unsafe { load_a::<T, T3>(&x, row, tile + step + T3 as u32, end) };
+            ra = next_a(tile + step + T3 as u32);
             // SAFETY: step + T3 <= bk; the barrier lies between the tile's filling and its use.
             unsafe { multiply::<T, T2, T3>(&mut rc, now, sb, bk, step) };
         }
