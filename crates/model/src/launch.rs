@@ -34,7 +34,7 @@ const fn cut_of_k(k: u32, tile: u32, parts: u32, index: u32) -> u32 {
     if cut < k as u64 { cut as u32 } else { k }
 }
 
-/// Grid and shared memory of a product without its split: what [`crate::choose`] multiplies and launches.
+/// Grid and shared memory of a product without its split: what [`crate::choose()`] multiplies and launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// Blocks along x: tiles of C's rows (all tiles of C for [`Kernel::Gemm`]).

@@ -10,7 +10,7 @@
 //! | [`machine`] | what the GPU can do |
 //! | [`occupancy`], [`roofline`] | how much of it a kernel can use: residency, Little's law, bounds |
 //! | [`launch`] | grid, shared memory, parts of k, scratch |
-//! | [`choose`] | which of all that is the fastest |
+//! | [`mod@choose`] | which of all that is the fastest |
 //!
 //! ```
 //! use lanky_model::{Dtype, Machine, Problem, choose};
