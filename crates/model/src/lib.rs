@@ -27,6 +27,10 @@ extern crate std;
 
 pub mod choose;
 pub mod dtype;
+pub mod generated {
+    //! Measured, written by scripts.
+    pub mod registers;
+}
 pub mod launch;
 pub mod machine;
 pub mod occupancy;

@@ -91,7 +91,8 @@ pub struct Machine {
 
 impl Machine {
     /// NVIDIA H200 SXM. Bandwidths: measured with this project's read kernel (4.65 TB/s) and by gpu-benches (write-only
-    /// 3.90 TB/s; idle latency 375 ns, doubled under load). Rates: 64 and 128 lanes an SM at 1.98 GHz.
+    /// 3.90 TB/s). Latency: what fits timings of this project's kernels; idle it is 375 ns (gpu-benches). Rates: 64 and
+    /// 128 lanes an SM at 1.98 GHz.
     pub const H200: Machine = Machine {
         name: Name::new("NVIDIA H200"),
         compute_capability: (9, 0),
@@ -107,11 +108,11 @@ impl Machine {
         l2_bytes: 60 << 20,
         read_bytes_per_s: 4.65e12,
         write_bytes_per_s: 3.90e12,
-        memory_latency_s: 750e-9,
+        memory_latency_s: 580e-9,
         fma_f32_per_s: 132.0 * 128.0 * 1.98e9,
         fma_f64_per_s: 132.0 * 64.0 * 1.98e9,
         fma_latency_cycles: 4.0,
-        launch_s: 2.5e-6,
+        launch_s: 4e-6,
     };
 
     /// NVIDIA V100 PCIe 16 GB. Bandwidths: Ernst et al. (read 880, scale 820 GB/s), latency 664 cycles under load there.
