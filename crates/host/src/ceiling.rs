@@ -28,7 +28,7 @@ pub(crate) fn measure(stream: &Stream) -> Result<f64> {
 fn on_gpu(stream: &Stream, queue: &CudaStream) -> Result<f64> {
     let (free, _) = queue.gpu.memory()?;
     // A block reads 8 words a thread at a time; what is left over would not be read.
-    let tile_words = 8 * u64::from(model::variants::READ_CEILING_THREADS);
+    let tile_words = 8 * u64::from(model::variants::CEILING_THREADS);
     let words = GPU_BYTES.min(free / 2) / 16 / tile_words * tile_words;
     let data = DeviceMemory::new(&queue.gpu, words * 16)?;
     let sms = queue.gpu.machine.sms;

@@ -132,7 +132,7 @@ pub(crate) unsafe fn read_ceiling(
     out: u64,
 ) -> Result<()> {
     let arguments = parameters![words, data, out];
-    let threads = model::variants::READ_CEILING_THREADS;
+    let threads = model::variants::CEILING_THREADS;
     // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
     unsafe { launch(stream, module, model::variants::READ_CEILING, (blocks, 1, 1), threads, 0, &arguments) }
 }

@@ -11,7 +11,7 @@
 //! `model::variants`; tile sizes, cuts of k and shared-memory layouts come from `model::launch`. Memory is touched only
 //! through `Global` and `Shared`.
 #![no_std]
-#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, stdarch_nvptx))]
 // Indices are the algorithm's, and loops over const ranges are unrolled into registers.
 #![allow(clippy::needless_range_loop)]
 
@@ -25,5 +25,6 @@ pub mod tsm2r;
 #[cfg(target_arch = "nvptx64")]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
-    loop {}
+    // SAFETY: `trap` has no requirements.
+    unsafe { core::arch::nvptx::trap() }
 }

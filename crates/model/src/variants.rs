@@ -119,8 +119,18 @@ pub const GEMM_BK: u32 = 8;
 pub const GEMM_SIDE: u32 = 16;
 /// Threads a block of the entries that add slots.
 pub const SUM_SLOTS_THREADS: u32 = 256;
-/// Threads a block of the entry that measures the read ceiling.
-pub const READ_CEILING_THREADS: u32 = 256;
+/// Threads a block of the entries that measure ceilings.
+pub const CEILING_THREADS: u32 = 256;
+/// The entries that measure what the memory and the multipliers do at most.
+pub const CEILINGS: [&str; 7] = [
+    READ_CEILING,
+    "copy_ceiling_t256",
+    "write_ceiling_t256",
+    "update_ceiling_t256",
+    "sfma_ceiling_t256",
+    "dfma_ceiling_t256",
+    "dmma_ceiling_t256",
+];
 /// The entry that measures the read ceiling.
 pub const READ_CEILING: &str = "read_ceiling_t256";
 
@@ -176,7 +186,7 @@ pub const fn sum_slots(dtype: Dtype) -> &'static str {
 
 /// Every entry that the PTX must hold.
 pub fn entries() -> impl Iterator<Item = &'static str> {
-    VARIANTS.iter().map(|v| v.entry).chain([sum_slots(Dtype::F32), sum_slots(Dtype::F64), READ_CEILING])
+    VARIANTS.iter().map(|v| v.entry).chain([sum_slots(Dtype::F32), sum_slots(Dtype::F64)]).chain(CEILINGS)
 }
 
 /// Launch bounds of an entry; `None` for a name that is not in the table.
@@ -184,8 +194,8 @@ pub fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
     if let Some(v) = VARIANTS.iter().find(|v| v.entry == entry) {
         return Some(LaunchBounds { threads: v.threads, min_blocks: v.min_blocks });
     }
-    if entry == READ_CEILING {
-        return Some(LaunchBounds { threads: READ_CEILING_THREADS, min_blocks: 0 });
+    if CEILINGS.contains(&entry) {
+        return Some(LaunchBounds { threads: CEILING_THREADS, min_blocks: 0 });
     }
     let adds_slots = [Dtype::F32, Dtype::F64].into_iter().any(|dtype| sum_slots(dtype) == entry);
     adds_slots.then_some(LaunchBounds { threads: SUM_SLOTS_THREADS, min_blocks: 0 })

@@ -3,7 +3,10 @@
 /// Entry, registers on sm_80, registers on sm_90.
 #[rustfmt::skip]
 pub const REGISTERS: &[(&str, u32, u32)] = &[
+    ("copy_ceiling_t256", 32, 27),
+    ("dfma_ceiling_t256", 22, 22),
     ("dgemm_tiled_4x4_t256", 80, 80),
+    ("dmma_ceiling_t256", 4, 74),
     ("dsum_slots_t256", 25, 26),
     ("dtsm2r_inner_1x1_u1_t128", 32, 32),
     ("dtsm2r_outer_1x16_u1_t128", 128, 152),
@@ -27,7 +30,8 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("dtsm2r_shared_rowmajor_1x2_u4_t128", 32, 32),
     ("dtsm2r_shared_rowmajor_1x4_u4_t128", 32, 38),
     ("dtsm2r_shared_rowmajor_1x8_u4_t128", 48, 48),
-    ("read_ceiling_t256", 30, 30),
+    ("read_ceiling_t256", 28, 30),
+    ("sfma_ceiling_t256", 20, 20),
     ("sgemm_tiled_8x8_t256", 128, 128),
     ("ssum_slots_t256", 21, 21),
     ("stsm2r_inner_1x1_u1_t128", 32, 32),
@@ -53,4 +57,6 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("stsm2r_shared_rowmajor_1x16_u4_t128", 127, 96),
     ("stsm2r_shared_rowmajor_1x4_u4_t128", 32, 32),
     ("stsm2r_shared_rowmajor_1x8_u4_t128", 40, 40),
+    ("update_ceiling_t256", 24, 24),
+    ("write_ceiling_t256", 13, 14),
 ];
