@@ -36,3 +36,8 @@ pub use host::{env, model, ptx};
 pub mod prelude {
     pub use crate::{Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Result, Scalar, Stream, gemm};
 }
+
+/// Every Rust block of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -96,17 +96,10 @@ impl Info {
     }
 
     fn text(&self) -> String {
-        let or = |text: &Option<String>, none: &str| text.clone().unwrap_or_else(|| none.into());
-        let mut lines = vec![
-            format!("lanky {}", self.version),
-            self.cpu.clone(),
-            format!(
-                "driver  {}, CUDA {}, {}",
-                or(&self.driver, "none"),
-                or(&self.cuda, "none"),
-                or(&self.library, "no libcuda")
-            ),
-        ];
+        let cuda = self.cuda.as_ref().map(|version| format!("CUDA {version}"));
+        let known: Vec<String> = [self.driver.clone(), cuda, self.library.clone()].into_iter().flatten().collect();
+        let driver = if known.is_empty() { "none".into() } else { known.join(", ") };
+        let mut lines = vec![format!("lanky {}", self.version), self.cpu.clone(), format!("driver  {driver}")];
         lines.extend(self.problem.iter().map(|problem| format!("no GPU  {problem}")));
         lines.extend(self.gpus.iter().map(Gpu::line));
         let Ptx { origin, modules, architectures } = &self.ptx;

@@ -23,7 +23,7 @@ use model::Problem;
 /// # Errors
 /// In this order, nothing being launched or written: [`Error::WrongDevice`] for an operand that the stream's device does
 /// not own; [`Error::Shape`] if the sizes do not agree, the elements of C overlap each other, or C overlaps A or B;
-/// [`Error::Unsupported`] if a dimension is 2^32 or more on a GPU. Then [`Error::OutOfMemory`] (workspace),
+/// [`Error::Unsupported`] if a dimension exceeds [`model::choose::LARGEST_DIMENSION`] on a GPU. Then [`Error::OutOfMemory`] (workspace),
 /// [`Error::Jit`], [`Error::DriverTooOld`], [`Error::ColdPlanInCapture`]. [`Error::Driver`] and [`Error::ContextLost`]
 /// may stem from earlier asynchronous work.
 ///

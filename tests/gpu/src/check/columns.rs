@@ -1,0 +1,83 @@
+//! What must not change a bit: NaN in other columns, the order of columns and rows, powers of two as factors.
+
+use crate::case::{Case, Spec};
+use crate::compare::bitwise;
+use crate::lab::{Lab, Outcome, named};
+use crate::real::{Real, unit};
+
+const SIZE: (usize, usize, usize) = (130, 8, 1031);
+const COLUMNS: [usize; 4] = [0, 3, 4, 7];
+
+/// Both element types.
+pub fn run(lab: &Lab) -> Outcome {
+    sweep::<f32>(lab)?;
+    sweep::<f64>(lab)
+}
+
+/// The plain product, and what is done to it: element (i, l) of A and (l, j) of B.
+struct Change {
+    name: &'static str,
+    a: fn(usize, usize) -> f64,
+    b: fn(usize, usize) -> f64,
+    /// The element of the plain C, and its factor, that (i, j) must be.
+    expect: fn(usize, usize) -> (usize, usize, f64),
+}
+
+fn a(i: usize, l: usize) -> f64 {
+    unit(1, i, l)
+}
+
+fn b(l: usize, j: usize) -> f64 {
+    unit(2, l, j)
+}
+
+const CHANGES: [Change; 4] = [
+    Change { name: "nothing", a, b, expect: |i, j| (i, j, 1.0) },
+    Change { name: "columns reversed", a, b: |l, j| b(l, 7 - j), expect: |i, j| (i, 7 - j, 1.0) },
+    Change { name: "rows rotated", a: |i, l| a((i + 37) % 130, l), b, expect: |i, j| ((i + 37) % 130, j, 1.0) },
+    Change { name: "A times 32", a: |i, l| 32.0 * a(i, l), b, expect: |i, j| (i, j, 32.0) },
+];
+
+fn make<T: Real>(lab: &Lab, a: impl Fn(usize, usize) -> f64, b: impl Fn(usize, usize) -> f64) -> Outcome<Case<T>> {
+    Spec::plain(SIZE).make(lab, a, b, |_, _| 0.0)
+}
+
+fn sweep<T: Real>(lab: &Lab) -> Outcome {
+    let mut plain = make::<T>(lab, a, b)?;
+    let mut base = Vec::new();
+    for entry in lab.entries::<T>() {
+        base.push((entry, plain.plan(lab, entry).map_err(Into::into).and_then(|plan| plain.run(lab, &plan))?));
+    }
+    for change in CHANGES {
+        let mut case = make::<T>(lab, change.a, change.b)?;
+        for (entry, bits) in &base {
+            let expect = |e: usize| {
+                let (i, j, factor) = (change.expect)(e % SIZE.0, e / SIZE.0);
+                bits[i + j * SIZE.0] * T::of(factor)
+            };
+            let expected: Vec<T> = (0..bits.len()).map(expect).collect();
+            let result = (|| bitwise(&case_run(lab, &mut case, *entry)?, &expected, SIZE.0))();
+            lab.record(|| format!("columns {} {}, {}", named(*entry), change.name, case.spec.name::<T>()), result)?;
+        }
+    }
+    alone::<T>(lab, &base)
+}
+
+fn case_run<T: Real>(lab: &Lab, case: &mut Case<T>, entry: Option<&str>) -> Outcome<Vec<T>> {
+    let plan = case.plan(lab, entry)?;
+    case.run(lab, &plan)
+}
+
+/// One column of B, the others NaN.
+fn alone<T: Real>(lab: &Lab, base: &[(Option<&'static str>, Vec<T>)]) -> Outcome {
+    for kept in COLUMNS {
+        let mut case = make::<T>(lab, a, |l, j| if j == kept { b(l, j) } else { f64::NAN })?;
+        for (entry, bits) in base {
+            let column = |all: &[T]| all[kept * SIZE.0..][..SIZE.0].to_vec();
+            let result =
+                case_run(lab, &mut case, *entry).and_then(|found| bitwise(&column(&found), &column(bits), SIZE.0));
+            lab.record(|| format!("columns {} column {kept} alone, {}", named(*entry), case.spec.name::<T>()), result)?;
+        }
+    }
+    Ok(())
+}

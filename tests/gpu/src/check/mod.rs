@@ -1,0 +1,61 @@
+//! The checks, each named and alone in a file or part of one.
+
+mod alignment;
+mod capture;
+mod columns;
+mod edges;
+mod grids;
+mod guards;
+mod layouts;
+mod memory;
+mod quick;
+mod refusals;
+mod repeat;
+mod rounding;
+mod special;
+mod splits;
+mod streams;
+
+use crate::lab::{Lab, Outcome};
+use std::time::Instant;
+
+/// Name, what it checks, and the check.
+type Check = (&'static str, &'static str, fn(&Lab) -> Outcome);
+
+/// All of them, in the order in which they are run.
+pub const CHECKS: &[Check] = &[
+    ("guards", "comparators and guards can fail", guards::run),
+    ("edges", "integers at every tile edge, guards intact, beta = 0 over NaN", edges::run),
+    ("layouts", "every layout, gap, alpha and beta; transposed views; calls without a plan", layouts::run),
+    ("splits", "k in parts, whose sums are added", splits::run),
+    ("quick", "m, n, k of 0; alpha and beta of 0, -0, 1, NaN; operands that nothing reads", quick::run),
+    ("special", "NaN and infinities travel exactly", special::run_specials),
+    ("subnormal", "subnormal numbers are kept", special::run_subnormals),
+    ("rounding", "random data within gamma(L+2) |A||B|", rounding::run),
+    ("alignment", "any base and leading dimension, the same bits", alignment::run),
+    ("columns", "a column depends on its column alone; permutations; powers of two", columns::run),
+    ("repeat", "100 runs, the same bits", repeat::run),
+    ("streams", "one plan on several streams at once, its workspaces reused", streams::run),
+    ("grids", "more than 65535 blocks; grids that do not exist are refused", grids::run),
+    ("refusals", "wrong arguments are named, nothing is written", refusals::run),
+    ("memory", "out of memory says how much, and passes", memory::run),
+    ("capture", "graphs of warm plans; cold ones are refused", capture::run),
+];
+
+/// Runs the checks whose names are in `only`, or all.
+pub fn run(lab: &Lab, only: &[String]) -> Outcome {
+    if let Some(unknown) = only.iter().find(|name| CHECKS.iter().all(|check| check.0 != name.as_str())) {
+        let known: Vec<&str> = CHECKS.iter().map(|check| check.0).collect();
+        return Err(format!("no check is called {unknown}; there are {}", known.join(", ")).into());
+    }
+    for (name, what, check) in CHECKS.iter().filter(|check| only.is_empty() || only.iter().any(|o| o == check.0)) {
+        let start = Instant::now();
+        let result = check(lab);
+        eprintln!("{name}: {what}: {:.1} s", start.elapsed().as_secs_f64());
+        // What stops a whole check is a failure of it; what would come after a lost device tells nothing.
+        if result.is_err() && lab.record(|| (*name).to_owned(), result).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}

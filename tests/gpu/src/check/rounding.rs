@@ -1,0 +1,96 @@
+//! Random data: every element within the bound of its plan's own chain of roundings.
+
+use crate::case::{Case, Spec};
+use crate::compare::within;
+use crate::lab::{Lab, Outcome, named};
+use crate::oracle::{Near, chain, near};
+use crate::real::{Real, hash, unit};
+
+/// What the elements are.
+#[derive(Clone, Copy, Debug)]
+enum Data {
+    /// Uniform in (−1, 1).
+    Signed,
+    /// Uniform in (0, 1): sums grow.
+    Positive,
+    /// Powers of two of very different sizes.
+    Geometric,
+    /// The second half of A's rows undoes the first, but for its last bits.
+    Cancelling,
+}
+
+const KINDS: [Data; 4] = [Data::Signed, Data::Positive, Data::Geometric, Data::Cancelling];
+const SIZES: [(usize, usize, usize); 4] = [(257, 7, 1031), (33, 16, 4099), (5, 3, 16411), (6, 131, 260)];
+
+/// Both element types.
+pub fn run(lab: &Lab) -> Outcome {
+    sweep::<f32>(lab)?;
+    sweep::<f64>(lab)?;
+    ones(lab)
+}
+
+fn element<T: Real>(data: Data, seed: u64, i: usize, l: usize, k: usize) -> f64 {
+    let value = unit(seed, i, l);
+    match data {
+        Data::Signed => value,
+        Data::Positive => value.abs(),
+        Data::Geometric => {
+            let exponent = (hash(seed + 7, i, l) % (2 * T::EXPONENT as u64 + 1)) as i64 - T::EXPONENT;
+            value * (exponent as f64).exp2()
+        }
+        Data::Cancelling if l >= k / 2 => -unit(seed, i, l - k / 2) * (1.0 + T::U * 8.0),
+        Data::Cancelling => value,
+    }
+}
+
+fn sweep<T: Real>(lab: &Lab) -> Outcome {
+    for (index, (data, size)) in KINDS.into_iter().flat_map(|d| SIZES.map(|s| (d, s))).enumerate() {
+        let spec = Spec::varied(size, index);
+        let k = size.2;
+        // B's halves are equal, so that A's cancel.
+        let in_b = |l: usize| if matches!(data, Data::Cancelling) && l >= k / 2 { l - k / 2 } else { l };
+        let mut case = spec.make::<T>(
+            lab,
+            |i, l| element::<T>(data, 1, i, l, k),
+            |l, j| element::<T>(if matches!(data, Data::Cancelling) { Data::Signed } else { data }, 2, in_b(l), j, k),
+            |i, j| unit(3, i, j),
+        )?;
+        let expected = near(&case);
+        for entry in lab.entries::<T>() {
+            let result = one(lab, &mut case, &expected, entry, matches!(data, Data::Signed));
+            lab.record(|| format!("rounding {} {data:?} {}", named(entry), spec.name::<T>()), result)?;
+        }
+    }
+    Ok(())
+}
+
+fn one<T: Real>(lab: &Lab, case: &mut Case<T>, expected: &[Near], entry: Option<&str>, usual: bool) -> Outcome {
+    let plan = case.plan(lab, entry)?;
+    let (rows, k) = (case.spec.size.0, case.spec.size.2);
+    let length = chain(plan.choice(), k);
+    let found = case.run(lab, &plan)?;
+    within(&found, expected, rows, length, k)?;
+    if usual {
+        // The bound hides a lost last bit where k is long; the usual size of errors does not.
+        let far = |(f, near): &(&T, &Near)| near.error(f.wide()) > near.usual::<T>(length, k) / 4.0;
+        let count = found.iter().zip(expected).filter(far).count();
+        if count > 0 {
+            let spec = case.spec.name::<T>();
+            lab.note(&format!("{} {spec}: {count} errors above a quarter of 6 sqrt(L) u |A||B|", named(entry)));
+        }
+    }
+    Ok(())
+}
+
+/// 2^24 + 1 ones in f32: one running sum would stop at 2^24, and cannot say 2^24 + 1 either. Split sums must be as close
+/// as theirs: within γ of their own chains.
+fn ones(lab: &Lab) -> Outcome {
+    if !lab.device.is_cuda() {
+        return Ok(());
+    }
+    let spec = Spec::plain((3, 2, (1 << 24) + 1));
+    let mut case = spec.make::<f32>(lab, |_, _| 1.0, |_, _| 1.0, |_, _| 0.0)?;
+    let expected = near(&case);
+    let result = one(lab, &mut case, &expected, None, false);
+    lab.record(|| format!("rounding of ones, {}", spec.name::<f32>()), result)
+}

@@ -1,0 +1,126 @@
+//! Where the checks are run, and how many passed.
+
+use crate::real::Real;
+use cust::context::Context;
+use host::{Device, Dtype, Error, Stream};
+use model::VARIANTS;
+use std::cell::Cell;
+
+/// What stops a check: a wrong result, or an error of a call.
+pub type Fault = Box<dyn std::error::Error + Send + Sync>;
+/// The result of a check.
+pub type Outcome<T = ()> = Result<T, Fault>;
+
+/// Failures that are printed; beyond them they are counted only.
+const PRINTED: usize = 200;
+
+/// A device, a stream of it, and the count.
+pub struct Lab {
+    /// Where the products are computed.
+    pub device: Device,
+    /// A stream of it.
+    pub stream: Stream,
+    /// Elements of guard on each side of an operand.
+    pub guard: usize,
+    /// Whether the standard output is kept for something else.
+    pub quiet: bool,
+    passed: Cell<usize>,
+    failed: Cell<usize>,
+    skipped: Cell<usize>,
+    /// The GPU's primary context, current on this thread for the checks' own memory.
+    _context: Option<Context>,
+}
+
+/// Elements of guard on each side of an operand, where there is time for as many as rocBLAS's tests have.
+pub const GUARD: usize = 4096;
+
+impl Lab {
+    /// On this device.
+    pub fn new(device: Device, guard: usize) -> Outcome<Lab> {
+        let stream = device.stream()?;
+        let context = match device.ordinal() {
+            Some(ordinal) => {
+                cust::init(cust::CudaFlags::empty())?;
+                Some(Context::new(cust::device::Device::get_device(ordinal)?)?)
+            }
+            None => None,
+        };
+        let zero = || Cell::new(0);
+        Ok(Lab {
+            device,
+            stream,
+            guard,
+            quiet: false,
+            passed: zero(),
+            failed: zero(),
+            skipped: zero(),
+            _context: context,
+        })
+    }
+
+    /// What to ask a plan for: nothing, and on a GPU each entry of the element type.
+    pub fn entries<T: Real>(&self) -> Vec<Option<&'static str>> {
+        let forced = VARIANTS.iter().filter(|v| self.device.is_cuda() && v.dtype == T::DTYPE);
+        [None].into_iter().chain(forced.map(|v| Some(v.entry))).collect()
+    }
+
+    /// Counts a result; prints the one line of a failure. A lost device stops everything.
+    ///
+    /// # Errors
+    /// The result's, if no later check can succeed.
+    pub fn record(&self, name: impl Fn() -> String, result: Outcome) -> Outcome {
+        let Err(fault) = result else {
+            self.passed.set(self.passed.get() + 1);
+            return Ok(());
+        };
+        self.failed.set(self.failed.get() + 1);
+        if self.failed.get() <= PRINTED {
+            self.say(&format!("FAILED {}: {fault}", name()));
+        }
+        match fault.downcast_ref::<Error>() {
+            Some(Error::ContextLost { .. }) => Err(fault),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a check that is not run, and says why.
+    pub fn skip(&self, name: &str, why: &str) {
+        self.skipped.set(self.skipped.get() + 1);
+        self.say(&format!("skipped {name}: {why}"));
+    }
+
+    /// A line that is no verdict.
+    pub fn note(&self, text: &str) {
+        self.say(&format!("note    {text}"));
+    }
+
+    fn say(&self, line: &str) {
+        if self.quiet { eprintln!("{line}") } else { println!("{line}") }
+    }
+
+    /// Prints the count; whether nothing failed.
+    pub fn finish(&self) -> bool {
+        if self.failed.get() > PRINTED {
+            self.say(&format!("{} more failures are not printed", self.failed.get() - PRINTED));
+        }
+        let (passed, failed, skipped) = (self.passed.get(), self.failed.get(), self.skipped.get());
+        self.say(&format!("{passed} passed, {failed} failed, {skipped} skipped"));
+        self.failed.get() == 0 && self.passed.get() > 0
+    }
+}
+
+/// An entry for a message: `dtsm2r_..`, or `chosen` where the model decides.
+pub fn named(entry: Option<&str>) -> &str {
+    entry.unwrap_or("chosen")
+}
+
+/// `f32` or `f64`.
+pub fn dtype_name<T: Real>() -> &'static str {
+    let dtype: Dtype = T::DTYPE;
+    dtype.name()
+}
+
+/// Fails with a text unless it holds.
+pub fn ensure(holds: bool, text: impl FnOnce() -> String) -> Outcome {
+    if holds { Ok(()) } else { Err(text().into()) }
+}

@@ -1,0 +1,88 @@
+//! Checks every kernel on the GPU of this machine, and times it.
+//!
+//! A program and not tests, since the machine with the GPU may have nothing but a driver. It prints one line for each
+//! failure, and the count at the end. The reference for all results is on the host: [`oracle`]. Whatever surrounds an
+//! operand is watched: [`operand`].
+//!
+//! | command | what it does |
+//! |---|---|
+//! | `small` | every entry on small shapes, quick enough for compute-sanitizer |
+//! | `check` | the checks of [`check`] |
+//! | `large` | matrices of more than 2^32 elements |
+//! | `speed` | every entry against the read ceiling and cuBLAS |
+//! | `cold` | what the first call of a process costs |
+
+mod args;
+mod case;
+mod check;
+mod cold;
+mod compare;
+mod driver;
+mod lab;
+mod large;
+mod memory;
+mod operand;
+mod oracle;
+mod real;
+mod shapes;
+mod small;
+mod speed;
+
+use args::{Args, USAGE};
+use lab::{GUARD, Lab, Outcome};
+use std::process::ExitCode;
+
+const FAILED: u8 = 1;
+const USAGE_ERROR: u8 = 2;
+const NO_DEVICE: u8 = 3;
+
+fn main() -> ExitCode {
+    let (args, ordinal) = match Args::parse(std::env::args().skip(1)).and_then(|args| Ok((args.ordinal()?, args))) {
+        Ok((ordinal, args)) => (args, ordinal),
+        Err(wrong) => {
+            eprintln!("{wrong}\n{USAGE}");
+            return ExitCode::from(USAGE_ERROR);
+        }
+    };
+    let result = match args.command.as_str() {
+        // It opens the device itself: that is what it times.
+        "cold" => cold::run(ordinal),
+        "small" => with_lab(ordinal, small::GUARD, false, small::run),
+        "check" => with_lab(ordinal, GUARD, false, |lab| check::run(lab, &args.only)),
+        "large" => with_lab(ordinal, GUARD, false, |lab| large::run(lab, args.log2)),
+        "speed" => with_lab(ordinal, GUARD, args.json, |lab| speed::run(lab, &args)),
+        other => {
+            eprintln!("there is no command {other}\n{USAGE}");
+            return ExitCode::from(USAGE_ERROR);
+        }
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(FAILED),
+        Err(fault) => {
+            eprintln!("{fault}");
+            ExitCode::from(if no_device(&fault) { NO_DEVICE } else { FAILED })
+        }
+    }
+}
+
+/// Runs the checks on the device; whether all passed.
+fn with_lab(ordinal: Option<u32>, guard: usize, quiet: bool, checks: impl FnOnce(&Lab) -> Outcome) -> Outcome<bool> {
+    let device = args::open(ordinal)?;
+    eprintln!("{device}");
+    let mut lab = Lab::new(device, guard)?;
+    lab.quiet = quiet;
+    if let Err(fault) = checks(&lab) {
+        // What stops everything is a failure, whatever was counted before.
+        println!("stopped: {fault}");
+        lab.finish();
+        return Ok(false);
+    }
+    Ok(lab.finish())
+}
+
+/// Whether there was no GPU to begin with.
+fn no_device(fault: &lab::Fault) -> bool {
+    use host::Error;
+    matches!(fault.downcast_ref(), Some(Error::NoDriver { .. } | Error::NoDevice { .. } | Error::DriverTooOld { .. }))
+}

@@ -1,0 +1,95 @@
+//! Memory of the device under test that belongs to the checks: everything around an operand is theirs to watch.
+
+use crate::lab::{Lab, Outcome};
+use cust::memory::{AsyncCopyDestination, DeviceBuffer, DevicePointer, DeviceSlice};
+use cust::stream::Stream;
+use std::mem::ManuallyDrop;
+
+/// Bytes to which both kinds are aligned, as a GPU's driver does.
+const ALIGNMENT: usize = 256;
+
+/// Bytes on the device, or on the host where the device is the CPU.
+pub enum Memory {
+    /// Words, the first of which is `skip` words in.
+    Host {
+        /// More than asked for, so that an aligned part is inside.
+        words: Vec<u64>,
+        /// Words before the aligned part.
+        skip: usize,
+    },
+    /// A GPU's.
+    Cuda {
+        /// What it is.
+        buffer: DeviceBuffer<u8>,
+        /// The lab's stream, which copies behind the work that it was given.
+        stream: ManuallyDrop<Stream>,
+    },
+}
+
+impl Memory {
+    /// Uninitialised on a GPU, zeros on the CPU.
+    pub fn new(lab: &Lab, bytes: usize) -> Outcome<Memory> {
+        if let Some(raw) = lab.stream.as_raw() {
+            // SAFETY: any byte is a u8, and what is not written first is not read by the checks.
+            let buffer = unsafe { DeviceBuffer::uninitialized(bytes) }?;
+            // SAFETY: a check ends, and its memory with it, before the lab and its stream do.
+            return Ok(Memory::Cuda { buffer, stream: unsafe { cust::extra::borrow_stream(raw) } });
+        }
+        let mut words = vec![0_u64; (bytes + ALIGNMENT).div_ceil(8)];
+        // Kernels of the CPU reach it by the address alone.
+        let address = words.as_mut_ptr().expose_provenance();
+        Ok(Memory::Host { words, skip: (address.next_multiple_of(ALIGNMENT) - address) / 8 })
+    }
+
+    /// Its address on the device.
+    pub fn address(&self) -> u64 {
+        match self {
+            Memory::Host { words, skip } => words[*skip..].as_ptr().addr() as u64,
+            Memory::Cuda { buffer, .. } => buffer.as_device_ptr().as_raw(),
+        }
+    }
+
+    /// Overwrites the bytes from `at` on, after the stream's earlier work.
+    pub fn write(&mut self, at: usize, data: &[u8]) -> Outcome {
+        match self {
+            Memory::Host { words, skip } => {
+                let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words[*skip..]);
+                bytes[at..at + data.len()].copy_from_slice(data);
+            }
+            Memory::Cuda { buffer, stream } => {
+                // SAFETY: waited for below, before either side can be used.
+                let copied = unsafe { part(buffer, at, data.len())?.async_copy_from(data, stream) };
+                stream.synchronize()?;
+                copied?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the bytes from `at` on, after the stream's earlier work.
+    pub fn read(&self, at: usize, data: &mut [u8]) -> Outcome {
+        match self {
+            Memory::Host { words, skip } => {
+                let bytes: &[u8] = bytemuck::cast_slice(&words[*skip..]);
+                data.copy_from_slice(&bytes[at..at + data.len()]);
+            }
+            Memory::Cuda { buffer, stream } => {
+                // SAFETY: as in `write`.
+                let copied = unsafe { part(buffer, at, data.len())?.async_copy_to(data, stream) };
+                stream.synchronize()?;
+                copied?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes `at .. at + len` of a buffer.
+fn part(buffer: &DeviceBuffer<u8>, at: usize, len: usize) -> Outcome<DeviceSlice<u8>> {
+    if at.checked_add(len).is_none_or(|end| end > buffer.len()) {
+        return Err(format!("bytes {at} + {len} of a buffer of {}", buffer.len()).into());
+    }
+    let start = DevicePointer::from_raw(buffer.as_device_ptr().as_raw() + at as u64);
+    // SAFETY: inside the buffer, which the caller borrows for as long as the slice is used.
+    Ok(unsafe { DeviceSlice::from_raw_parts(start, len) })
+}

@@ -1,0 +1,76 @@
+//! Every entry on small shapes in every layout: what compute-sanitizer can get through.
+//!
+//! Two blocks of rows with a ragged end, a side swapped, one element, and k in parts, so that the entries that add slots
+//! run too.
+
+use crate::case::{ALPHAS, BETAS, Case, Spec};
+use crate::compare::equal;
+use crate::lab::{Lab, Outcome, named};
+use crate::operand::Storage;
+use crate::oracle::exact;
+use crate::real::Real;
+
+/// Elements of guard on each side of an operand: copies are slow there.
+pub const GUARD: usize = 64;
+
+const SIZES: [(usize, usize, usize); 3] = [(131, 3, 37), (7, 19, 13), (1, 1, 1)];
+/// The first k of these that is cut into parts is taken.
+pub const LONG: [usize; 6] = [300, 600, 1200, 2500, 5000, 20000];
+
+/// Both element types.
+pub fn run(lab: &Lab) -> Outcome {
+    sweep::<f32>(lab)?;
+    sweep::<f64>(lab)
+}
+
+fn spec(size: (usize, usize, usize), layouts: usize, index: usize) -> Spec {
+    let storage = |at: usize| Storage { row_major: layouts >> at & 1 > 0, pad: index % 3, offset: (index + at) % 2 };
+    let storage = [storage(0), storage(1), storage(2)];
+    Spec { size, storage, alpha: ALPHAS[index % 3], beta: BETAS[index % BETAS.len()] }
+}
+
+fn sweep<T: Real>(lab: &Lab) -> Outcome {
+    for layouts in 0..8 {
+        for (at, &size) in SIZES.iter().enumerate() {
+            let spec = spec(size, layouts, layouts + 3 * at);
+            let mut case = spec.integers::<T>(lab)?;
+            let expected = exact(&case);
+            for entry in lab.entries::<T>() {
+                one(lab, &mut case, entry, &expected)?;
+            }
+        }
+    }
+    for (index, entry) in lab.entries::<T>().into_iter().enumerate() {
+        in_parts::<T>(lab, entry, index)?;
+    }
+    // C <- beta C is an entry's work too.
+    for beta in BETAS {
+        let mut case = Spec { alpha: 0.0, beta, ..Spec::plain((37, 11, 5)) }.integers::<T>(lab)?;
+        let expected = exact(&case);
+        one(lab, &mut case, None, &expected)?;
+    }
+    Ok(())
+}
+
+fn one<T: Real>(lab: &Lab, case: &mut Case<T>, entry: Option<&str>, expected: &[f64]) -> Outcome {
+    let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
+        let found = case.run(lab, &plan)?;
+        equal(&found, expected, case.spec.size.0)
+    });
+    lab.record(|| format!("small {} {}", named(entry), case.spec.name::<T>()), result)
+}
+
+fn in_parts<T: Real>(lab: &Lab, entry: Option<&str>, index: usize) -> Outcome {
+    if !lab.device.is_cuda() {
+        return Ok(());
+    }
+    for k in LONG {
+        let mut case = spec((5, 3, k), index % 8, index).integers::<T>(lab)?;
+        if case.plan(lab, entry)?.choice().is_some_and(|choice| choice.splits > 1) {
+            let expected = exact(&case);
+            return one(lab, &mut case, entry, &expected);
+        }
+    }
+    let why = format!("k of {LONG:?} is never cut into parts");
+    lab.record(|| format!("small {}", named(entry)), Err(why.into()))
+}
