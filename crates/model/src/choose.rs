@@ -1,7 +1,7 @@
 //! Filter what can run, estimate each, take the fastest; and say why.
 
 use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
-use crate::roofline::{Bound, Estimate, bound, estimate};
+use crate::roofline::{Bound, Estimate, Estimator, MOST_SPLITS, bound};
 use crate::{Kernel, Machine, Operation, Problem, VARIANTS, Variant, classify};
 use core::fmt;
 
@@ -92,29 +92,70 @@ pub const LARGEST_DIMENSION: u64 = u32::MAX as u64 - (1 << 16);
 /// # Errors
 /// A [`Refusal`] where nothing is eligible.
 pub fn choose(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Choice, Refusal> {
+    check(problem, force)?;
+    // What the most promising entry takes is soon found, and most others cannot take as little whatever their splits.
+    let least = considered(problem, machine, force).flatten().min_by(|a, b| a.least_s().total_cmp(&b.least_s()));
+    let promising = least.map(|fit| fit.choice());
+    let enough_s = promising.map_or(f64::INFINITY, |choice| choice.estimate.seconds);
+    let mut refusal = Refusal::NoSuchDtype { dtype: problem.dtype };
+    let mut best: Option<Choice> = None;
+    for fit in considered(problem, machine, force) {
+        let choice = match fit {
+            Ok(fit) if fit.least_s() > enough_s => continue,
+            Ok(fit) => promising.filter(|p| p.variant.entry == fit.variant.entry).unwrap_or_else(|| fit.choice()),
+            Err(why) => {
+                refusal = why;
+                continue;
+            }
+        };
+        // The first of equals.
+        if best.is_none_or(|b| choice.estimate.seconds < b.estimate.seconds) {
+            best = Some(choice);
+        }
+    }
+    let chooser = if force.is_some() { Chooser::Caller } else { Chooser::Model };
+    best.map(|choice| Choice { chooser, ..choice }).ok_or(refusal)
+}
+
+/// Every entry that [`choose`] weighs, in the table's order, at the splits that suit it best.
+///
+/// # Errors
+/// As [`choose`], where the problem or the name rules out all of them.
+pub fn candidates<'a>(
+    problem: &'a Problem,
+    machine: &'a Machine,
+    force: Option<&'a str>,
+) -> Result<impl Iterator<Item = Choice> + 'a, Refusal> {
+    check(problem, force)?;
+    let chooser = if force.is_some() { Chooser::Caller } else { Chooser::Model };
+    let fits = considered(problem, machine, force).flatten();
+    Ok(fits.map(move |fit| Choice { chooser, ..fit.choice() }))
+}
+
+/// What rules out every entry.
+fn check(problem: &Problem, force: Option<&str>) -> Result<(), Refusal> {
     for (name, value) in [("m", problem.m), ("n", problem.n), ("k", problem.k)] {
         if value > LARGEST_DIMENSION {
             return Err(Refusal::DimensionTooLarge { name, value });
         }
     }
-    let named = |v: &&Variant| force.is_none_or(|name| name == v.name || name == v.entry);
-    if !VARIANTS.iter().any(|v| named(&v)) {
-        return Err(Refusal::UnknownVariant);
-    }
-    let mut refusal = Refusal::NoSuchDtype { dtype: problem.dtype };
-    let mut best: Option<Choice> = None;
-    for variant in VARIANTS.iter().filter(named).filter(|v| v.dtype == problem.dtype) {
-        if force.is_none() && !serves(variant, problem) {
-            continue;
-        }
-        match fit(variant, problem, machine) {
-            Ok(choice) if best.is_none_or(|b| choice.estimate.seconds < b.estimate.seconds) => best = Some(choice),
-            Ok(_) => {}
-            Err(why) => refusal = why,
-        }
-    }
-    let chooser = if force.is_some() { Chooser::Caller } else { Chooser::Model };
-    best.map(|choice| Choice { chooser, ..choice }).ok_or(refusal)
+    if VARIANTS.iter().any(|v| named(v, force)) { Ok(()) } else { Err(Refusal::UnknownVariant) }
+}
+
+/// Whether an entry or its variant is the one that was asked for, if any was.
+fn named(variant: &Variant, force: Option<&str>) -> bool {
+    force.is_none_or(|name| name == variant.name || name == variant.entry)
+}
+
+/// The entries that are in question for a problem, each with what it would do or why it cannot.
+fn considered<'a>(
+    problem: &'a Problem,
+    machine: &'a Machine,
+    force: Option<&'a str>,
+) -> impl Iterator<Item = Result<Fit<'a>, Refusal>> + 'a {
+    let dtype = move |v: &&Variant| v.dtype == problem.dtype;
+    let asked = move |v: &&Variant| if force.is_none() { serves(v, problem) } else { named(v, force) };
+    VARIANTS.iter().filter(dtype).filter(asked).map(move |v| Fit::new(v, problem, machine))
 }
 
 /// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not.
@@ -125,49 +166,77 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     }
 }
 
-/// The best launch of one entry.
-fn fit(variant: &'static Variant, problem: &Problem, machine: &Machine) -> Result<Choice, Refusal> {
-    // A thread owns a row: the longer side of C gives more of them.
-    let swapped = variant.kernel == Kernel::Tsm2r && problem.n > problem.m;
-    let launched = if swapped { problem.transposed() } else { *problem };
-    let tiles = tiling(variant, launched.m, launched.n);
-    if tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ) {
-        return Err(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) });
-    }
-    let (splits, estimate) = best_split(variant, &tiles, &launched, machine);
-    let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
-    Ok(Choice {
-        operation: classify(problem.m, problem.n, problem.k),
-        problem: launched,
-        swapped,
-        variant,
-        grid: [narrow(tiles.x), splits, narrow(tiles.z)],
-        threads: variant.threads,
-        shared_bytes: tiles.shared_bytes,
-        splits,
-        slots_len: slots_len(launched.m, launched.n, splits),
-        bound: bound(&launched, machine),
-        estimate,
-        chooser: Chooser::Model,
-    })
+/// An entry laid over a problem.
+struct Fit<'a> {
+    variant: &'static Variant,
+    problem: &'a Problem,
+    machine: &'a Machine,
+    /// Whether the product is computed transposed.
+    swapped: bool,
+    /// The problem as it is launched.
+    launched: Problem,
+    tiles: Tiling,
+    estimator: Estimator<'a>,
 }
 
-/// Most parts that k is cut into.
-const MOST_SPLITS: u64 = 256;
+impl<'a> Fit<'a> {
+    fn new(variant: &'static Variant, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
+        // A thread owns a row: the longer side of C gives more of them.
+        let swapped = variant.kernel == Kernel::Tsm2r && problem.n > problem.m;
+        let launched = if swapped { problem.transposed() } else { *problem };
+        let tiles = tiling(variant, launched.m, launched.n);
+        if tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ) {
+            return Err(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) });
+        }
+        let estimator = Estimator::new(variant, &tiles, &launched, machine);
+        Ok(Fit { variant, problem, machine, swapped, launched, tiles, estimator })
+    }
+
+    /// What the entry cannot take less than, s.
+    fn least_s(&self) -> f64 {
+        self.estimator.least_s(1)
+    }
+
+    /// The best launch of the entry.
+    fn choice(&self) -> Choice {
+        let splits = self.best_split();
+        let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
+        Choice {
+            operation: classify(self.problem.m, self.problem.n, self.problem.k),
+            problem: self.launched,
+            swapped: self.swapped,
+            variant: self.variant,
+            grid: [narrow(self.tiles.x), splits, narrow(self.tiles.z)],
+            threads: self.variant.threads,
+            shared_bytes: self.tiles.shared_bytes,
+            splits,
+            slots_len: slots_len(self.launched.m, self.launched.n, splits),
+            bound: bound(&self.launched, self.machine),
+            estimate: self.estimator.estimate(splits),
+            chooser: Chooser::Model,
+        }
+    }
+
+    /// The fewest parts of k whose expected time is like the least.
+    fn best_split(&self) -> u32 {
+        let most = self.estimator.most_splits();
+        let mut timed = [f64::INFINITY; MOST_SPLITS as usize];
+        let mut least = f64::INFINITY;
+        for (splits, seconds) in (1..=most).zip(&mut timed) {
+            // More parts have more slots: from some number on, none can take less than the least so far.
+            if self.estimator.least_s(splits) > least {
+                break;
+            }
+            *seconds = self.estimator.seconds(splits);
+            least = least.min(*seconds);
+        }
+        let fewest = (1..=most).zip(&timed).find(|(_, seconds)| **seconds <= least * ALIKE);
+        fewest.map_or(1, |(splits, _)| splits)
+    }
+}
 
 /// Estimates closer than this are alike: then fewer splits need less scratch.
 const ALIKE: f64 = 1.01;
-
-/// The fewest parts of k whose expected time is like the least.
-fn best_split(variant: &Variant, tiles: &Tiling, problem: &Problem, machine: &Machine) -> (u32, Estimate) {
-    let steps = problem.k.div_ceil(u64::from(tiles.k_step)).min(MOST_SPLITS);
-    let most = u32::try_from(steps).unwrap_or(1);
-    let timed = || (1..=most).map(|splits| (splits, estimate(variant, tiles, splits, problem, machine)));
-    let least = timed().fold(f64::INFINITY, |least, (_, e)| least.min(e.seconds));
-    timed()
-        .find(|(_, e)| e.seconds <= least * ALIKE)
-        .unwrap_or_else(|| (1, estimate(variant, tiles, 1, problem, machine)))
-}
 
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -237,6 +306,38 @@ mod tests {
         ] {
             let choice = choose(&Problem::column_major(dtype, 20480, n, 20480), &Machine::H200, None)?;
             assert_eq!((choice.variant.entry, choice.splits), (entry, splits), "{choice}");
+        }
+        Ok(())
+    }
+
+    /// What [`choose`] leaves out cannot be the least, and of each entry all splits count.
+    #[test]
+    fn nothing_that_is_left_out_is_better() -> Result<(), Refusal> {
+        for machine in [Machine::H200, Machine::V100, Machine::RTX4090] {
+            for dtype in [Dtype::F32, Dtype::F64] {
+                for (m, n, k) in [
+                    (20_480, 1, 20_480),
+                    (20_480, 16, 20_480),
+                    (10_240, 64, 1280),
+                    (128, 4, 1_000_000),
+                    (16, 16, 10_000_000),
+                    (1_000_000, 7, 300),
+                    (5000, 5000, 5000),
+                    (1, 1, 4_000_000_000),
+                ] {
+                    let p = Problem::column_major(dtype, m, n, k);
+                    let choice = choose(&p, &machine, None)?;
+                    let of_all = candidates(&p, &machine, None)?
+                        .reduce(|best, next| if next.estimate.seconds < best.estimate.seconds { next } else { best });
+                    assert_eq!(of_all, Some(choice));
+                    let tiles = tiling(choice.variant, choice.problem.m, choice.problem.n);
+                    let estimator = Estimator::new(choice.variant, &tiles, &choice.problem, &machine);
+                    let all = || (1..=estimator.most_splits()).map(|splits| (splits, estimator.seconds(splits)));
+                    let least = all().fold(f64::INFINITY, |least, (_, seconds)| least.min(seconds));
+                    let first = all().find(|(_, seconds)| *seconds <= least * ALIKE).map(|(splits, _)| splits);
+                    assert_eq!(first, Some(choice.splits), "{choice}");
+                }
+            }
         }
         Ok(())
     }

@@ -11,6 +11,8 @@
 //! | [`occupancy`], [`roofline`] | how much of it a kernel can use: residency, Little's law, bounds |
 //! | [`launch`] | grid, shared memory, parts of k, scratch |
 //! | [`mod@choose`] | which of all that is the fastest |
+//! | [`paper`] | what the papers would do, and why |
+//! | [`results`] | what a measured result consists of |
 //!
 //! ```
 //! use lanky_model::{Dtype, Machine, Problem, choose};
@@ -34,12 +36,14 @@ pub mod generated {
 pub mod launch;
 pub mod machine;
 pub mod occupancy;
+pub mod paper;
+pub mod results;
 pub mod roofline;
 pub mod shape;
 pub mod variants;
 
-pub use choose::{Choice, Chooser, Refusal, choose};
+pub use choose::{Choice, Chooser, Refusal, candidates, choose};
 pub use dtype::Dtype;
-pub use machine::{DeviceFacts, Machine, Name};
+pub use machine::{DeviceFacts, Machine, MachineError, Name};
 pub use shape::{Operand, Operation, Problem, Strides, classify, span};
 pub use variants::{Kernel, LaunchBounds, VARIANTS, Variant, entries, launch_bounds, sum_slots};

@@ -1,16 +1,20 @@
 //! How many blocks an SM holds, and how much of the machine they can keep busy.
 
+use crate::generated::registers::REGISTERS;
 use crate::{Kernel, Machine, Variant};
+use core::fmt;
+
+/// Threads a warp.
+const WARP: u32 = 32;
 
 /// 32-bit registers a thread of an entry uses, as the assembler allotted them for the nearest architecture.
 ///
 /// [`registers_estimate`] predicts them before there is anything to assemble.
 pub fn registers(variant: &Variant, machine: &Machine) -> u32 {
-    let found = crate::generated::registers::REGISTERS.iter().find(|(entry, ..)| *entry == variant.entry);
-    match found {
-        Some(&(_, low, _)) if machine.compute_capability < (9, 0) => low,
-        Some(&(_, _, high)) => high,
-        None => registers_estimate(variant),
+    match REGISTERS.binary_search_by(|(entry, ..)| (*entry).cmp(variant.entry)) {
+        Ok(at) if machine.compute_capability < (9, 0) => REGISTERS[at].1,
+        Ok(at) => REGISTERS[at].2,
+        Err(_) => registers_estimate(variant),
     }
 }
 
@@ -33,18 +37,100 @@ pub fn registers_estimate(variant: &Variant) -> u32 {
     estimate.min(255)
 }
 
-/// Blocks of `threads` threads, `registers` a thread and `shared_bytes` a block that one SM holds at a time.
+/// What ends the number of blocks that an SM holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The registers.
+    Registers,
+    /// The shared memory.
+    SharedMemory,
+    /// The resident threads.
+    Threads,
+    /// The resident blocks.
+    Blocks,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Limit::Registers => "registers",
+            Limit::SharedMemory => "shared memory",
+            Limit::Threads => "threads",
+            Limit::Blocks => "blocks",
+        })
+    }
+}
+
+/// Blocks of one launch that an SM holds, by each of its resources.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Residency {
+    /// Threads a block, whole warps.
+    pub threads: u32,
+    /// Blocks for which the registers last.
+    pub by_registers: u32,
+    /// Blocks for which the shared memory lasts.
+    pub by_shared: u32,
+    /// Blocks for which the resident threads last.
+    pub by_threads: u32,
+    /// Blocks at most, whatever they are.
+    pub by_blocks: u32,
+}
+
+impl Residency {
+    /// Blocks that an SM holds at a time; 0 where one is too large.
+    pub fn blocks(&self) -> u32 {
+        self.by_registers.min(self.by_shared).min(self.by_threads).min(self.by_blocks)
+    }
+
+    /// The resource that would have to grow for more blocks; where several would, the first of threads, registers, shared
+    /// memory and blocks: full of threads, an SM is as full as it can be.
+    pub fn limit(&self) -> Limit {
+        match self.blocks() {
+            blocks if blocks == self.by_threads => Limit::Threads,
+            blocks if blocks == self.by_registers => Limit::Registers,
+            blocks if blocks == self.by_shared => Limit::SharedMemory,
+            _ => Limit::Blocks,
+        }
+    }
+
+    /// Resident threads against the most there can be, 0 to 1.
+    pub fn occupancy(&self, machine: &Machine) -> f64 {
+        f64::from(self.blocks() * self.threads) / f64::from(machine.threads_per_sm)
+    }
+}
+
+/// The residency of blocks of `threads` threads, `registers` a thread and `shared_bytes` a block.
 ///
 /// # Source
-/// CUDA's occupancy rules: registers are allotted a warp at a time in granules, shared memory a block at a time with
-/// what the system keeps. TSM2X's Eq. (3) is the same without granules.
+/// CUDA's occupancy rules, as its header `cuda_occupancy.h` has them: registers are allotted a warp at a time in
+/// granules, from the partition that the warp lives in; shared memory a block at a time in granules, with what the
+/// system keeps; a block must fit on its own, its warps dealt to all partitions alike. TSM2X's Eq. (3) is the same
+/// without granules ([`crate::paper::tsm2x`]).
+pub fn residency(machine: &Machine, threads: u32, registers: u32, shared_bytes: u32) -> Residency {
+    let warps = threads.div_ceil(WARP).max(1);
+    let warp_registers = (registers.max(1) * WARP).next_multiple_of(machine.register_granule);
+    let dealt = warps.next_multiple_of(machine.register_partitions);
+    let registers_fit = registers <= machine.registers_per_thread
+        && u64::from(warp_registers) * u64::from(dealt) <= u64::from(machine.registers_per_block);
+    let partition = machine.registers_per_sm / machine.register_partitions;
+    let by_registers = partition / warp_registers * machine.register_partitions / warps;
+
+    let block_bytes = shared_bytes.saturating_add(machine.shared_reserved);
+    let granules = u64::from(block_bytes.div_ceil(machine.shared_granule)).max(1);
+    let by_shared = u64::from(machine.shared_per_sm) / (granules * u64::from(machine.shared_granule));
+    let shared_fits = shared_bytes <= machine.shared_per_block;
+    Residency {
+        threads: warps * WARP,
+        by_registers: if registers_fit { by_registers } else { 0 },
+        by_shared: if shared_fits { u32::try_from(by_shared).unwrap_or(u32::MAX) } else { 0 },
+        by_threads: if threads <= machine.threads_per_block { machine.threads_per_sm / (warps * WARP) } else { 0 },
+        by_blocks: machine.blocks_per_sm,
+    }
+}
+
+/// Blocks that an SM holds at a time: [`residency`] without its reason.
 pub fn resident_blocks(machine: &Machine, threads: u32, registers: u32, shared_bytes: u32) -> u32 {
-    let warps = threads.div_ceil(32).max(1);
-    let warp_registers = (registers.max(1) * 32).next_multiple_of(machine.register_granule);
-    let by_registers = machine.registers_per_sm / warp_registers / warps;
-    let by_shared = machine.shared_per_sm / (shared_bytes + machine.shared_reserved).max(1);
-    let by_threads = machine.threads_per_sm / (warps * 32);
-    by_registers.min(by_shared).min(by_threads).min(machine.blocks_per_sm)
+    residency(machine, threads, registers, shared_bytes).blocks()
 }
 
 /// Bytes an SM must have in flight to draw its share of the bandwidth: latency x bandwidth / SMs (Little's law).
@@ -87,10 +173,85 @@ mod tests {
         assert_eq!(resident_blocks(&Machine::V100, 128, 180, 16 << 10), 2);
     }
 
+    /// (threads, registers, shared) -> blocks and what ends them, worked out by hand from CUDA's rules.
+    #[test]
+    fn each_resource_ends_the_blocks_in_its_turn() {
+        use Limit::*;
+        for (name, machine, (threads, registers, shared), blocks, limit) in [
+            // 2 warps of 255 registers: 8160 each, 2 of them in a partition of 16384, 8 in an SM.
+            ("H200", Machine::H200, (64, 255, 0), 4, Registers),
+            // 12 warps take 3 warps of each partition: 168 registers leave room for just 3, 176 for 2.
+            ("H200", Machine::H200, (384, 168, 0), 1, Registers),
+            ("H200", Machine::H200, (384, 176, 0), 0, Registers),
+            // 33 warps are more than a block has.
+            ("H200", Machine::H200, (1056, 16, 0), 0, Threads),
+            ("H200", Machine::H200, (128, 32, 232_449), 0, SharedMemory),
+            // 16 KiB and 1 KiB of the system's: 13 in 228 KiB.
+            ("H200", Machine::H200, (64, 16, 16 << 10), 13, SharedMemory),
+            // A byte more takes another granule: 8 blocks of 29184 bytes fill 228 KiB, 8 of 29312 do not fit.
+            ("H200", Machine::H200, (32, 16, 28_161), 7, SharedMemory),
+            ("H200", Machine::H200, (32, 16, 28_160), 8, SharedMemory),
+            ("H200", Machine::H200, (32, 16, 0), 32, Blocks),
+            ("RTX4090", Machine::RTX4090, (32, 16, 0), 24, Blocks),
+            ("RTX4090", Machine::RTX4090, (1024, 16, 0), 1, Threads),
+            // Of warps of 3328 registers, 2 partitions of 32768 hold 9 each, 4 partitions of 16384 hold 4 each.
+            ("P100", Machine::P100, (32, 104, 0), 18, Registers),
+            ("V100", Machine::V100, (32, 104, 0), 16, Registers),
+            // The course report: 55 registers, 32 bytes a thread, 32 x 32 threads: the GK210's 2048 threads are full.
+            ("GK210", Machine::GK210, (1024, 55, 32 << 10), 2, Threads),
+            // A K40c has half of its registers.
+            ("K40c", Machine::K40C, (1024, 55, 32 << 10), 1, Registers),
+            // Soerensen: 192 threads and more fill a C2050's 1536 with 8 blocks.
+            ("C2050", Machine::C2050, (192, 20, 768), 8, Threads),
+            ("C2050", Machine::C2050, (128, 20, 512), 8, Blocks),
+            ("C2050", Machine::C2050, (128, 64, 512), 0, Registers),
+        ] {
+            let found = residency(&machine, threads, registers, shared);
+            assert_eq!((found.blocks(), found.limit()), (blocks, limit), "{name} {threads} {registers} {shared}");
+        }
+    }
+
+    proptest::proptest! {
+        /// What an SM is said to hold fits, and one block more does not.
+        #[test]
+        fn an_sm_is_filled_and_not_overfilled(
+            at in 0..11_usize,
+            threads in 1..=1024_u32,
+            registers in 1..=255_u32,
+            shared in 0..=233_472_u32,
+        ) {
+            let (name, machine) = crate::machine::TABLE[at];
+            let found = residency(&machine, threads, registers, shared);
+            let warps_each = threads.div_ceil(WARP);
+            let warp_registers = (registers * WARP).next_multiple_of(machine.register_granule);
+            let block_bytes = (shared + machine.shared_reserved).next_multiple_of(machine.shared_granule);
+            let fits = |blocks: u32| {
+                let warps = (blocks * warps_each).div_ceil(machine.register_partitions);
+                blocks <= machine.blocks_per_sm
+                    && blocks * warps_each * WARP <= machine.threads_per_sm
+                    && warps * warp_registers <= machine.registers_per_sm / machine.register_partitions
+                    && blocks * block_bytes <= machine.shared_per_sm
+            };
+            assert!(fits(found.blocks()), "{name}: {found:?}");
+            let alone = registers <= machine.registers_per_thread
+                && shared <= machine.shared_per_block
+                && warps_each.next_multiple_of(machine.register_partitions) * warp_registers <= machine.registers_per_block;
+            assert_eq!(found.blocks() > 0, alone && fits(1), "{name}: {found:?}");
+            assert!(found.blocks() == 0 || !fits(found.blocks() + 1), "{name}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn occupancy_is_the_share_of_resident_threads() {
+        assert_eq!(residency(&Machine::GK210, 1024, 55, 32 << 10).occupancy(&Machine::GK210), 1.0);
+        assert_eq!(residency(&Machine::V100, 128, 180, 16 << 10).occupancy(&Machine::V100), 0.125);
+    }
+
     #[test]
     fn every_entry_has_its_registers() {
+        assert!(REGISTERS.is_sorted_by(|(a, ..), (b, ..)| a < b), "sorted by bytes: .ci/run ptxas --update");
         for v in crate::VARIANTS {
-            let rows = crate::generated::registers::REGISTERS.iter().filter(|(entry, ..)| *entry == v.entry);
+            let rows = REGISTERS.iter().filter(|(entry, ..)| *entry == v.entry);
             assert_eq!(rows.count(), 1, "{}: .ci/run ptx ptxas --update", v.entry);
         }
     }

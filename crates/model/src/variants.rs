@@ -121,6 +121,14 @@ pub const GEMM_SIDE: u32 = 16;
 pub const SUM_SLOTS_THREADS: u32 = 256;
 /// Threads a block of the entries that measure ceilings.
 pub const CEILING_THREADS: u32 = 256;
+/// Accesses that a thread of those entries has in flight: what they move is a multiple of this, times the threads.
+pub const CEILING_UNROLL: u32 = 8;
+/// Fused multiply-adds a thread and round of `sfma_ceiling` and `dfma_ceiling`.
+pub const CEILING_FMAS: u32 = 64;
+/// `mma.m16n8k16` a warp and round of `dmma_ceiling`.
+pub const CEILING_MMAS: u32 = 4;
+/// Fused multiply-adds of one `mma.m16n8k16`.
+pub const MMA_FMAS: u32 = 16 * 8 * 16;
 /// The entries that measure what the memory and the multipliers do at most.
 pub const CEILINGS: [&str; 7] = [
     READ_CEILING,

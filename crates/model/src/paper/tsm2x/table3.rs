@@ -1,0 +1,170 @@
+//! What the paper used: Tables 3 and 4.
+
+use super::Parameters;
+use crate::{Dtype, Machine};
+
+/// A row of Table 3, or of Table 4's kernels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Row {
+    /// The GPU.
+    pub machine: Machine,
+    /// Element type.
+    pub dtype: Dtype,
+    /// Threads a block.
+    pub t1: u32,
+    /// Columns a thread; where it is none, all n (see [`Row::parameters`]).
+    pub t2: Option<u32>,
+    /// Elements of A a thread.
+    pub t3: u32,
+    /// Registers a thread, for the largest n, 16.
+    pub registers: u32,
+    /// The row holds from this m on.
+    pub m_from: u64,
+}
+
+/// Rows of A from which a V100 in f64 takes t3 = 12 instead of 16.
+///
+/// The paper's text has lost the number. The authors' code tests for fewer than 20480 rows, while its comment says
+/// 10240: we go by what the code does.
+const V100_M: u64 = 20_480;
+
+/// The largest t2 for which the authors' code has a kernel; more columns are more passes over A.
+const WIDEST: u32 = 32;
+
+/// Table 3. Its rows for TSM2L (Table 4, first optimisation) are the V100's.
+pub const TABLE3: [Row; 9] = [
+    row(Machine::K40C, Dtype::F32, [128, 0, 4], 64, 0),
+    row(Machine::K40C, Dtype::F64, [128, 0, 4], 128, 0),
+    row(Machine::M40, Dtype::F32, [256, 8, 4], 40, 0),
+    row(Machine::M40, Dtype::F64, [256, 8, 4], 70, 0),
+    row(Machine::P100, Dtype::F32, [128, 4, 4], 32, 0),
+    row(Machine::P100, Dtype::F64, [128, 4, 4], 56, 0),
+    row(Machine::V100, Dtype::F32, [128, 0, 32], 144, 0),
+    row(Machine::V100, Dtype::F64, [128, 0, 16], 180, 0),
+    row(Machine::V100, Dtype::F64, [128, 0, 12], 168, V100_M),
+];
+
+const fn row(machine: Machine, dtype: Dtype, [t1, t2, t3]: [u32; 3], registers: u32, m_from: u64) -> Row {
+    Row { machine, dtype, t1, t2: if t2 == 0 { None } else { Some(t2) }, t3, registers, m_from }
+}
+
+impl Row {
+    /// The row for a product, if the paper used this GPU.
+    pub fn of(machine: &Machine, dtype: Dtype, m: u64) -> Option<&'static Row> {
+        let fits = |row: &&Row| row.machine.name == machine.name && row.dtype == dtype && row.m_from <= m;
+        TABLE3.iter().rfind(fits)
+    }
+
+    /// The parameters for n columns; t2 = n up to 32, the widest of the authors' kernels.
+    pub fn parameters(&self, n: u64) -> Parameters {
+        let all = u32::try_from(n).unwrap_or(WIDEST).min(WIDEST);
+        Parameters { t1: self.t1, t2: self.t2.unwrap_or(all), t3: self.t3 }
+    }
+
+    /// C0: what the row's registers leave beside (e/4)(3·t2 + 2·t3).
+    ///
+    /// # Source
+    /// TSM2X, Table 3 and Eq. (1), with t2 = 16 where the table has none: registers are "for the largest n". Ours.
+    pub fn fixed_registers(&self) -> u32 {
+        let words = if self.dtype.bytes() == 8 { 2 } else { 1 };
+        self.registers - words * (3 * self.t2.unwrap_or(16) + 2 * self.t3)
+    }
+}
+
+/// Registers of TSM2L's second optimisation on a V100 at n = 16: element type, t3, registers (Table 4).
+pub const TSM2L_INTERLEAVED: [(Dtype, u32, u32); 3] =
+    [(Dtype::F32, 32, 251), (Dtype::F64, 16, 254), (Dtype::F64, 12, 252)];
+
+/// C0 of a GPU: Table 3's first row of it, else a V100's.
+pub(super) fn fixed_registers(machine: &Machine, dtype: Dtype) -> u32 {
+    let row = Row::of(machine, dtype, 0).or_else(|| Row::of(&Machine::V100, dtype, 0));
+    row.map_or(0, Row::fixed_registers)
+}
+
+/// How many times fewer threads than rows TSM2L launches on a V100.
+///
+/// # Source
+/// TSM2X, Section 4.3: 1, 1, 2, 8 in f32 and 1, 1, 1, 4 in f64 for 1e4, 1e5, 1e6, 1e7 rows; between them, the authors'
+/// code.
+pub const fn tcf(dtype: Dtype, m: u64) -> u32 {
+    match dtype {
+        Dtype::F32 if m >= 10_000_000 => 8,
+        Dtype::F32 if m >= 1_000_000 => 2,
+        Dtype::F64 if m >= 10_000_000 => 4,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Constants, registers_per_thread};
+    use super::*;
+    use std::vec::Vec;
+
+    /// The strong check of Eq. (1): all nine rows leave a small positive constant.
+    #[test]
+    fn table_3_leaves_6_to_32_registers() {
+        let left: Vec<u32> = TABLE3.iter().map(Row::fixed_registers).collect();
+        assert_eq!(left, [8, 16, 8, 6, 12, 16, 32, 20, 24]);
+    }
+
+    #[test]
+    fn eq_1_yields_table_3s_registers() {
+        for row in &TABLE3 {
+            let gpu = Constants {
+                fixed_registers: f64::from(row.fixed_registers()),
+                ..Constants::of(&row.machine, row.dtype)
+            };
+            let Parameters { t2, t3, .. } = row.parameters(16);
+            assert_eq!(registers_per_thread(&gpu, f64::from(t2), f64::from(t3)), f64::from(row.registers));
+        }
+    }
+
+    /// Bytes a block: t1·t2·e.
+    #[test]
+    fn shared_memory_is_the_tables() {
+        for (machine, dtype, bytes) in [
+            (Machine::M40, Dtype::F32, 8192),
+            (Machine::M40, Dtype::F64, 16_384),
+            (Machine::P100, Dtype::F32, 2048),
+            (Machine::P100, Dtype::F64, 4096),
+            (Machine::K40C, Dtype::F32, 512 * 16),
+            (Machine::V100, Dtype::F64, 1024 * 16),
+        ] {
+            let Some(row) = Row::of(&machine, dtype, 10_240) else { panic!("{}", machine.name) };
+            let Parameters { t1, t2, .. } = row.parameters(16);
+            assert_eq!(u64::from(t1 * t2) * dtype.bytes(), bytes, "{}", machine.name);
+        }
+    }
+
+    #[test]
+    fn t2_is_n_up_to_the_widest_kernel() {
+        let t2 = |n| TABLE3[0].parameters(n).t2;
+        assert_eq!([t2(1), t2(16), t2(32), t2(33), t2(u64::MAX)], [1, 16, 32, 32, 32]);
+    }
+
+    #[test]
+    fn a_v100_fetches_fewer_elements_of_tall_matrices() {
+        let t3 = |m| Row::of(&Machine::V100, Dtype::F64, m).map(|row| row.t3);
+        assert_eq!([t3(10_240), t3(20_479), t3(20_480), t3(40_960)], [Some(16), Some(16), Some(12), Some(12)]);
+        assert_eq!(Row::of(&Machine::H200, Dtype::F64, 20_480), None);
+    }
+
+    /// What the reconstruction cannot yield: the second optimisation also fetches the next C, t2 registers more, and is
+    /// printed with 84 to 107 more than the first. They are near the most that a thread can have, whatever t3.
+    #[test]
+    fn registers_of_the_interleaved_kernel_do_not_follow() {
+        for ((dtype, t3, printed), first) in TSM2L_INTERLEAVED.into_iter().zip([144, 180, 168]) {
+            let row = TABLE3.iter().find(|row| row.registers == first);
+            assert_eq!(row.map(|row| (row.dtype, row.t3)), Some((dtype, t3)));
+            let next_c = 16 * if dtype == Dtype::F64 { 2 } else { 1 };
+            assert!(printed > first + next_c + 40 && printed <= 255, "{dtype} {t3}: {printed}, {first}");
+        }
+    }
+
+    #[test]
+    fn tcf_is_section_4_3s() {
+        let of = |dtype| [10_000, 100_000, 1_000_000, 10_000_000].map(|m| tcf(dtype, m));
+        assert_eq!((of(Dtype::F32), of(Dtype::F64)), ([1, 1, 2, 8], [1, 1, 1, 4]));
+    }
+}

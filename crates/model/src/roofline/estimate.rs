@@ -1,0 +1,275 @@
+//! What an entry is expected to take.
+
+use super::cubes::root_of_cubes;
+use super::fma_rate;
+use crate::launch::Tiling;
+use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight, registers, resident_blocks};
+use crate::{Dtype, Kernel, Machine, Problem, Variant};
+
+/// Share of the vector units' rate that loops with loads in them reach.
+const ARITHMETIC_SHARE: f64 = 0.85;
+/// Share of A that comes from memory again when another group of columns reads it; the rest is still in a cache.
+const READ_AGAIN: f64 = 0.78;
+/// Cost of a slot's bytes against those of C and A: short accesses, and the second kernel starts with nothing in flight.
+const SLOT_COST: f64 = 1.7;
+/// How much of the wait for the SMs with one block more than the others shows: most of it is used by the others.
+const UNEVEN: f64 = 0.15;
+
+/// Bytes a cycle that an SM's lanes are handed of B, a broadcast counted a lane.
+///
+/// # Source
+/// Fitted, with the constants above, to 4083 timings of all TSM2R entries on an H200: five shapes, n of 1 to 24, 1 to
+/// 64 splits. The entry with the least estimate was 0.98 as fast as the fastest on average, 0.84 at worst.
+fn delivered_bytes_per_cycle(variant: &Variant) -> f64 {
+    match (variant.wide_shared, variant.dtype) {
+        (true, Dtype::F32) => 172.0,
+        (true, Dtype::F64) => 193.0,
+        (false, _) => 70.0,
+    }
+}
+
+/// Most parts that k is cut into.
+pub(crate) const MOST_SPLITS: u32 = 256;
+
+/// What an entry does to the machine: the terms of its time, for one number of splits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Blocks an SM holds.
+    pub resident: u32,
+    /// Share of the bandwidth that the bytes in flight draw while the machine is full (TSM2X, Eq. (6), without its edge).
+    pub memory_utilisation: f64,
+    /// Expected time, s.
+    pub seconds: f64,
+}
+
+/// The expected time of an entry that cuts k into `splits` parts; many numbers of splits are cheaper by an [`Estimator`].
+pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Problem, machine: &Machine) -> Estimate {
+    Estimator::new(variant, tiling, problem, machine).estimate(splits)
+}
+
+/// The expected times of an entry: its waves of blocks, the slots, C and the launches.
+///
+/// A wave of `b` blocks takes (bandwidth³ + latency³ + delivery³ + arithmetic³)^⅓: the largest of what each alone would
+/// cost, rounded off where two are alike. Bandwidth: the blocks' bytes at the machine's rate. Latency: the same bytes at
+/// the rate of Little's law, in flight / latency. Delivery: B from shared memory or cache to every lane. A block of one
+/// of `splits` parts moves and computes 1/splits of what a block of the whole k does, and a wave of them takes 1/splits
+/// of its time.
+///
+/// # Source
+/// TSM2X, Eqs. (3) to (12), takes the largest; waves, delivery and slots are ours.
+pub struct Estimator<'a> {
+    machine: &'a Machine,
+    resident: u32,
+    /// Blocks that run at once.
+    wave: u64,
+    /// Blocks, k whole.
+    blocks: u64,
+    block: Block,
+    /// Most parts that k is cut into.
+    most_splits: u32,
+    /// Time of a full wave, k whole, s.
+    full_wave_s: f64,
+    /// What the waves take at least, s.
+    least_waves_s: f64,
+    /// Time of a slot of each element of C, s.
+    slot_s: f64,
+    /// Time that no number of splits changes, s.
+    fixed_s: f64,
+}
+
+impl<'a> Estimator<'a> {
+    /// Of an entry for a problem on a machine.
+    pub fn new(variant: &Variant, tiling: &Tiling, problem: &Problem, machine: &'a Machine) -> Self {
+        let c_bytes = problem.m as f64 * problem.n as f64 * problem.dtype.bytes() as f64;
+        let registers = registers(variant, machine);
+        let resident = resident_blocks(machine, variant.threads, registers, tiling.shared_bytes).max(1);
+        let wave = u64::from(resident) * u64::from(machine.sms);
+        let blocks = tiling.x.saturating_mul(tiling.z);
+        let block = Block::new(variant, tiling, blocks, problem, machine);
+        let steps = problem.k.div_ceil(u64::from(tiling.k_step));
+        let most_splits = u32::try_from(steps).unwrap_or(MOST_SPLITS).clamp(1, MOST_SPLITS);
+        let full_wave_s = block.wave_s(wave, machine);
+        // No block takes less than its share of a full wave, and a wave of few blocks takes its latency.
+        let shares_s = blocks as f64 / wave as f64 * full_wave_s;
+        let each_way_s = 1.0 / machine.write_bytes_per_s + 1.0 / machine.read_bytes_per_s;
+        Estimator {
+            machine,
+            resident,
+            wave,
+            blocks,
+            most_splits,
+            full_wave_s,
+            least_waves_s: shares_s.max(block.least_waves_s(blocks, most_splits, machine)),
+            block,
+            slot_s: SLOT_COST * c_bytes * each_way_s,
+            fixed_s: c_bytes / machine.write_bytes_per_s + machine.launch_s,
+        }
+    }
+
+    /// The expected time with k in `splits` parts, s.
+    pub fn seconds(&self, splits: u32) -> f64 {
+        let blocks = self.blocks.saturating_mul(u64::from(splits));
+        let waves_s =
+            (blocks / self.wave) as f64 * self.full_wave_s + self.block.wave_s(blocks % self.wave, self.machine);
+        waves_s / f64::from(splits) + self.fixed_s + self.slots_s(splits)
+    }
+
+    /// Most parts that k can be cut into: 256, or its steps.
+    pub fn most_splits(&self) -> u32 {
+        self.most_splits
+    }
+
+    /// What no time with k in `splits` parts or more is below, s.
+    pub fn least_s(&self, splits: u32) -> f64 {
+        // Slots are only ever added. Sums in another order round otherwise.
+        (self.least_waves_s + self.fixed_s + self.slots_s(splits)) * (1.0 - 1e-12)
+    }
+
+    /// Time of the slots and of the launch that adds them, s.
+    fn slots_s(&self, splits: u32) -> f64 {
+        if splits > 1 { self.slot_s * f64::from(splits) + self.machine.launch_s } else { 0.0 }
+    }
+
+    /// The estimate with k in `splits` parts.
+    pub fn estimate(&self, splits: u32) -> Estimate {
+        let busy = self.blocks.saturating_mul(u64::from(splits)).min(self.wave);
+        let in_flight = self.block.in_flight_bytes * (busy as f64 / f64::from(self.machine.sms));
+        let need = bytes_needed_in_flight(self.machine);
+        Estimate {
+            resident: self.resident,
+            memory_utilisation: in_flight / root_of_cubes(&[in_flight, need]),
+            seconds: self.seconds(splits),
+        }
+    }
+}
+
+/// What one block of an entry moves and computes, k whole, and the times that follow from it.
+struct Block {
+    in_flight_bytes: f64,
+    /// Time of a block's bytes at the machine's whole bandwidth, s.
+    bandwidth_s: f64,
+    /// Time of a wave's bytes at the rate of Little's law, s: more blocks have as much more in flight.
+    latency_s: f64,
+    /// Time to hand a block's lanes their elements of B, s.
+    delivery_s: f64,
+    /// Time of a block's multiply-adds on its SM, s.
+    arithmetic_s: f64,
+    /// Share of the multiply-adds that must be in flight on an SM that a block has.
+    busy: f64,
+}
+
+impl Block {
+    fn new(variant: &Variant, tiling: &Tiling, blocks: u64, problem: &Problem, machine: &Machine) -> Block {
+        let e = problem.dtype.bytes() as f64;
+        let (m, n, k) = (problem.m as f64, problem.n as f64, problem.k as f64);
+        let threads = f64::from(variant.threads);
+        let (t2, t3) = (f64::from(variant.t2), f64::from(variant.t3));
+        let (fmas, delivered) = match variant.kernel {
+            // Every lane is handed every element of B that it multiplies with.
+            Kernel::Tsm2r if variant.name == "tsm2r_inner" => (threads * n * k, 1.0),
+            Kernel::Tsm2r => (threads * t2 * k, 1.0),
+            // A TM x TN tile is handed TM + TN elements a step.
+            Kernel::Gemm => (threads * t3 * t2 * k, (t3 + t2) / (t3 * t2)),
+        };
+        let chains = threads * if variant.kernel == Kernel::Gemm { t2 * t3 } else { t2 };
+        let a_bytes = m * k * (1.0 + (tiling.a_reads as f64 - 1.0) * READ_AGAIN) * e;
+        let bandwidth_s = (a_bytes + k * n * e) / blocks as f64 / machine.read_bytes_per_s;
+        let in_flight_bytes = threads * loads_in_flight(variant) * e;
+        let sms = f64::from(machine.sms);
+        let rate = fma_rate(machine, problem.dtype);
+        Block {
+            in_flight_bytes,
+            bandwidth_s,
+            latency_s: bandwidth_s * sms * bytes_needed_in_flight(machine) / in_flight_bytes,
+            delivery_s: fmas * delivered * e / (delivered_bytes_per_cycle(variant) * machine.clock_hz),
+            arithmetic_s: sms * fmas / (rate * ARITHMETIC_SHARE),
+            busy: chains / fmas_needed_in_flight(machine, rate),
+        }
+    }
+
+    /// What the waves of `blocks` take at least, whatever k is cut into up to `most_splits` parts, s.
+    ///
+    /// The times of several waves add up to no less than a wave of the sums of their terms would take; there is at
+    /// least one wave, of at least one block on the fullest SM.
+    fn least_waves_s(&self, blocks: u64, most_splits: u32, machine: &Machine) -> f64 {
+        let part = 1.0 / f64::from(most_splits);
+        let fullest_sm = (blocks as f64 / f64::from(machine.sms)).max(part);
+        let arithmetic_s = (fullest_sm * self.arithmetic_s).max(self.arithmetic_s / self.busy * part);
+        let bandwidth_s = blocks as f64 * self.bandwidth_s;
+        root_of_cubes(&[bandwidth_s, self.latency_s * part, fullest_sm * self.delivery_s, arithmetic_s])
+    }
+
+    /// Time of `blocks` that run at once, s.
+    fn wave_s(&self, blocks: u64, machine: &Machine) -> f64 {
+        if blocks == 0 {
+            return 0.0;
+        }
+        let an_sm = blocks as f64 / f64::from(machine.sms);
+        let fullest_sm = blocks.div_ceil(u64::from(machine.sms)) as f64;
+        let bandwidth_s = blocks as f64 * self.bandwidth_s;
+        let delivery_s = fullest_sm * self.delivery_s;
+        let arithmetic_s = fullest_sm * self.arithmetic_s / (fullest_sm * self.busy).min(1.0);
+        let uneven = if an_sm > 1.0 { UNEVEN * (fullest_sm / an_sm - 1.0) } else { 0.0 };
+        root_of_cubes(&[bandwidth_s, self.latency_s, delivery_s, arithmetic_s]) * (1.0 + uneven)
+    }
+}
+
+/// Elements of A that a thread has in flight: T3, and four steps of a plain loop, which the compiler unrolls.
+fn loads_in_flight(variant: &Variant) -> f64 {
+    match (variant.kernel, variant.t3) {
+        (Kernel::Tsm2r, 1) => 4.0,
+        (Kernel::Tsm2r, t3) => f64::from(t3),
+        (Kernel::Gemm, tm) => f64::from(tm) / 4.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::tiling;
+
+    /// Entry, (m, n, k) with column-major operands, splits, seconds: an H200, driver 580.159, medians of five by events.
+    /// Launches that fill the machine; those that starve it take up to 1.3 times the estimate.
+    const MEASURED: &[(&str, [u64; 3], u32, f64)] = &[
+        ("dtsm2r_prefetch_1x2_u16_t128", [20480, 2, 20480], 1, 1113e-6),
+        ("dtsm2r_prefetch_1x2_u16_t128", [20480, 2, 20480], 2, 782e-6),
+        ("dtsm2r_prefetch_1x2_u16_t128", [20480, 2, 20480], 4, 745e-6),
+        ("dtsm2r_prefetch_1x2_u16_t128", [20480, 2, 20480], 6, 831e-6),
+        ("dtsm2r_prefetch_1x2_u16_t128", [1024, 2, 1_000_000], 64, 1778e-6),
+        ("dtsm2r_prefetch_1x4_u16_t128", [1_000_000, 4, 512], 1, 967e-6),
+        ("dtsm2r_prefetch_1x4_u16_t128", [10240, 4, 10240], 8, 200e-6),
+        ("dtsm2r_prefetch_1x8_u12_t128", [20480, 8, 20480], 4, 779e-6),
+        ("dtsm2r_prefetch_1x16_u8_t128", [20480, 16, 20480], 16, 1305e-6),
+        ("dtsm2r_shared_rowmajor_1x8_u4_t128", [20480, 8, 20480], 8, 767e-6),
+        ("dtsm2r_outer_1x8_u1_t128", [20480, 8, 20480], 8, 1461e-6),
+        ("dtsm2r_inner_1x1_u1_t128", [20480, 2, 20480], 8, 1609e-6),
+        ("stsm2r_prefetch_1x4_u32_t128", [20480, 4, 20480], 4, 394e-6),
+        ("stsm2r_prefetch_1x8_u32_t128", [1_000_000, 8, 512], 1, 534e-6),
+        ("stsm2r_prefetch_1x16_u32_t128", [20480, 16, 20480], 8, 665e-6),
+    ];
+
+    #[test]
+    fn estimates_are_what_an_h200_took() {
+        for (entry, [m, n, k], splits, measured) in MEASURED {
+            let Some(v) = crate::VARIANTS.iter().find(|v| v.entry == *entry) else { panic!("{entry}") };
+            let e =
+                estimate(v, &tiling(v, *m, *n), *splits, &Problem::column_major(v.dtype, *m, *n, *k), &Machine::H200);
+            let ratio = e.seconds / measured;
+            assert!((0.8..=1.2).contains(&ratio), "{entry} {m} {n} {k} in {splits}: {} for {measured}", e.seconds);
+        }
+    }
+
+    #[test]
+    fn no_time_is_below_the_least() {
+        for (m, n, k) in [(20480, 16, 20480), (128, 4, 1_000_000), (1000, 7, 300), (100_000, 40, 65)] {
+            for v in crate::VARIANTS {
+                let problem = Problem::column_major(v.dtype, m, n, k);
+                let estimator = Estimator::new(v, &tiling(v, m, n), &problem, &Machine::H200);
+                for splits in 1..=estimator.most_splits() {
+                    let (seconds, least) = (estimator.seconds(splits), estimator.least_s(splits));
+                    assert!(least <= seconds, "{} {m} {n} {k} in {splits}: {seconds} below {least}", v.entry);
+                }
+            }
+        }
+    }
+}

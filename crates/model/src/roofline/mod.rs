@@ -1,0 +1,114 @@
+//! Bounds: what no kernel can beat, and what an entry is expected to reach.
+
+mod cubes;
+mod estimate;
+
+pub(crate) use estimate::MOST_SPLITS;
+pub use estimate::{Estimate, Estimator, estimate};
+
+use crate::{Dtype, Machine, Problem};
+
+/// The least that a product can cost: every element of A and B read once, every element of C written once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    /// Bytes of A and B.
+    pub read_bytes: u64,
+    /// Bytes of C.
+    pub write_bytes: u64,
+    /// 2mnk.
+    pub flops: f64,
+    /// Time to move the bytes, s.
+    pub memory_s: f64,
+    /// Time to do the arithmetic, s.
+    pub arithmetic_s: f64,
+}
+
+impl Bound {
+    /// The larger of both times, s.
+    pub fn seconds(&self) -> f64 {
+        self.memory_s.max(self.arithmetic_s)
+    }
+}
+
+/// What bounds a product on some device: rates, from a table or measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rates {
+    /// Bytes read a second.
+    pub read_bytes_per_s: f64,
+    /// Bytes written a second.
+    pub write_bytes_per_s: f64,
+    /// Fused multiply-adds a second in the product's element type, by the fastest units for it.
+    pub fma_per_s: f64,
+}
+
+/// T_bound = max(R/read + W/write, 2mnk/(2·FMA rate)), with β = 0.
+///
+/// # Source
+/// The roofline of Williams et al. with separate rates for reading and writing.
+pub fn bound(problem: &Problem, machine: &Machine) -> Bound {
+    let rates = Rates {
+        read_bytes_per_s: machine.read_bytes_per_s,
+        write_bytes_per_s: machine.write_bytes_per_s,
+        fma_per_s: fma_rate(machine, problem.dtype),
+    };
+    bound_at(problem, &rates, false)
+}
+
+/// As [`bound`], at any rates. With `reads_c`, which is β ≠ 0, R includes C.
+pub fn bound_at(problem: &Problem, rates: &Rates, reads_c: bool) -> Bound {
+    let e = problem.dtype.bytes();
+    let (m, n, k) = (problem.m, problem.n, problem.k);
+    let write_bytes = e.saturating_mul(m.saturating_mul(n));
+    let c_bytes = if reads_c { write_bytes } else { 0 };
+    let factors_bytes = e.saturating_mul(m.saturating_mul(k).saturating_add(k.saturating_mul(n)));
+    let read_bytes = factors_bytes.saturating_add(c_bytes);
+    let flops = problem.flops();
+    Bound {
+        read_bytes,
+        write_bytes,
+        flops,
+        memory_s: read_bytes as f64 / rates.read_bytes_per_s + write_bytes as f64 / rates.write_bytes_per_s,
+        arithmetic_s: flops / (2.0 * rates.fma_per_s),
+    }
+}
+
+/// Fused multiply-adds a second of the vector units.
+pub fn fma_rate(machine: &Machine, dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::F32 => machine.fma_f32_per_s,
+        Dtype::F64 => machine.fma_f64_per_s,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_of_the_main_problem_is_723_microseconds() {
+        let b = bound(&Problem::column_major(Dtype::F64, 20480, 16, 20480), &Machine::H200);
+        assert!((b.seconds() - 723e-6).abs() <= 1.5e-6, "{}", b.seconds());
+        assert!(b.memory_s > b.arithmetic_s);
+    }
+
+    #[test]
+    fn a_bound_is_what_a_hand_finds() {
+        // A 4 x 3, B 3 x 2, C 4 x 2 of f32: 72 bytes read, 32 written, 24 multiply-adds.
+        let problem = Problem::column_major(Dtype::F32, 4, 2, 3);
+        let rates = Rates { read_bytes_per_s: 36.0, write_bytes_per_s: 16.0, fma_per_s: 4.0 };
+        let b = bound_at(&problem, &rates, false);
+        assert_eq!((b.read_bytes, b.write_bytes, b.flops), (72, 32, 48.0));
+        assert_eq!((b.memory_s, b.arithmetic_s, b.seconds()), (4.0, 6.0, 6.0));
+        let b = bound_at(&problem, &rates, true);
+        assert_eq!((b.read_bytes, b.memory_s), (104, 104.0 / 36.0 + 2.0));
+        let scarce = Rates { fma_per_s: 24.0, ..rates };
+        assert_eq!(bound_at(&problem, &scarce, false).seconds(), 4.0);
+    }
+
+    #[test]
+    fn f64_is_compute_bound_from_30_columns_on() {
+        let at = |n| bound(&Problem::column_major(Dtype::F64, 20480, n, 20480), &Machine::H200);
+        assert!(at(28).memory_s > at(28).arithmetic_s);
+        assert!(at(30).memory_s < at(30).arithmetic_s);
+    }
+}
