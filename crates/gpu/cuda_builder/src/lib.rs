@@ -41,6 +41,7 @@ pub struct CudaBuilder {
     release: bool,
     ptx_file_copy_path: Option<PathBuf>,
     target_dir: Option<PathBuf>,
+    rust_src: Option<PathBuf>,
     launch_bounds: LaunchBounds,
 }
 
@@ -71,6 +72,7 @@ impl CudaBuilder {
             release: true,
             ptx_file_copy_path: None,
             target_dir: None,
+            rust_src: None,
             launch_bounds: Box::new(|_| None),
         }
     }
@@ -106,6 +108,13 @@ impl CudaBuilder {
         self
     }
 
+    /// A folder that contains `library/`, in place of the one that `LANKY_RUST_SRC` names; see [`rust_src`].
+    #[must_use]
+    pub fn rust_src(mut self, path: impl AsRef<Path>) -> Self {
+        self.rust_src = Some(path.as_ref().to_path_buf());
+        self
+    }
+
     /// Threads a block at most and blocks an SM at least, for each entry: written into the PTX, where they bound the
     /// registers that a thread gets. 0 blocks make no demand, which is not the same as 1: with a demand of 1 or 2 ptxas
     /// spreads over all registers there are, and then spills some.
@@ -129,7 +138,10 @@ impl CudaBuilder {
             .ok_or_else(|| CudaBuilderError::CratePathDoesntExist(self.path_to_crate.clone()))?;
         let workspace = depends::workspace_root(&folder);
         let compiler = rust_src::Compiler::ask(&workspace)?;
-        let library = rust_src::find(&compiler, &workspace)?;
+        let library = match &self.rust_src {
+            Some(_) => rust_src::find_with(&compiler, &workspace, self.rust_src.clone()),
+            None => rust_src::find(&compiler, &workspace),
+        }?;
         let target = self.target_dir.clone().unwrap_or_else(|| default_target(&workspace)).join(self.arch.target_cpu());
         let child =
             child::Child { folder, workspace, target, library, compiler, arch: self.arch, release: self.release };

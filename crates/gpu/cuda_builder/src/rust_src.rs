@@ -70,7 +70,11 @@ pub fn find(compiler: &Compiler, workspace: &Path) -> Result<Library, MissingRus
     find_with(compiler, workspace, std::env::var_os("LANKY_RUST_SRC").map(PathBuf::from))
 }
 
-fn find_with(compiler: &Compiler, workspace: &Path, given: Option<PathBuf>) -> Result<Library, MissingRustSrc> {
+pub(crate) fn find_with(
+    compiler: &Compiler,
+    workspace: &Path,
+    given: Option<PathBuf>,
+) -> Result<Library, MissingRustSrc> {
     let release = &compiler.release;
     let mut tried = Vec::new();
     let mut look = |folder: PathBuf, in_sysroot: bool| {

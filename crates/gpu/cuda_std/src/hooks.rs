@@ -40,6 +40,8 @@ pub struct Access {
     pub index: u64,
     /// Elements of the operand; `None` where nobody said.
     pub extent: Option<u64>,
+    /// Bytes an element.
+    pub element_bytes: u32,
     /// Whether the instruction promises that nobody writes this memory while the kernel runs (`ld.global.nc`).
     pub read_only: bool,
     /// The line of the kernel.
@@ -88,7 +90,7 @@ pub enum Vote {
 pub enum Fence {
     /// Among the threads of a block.
     Block,
-    /// Among all threads of the GPU.
+    /// Among all threads of the GPU, in one order for all of them.
     Device,
     /// Among the GPU and the host.
     System,
@@ -103,14 +105,18 @@ pub trait Hooks: Sync {
     /// Waits for the lanes of `mask`.
     fn sync_warp(&self, mask: u32, location: &'static Location<'static>);
     /// Orders memory accesses.
-    fn fence(&self, fence: Fence);
-    /// Reads `into.len()` bytes.
-    fn load(&self, access: Access, into: &mut [u8]);
+    fn fence(&self, fence: Fence, location: &'static Location<'static>);
+    /// Counts a fused multiply-add. Not an error outside of a launch: arithmetic needs no GPU thread.
+    fn fma(&self);
+    /// Reads `into.len()` bytes; where `inside` is false, touches neither memory nor `into`: the lane is masked off, but
+    /// takes part in the instruction.
+    fn load(&self, access: Access, into: &mut [u8], inside: bool);
     /// Writes the bytes.
     fn store(&self, access: Access, bytes: &[u8]);
     /// Replaces the word by `update` of it, as one step; returns the old one. Words of 4 bytes use the low half.
     fn atomic(&self, access: Access, bytes: u32, update: &dyn Fn(u64) -> u64) -> u64;
-    /// Exchanges a word between lanes: the source lane's value, and whether it lies within the segment.
+    /// Exchanges a word between lanes: the source lane's value, and whether that lane is within reach, which is the
+    /// segment of `width` lanes and, for [`Shuffle::Xor`], those below it too.
     fn shuffle(
         &self,
         how: Shuffle,
@@ -125,9 +131,9 @@ pub trait Hooks: Sync {
     /// Starts a copy of 4, 8 or 16 bytes from global into shared memory; zeros where `inside` is false.
     fn copy_async(&self, into: Access, from: Access, bytes: u32, inside: bool);
     /// Closes the group of copies started since the last one.
-    fn commit_group(&self);
+    fn commit_group(&self, location: &'static Location<'static>);
     /// Waits until at most `pending` groups are in flight.
-    fn wait_group(&self, pending: u32);
+    fn wait_group(&self, pending: u32, location: &'static Location<'static>);
     /// `mma.m16n8k16` in f64 over the warp: this lane's fragments in, its sums out.
     fn mma_m16n8k16_f64(&self, a: [f64; 8], b: [f64; 4], c: [f64; 4], location: &'static Location<'static>)
     -> [f64; 4];
@@ -141,6 +147,14 @@ static HOOKS: OnceLock<&'static dyn Hooks> = OnceLock::new();
 /// Gives them back where others are installed already: a process has one emulator.
 pub fn install(hooks: &'static dyn Hooks) -> Result<(), &'static dyn Hooks> {
     HOOKS.set(hooks)
+}
+
+/// Counts a fused multiply-add where there is someone to count.
+#[inline]
+pub(crate) fn count_fma() {
+    if let Some(hooks) = HOOKS.get() {
+        hooks.fma();
+    }
 }
 
 /// The installed hooks.

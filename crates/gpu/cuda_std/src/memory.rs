@@ -29,7 +29,7 @@ impl<T: Scalar> Global<T> {
         Global { pointer, name, extent }
     }
 
-    /// Element `index`. `ld.global`: sees what this thread wrote.
+    /// Element `index`. `ld.global.b32` or `.b64`, any architecture: sees what this thread wrote.
     ///
     /// # Safety
     /// The element lies within the operand.
@@ -40,8 +40,8 @@ impl<T: Scalar> Global<T> {
         T::from_word(unsafe { T::Word::ld_global(self.at(index, false), Hint::Coherent) })
     }
 
-    /// Element `index`, or zero where `inside` is false, without touching memory then. `ld.global.nc`, predicated: no
-    /// branch, and the first-level cache keeps the line.
+    /// Element `index`, or zero where `inside` is false, without touching memory then. `ld.global.nc.b32` or
+    /// `.b64`, from sm_32, predicated: no branch, and the first-level cache keeps the line.
     ///
     /// # Safety
     /// Where `inside`, the element lies within the operand; nobody writes the operand while the kernel runs.
@@ -53,7 +53,7 @@ impl<T: Scalar> Global<T> {
     }
 
     /// Like [`Global::load_if`], for what streams by: its line is the first to leave the first-level cache.
-    /// `ld.global.nc.L1::evict_first`.
+    /// `ld.global.nc.L1::evict_first.b32` or `.b64`, from sm_70, PTX 7.4.
     ///
     /// # Safety
     /// As for [`Global::load_if`].
@@ -64,7 +64,7 @@ impl<T: Scalar> Global<T> {
         T::from_word(unsafe { T::Word::ld_global_if(self.at(index, true), Hint::Streamed, inside) })
     }
 
-    /// The 16 bytes from element `index` on. `ld.global.nc.L1::evict_first.v2.b64` or `.v4.b32`.
+    /// The 16 bytes from element `index` on. `ld.global.nc.L1::evict_first.v4.b32` or `.v2.b64`, from sm_70, PTX 7.4.
     ///
     /// # Safety
     /// All of them lie within the operand, the first is aligned to 16 bytes, and nobody writes the operand while the
@@ -76,7 +76,7 @@ impl<T: Scalar> Global<T> {
         T::from_words(unsafe { T::Word::ld_global_wide(self.at(index, true)) })
     }
 
-    /// Writes element `index`. `st.global`.
+    /// Writes element `index`. `st.global.b32` or `.b64`, any architecture.
     ///
     /// # Safety
     /// The element lies within the operand, and no other thread reads or writes it without a barrier or fence between.
@@ -109,6 +109,7 @@ impl<T: Scalar> Global<T> {
             name: self.name,
             index,
             extent: Some(self.extent),
+            element_bytes: size_of::<T>() as u32,
             read_only,
             location: core::panic::Location::caller(),
         })
@@ -130,7 +131,7 @@ impl<T: Scalar> Shared<T> {
         Shared { base, element: core::marker::PhantomData }
     }
 
-    /// Element `index`. `ld.shared`.
+    /// Element `index`. `ld.shared.b32` or `.b64`, any architecture.
     ///
     /// # Safety
     /// The element lies within the block's shared memory; a barrier lies between this and another thread's write.
@@ -141,7 +142,7 @@ impl<T: Scalar> Shared<T> {
         T::from_word(unsafe { T::Word::ld_shared(self.address(index)) })
     }
 
-    /// The 16 bytes from element `index` on. `ld.shared.v2.b64` or `.v4.b32`.
+    /// The 16 bytes from element `index` on. `ld.shared.v4.b32` or `.v2.b64`, any architecture.
     ///
     /// # Safety
     /// As for [`Shared::load`], for all of them; the first is aligned to 16 bytes.
@@ -152,7 +153,7 @@ impl<T: Scalar> Shared<T> {
         T::from_words(unsafe { T::Word::ld_shared_wide(self.address(index)) })
     }
 
-    /// Writes element `index`. `st.shared`.
+    /// Writes element `index`. `st.shared.b32` or `.b64`, any architecture.
     ///
     /// # Safety
     /// The element lies within the block's shared memory; a barrier lies between this and another thread's access.
@@ -177,6 +178,7 @@ impl<T: Scalar> Shared<T> {
             name: "shared memory",
             index: u64::from(index),
             extent: None,
+            element_bytes: size_of::<T>() as u32,
             read_only: false,
             location: core::panic::Location::caller(),
         });

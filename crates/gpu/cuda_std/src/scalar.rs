@@ -62,7 +62,10 @@ macro_rules! scalar {
                 #[cfg(target_arch = "nvptx64")]
                 return core::intrinsics::$fma(self, factor, addend);
                 #[cfg(not(target_arch = "nvptx64"))]
-                return self.mul_add(factor, addend);
+                {
+                    crate::hooks::count_fma();
+                    self.mul_add(factor, addend)
+                }
             }
             #[inline(always)]
             fn mul(self, factor: $float) -> $float {

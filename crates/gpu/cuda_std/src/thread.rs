@@ -22,7 +22,7 @@ macro_rules! register {
     };
 }
 
-register!(/** `%tid.x`: this thread in its block. */ thread_idx_x, _thread_idx_x, Register::ThreadIdx(0));
+register!(/** `%tid.x`: this thread in its block. Any architecture, as all registers here. */ thread_idx_x, _thread_idx_x, Register::ThreadIdx(0));
 register!(/** `%tid.y`. */ thread_idx_y, _thread_idx_y, Register::ThreadIdx(1));
 register!(/** `%tid.z`. */ thread_idx_z, _thread_idx_z, Register::ThreadIdx(2));
 register!(/** `%ctaid.x`: this block in its grid. */ block_idx_x, _block_idx_x, Register::BlockIdx(0));
@@ -43,7 +43,7 @@ pub fn index_1d() -> u32 {
 }
 
 /// Waits until every thread of the block is here; what they wrote to shared and global memory before is then seen by
-/// all of them. `barrier.sync 0`. Every thread of the block must reach the same call.
+/// all of them. `bar.sync 0`, any architecture. Every thread of the block must reach the same call.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
@@ -57,47 +57,46 @@ pub fn sync_threads() {
     hooks().barrier(Barrier::Sync, true, core::panic::Location::caller());
 }
 
-/// Waits for the block and returns how many of its threads gave a predicate that is not 0. `barrier.red.popc`.
-#[inline(always)]
-#[track_caller]
-pub fn sync_threads_count(predicate: u32) -> u32 {
-    #[cfg(target_arch = "nvptx64")]
-    {
-        let count: u32;
-        // SAFETY: as for `sync_threads`.
-        unsafe {
-            asm!("{{ .reg .pred p; setp.ne.u32 p, {1}, 0; barrier.red.popc.u32 {0}, 0, p; }}", out(reg32) count, in(reg32) predicate);
+/// One barrier that also computes: an instruction on the GPU, a hook elsewhere.
+macro_rules! barrier_red {
+    ($(#[$doc:meta])* $name:ident, $instructions:literal, $barrier:expr) => {
+        $(#[$doc])*
+        ///
+        /// From sm_30, PTX 6.0. Every thread of the block must reach the same call.
+        #[inline(always)]
+        #[track_caller]
+        pub fn $name(predicate: u32) -> u32 {
+            #[cfg(target_arch = "nvptx64")]
+            {
+                let result: u32;
+                // SAFETY: as for `sync_threads`.
+                unsafe { asm!($instructions, out(reg32) result, in(reg32) predicate) };
+                result
+            }
+            #[cfg(not(target_arch = "nvptx64"))]
+            hooks().barrier($barrier, predicate != 0, core::panic::Location::caller())
         }
-        count
-    }
-    #[cfg(not(target_arch = "nvptx64"))]
-    hooks().barrier(Barrier::Count, predicate != 0, core::panic::Location::caller())
+    };
 }
 
-/// Waits for the block and returns 1 if every predicate is not 0, else 0. `barrier.red.and`, by counting.
-#[inline(always)]
-#[track_caller]
-pub fn sync_threads_and(predicate: u32) -> u32 {
-    let refused = sync_threads_count((predicate == 0) as u32);
-    (refused == 0) as u32
-}
+barrier_red!(/** Waits as [`sync_threads`] does and returns how many threads gave a predicate that is not 0.
+    `barrier.red.popc.u32`. */
+    sync_threads_count, "{{ .reg .pred p; setp.ne.u32 p, {1}, 0; barrier.red.popc.u32 {0}, 0, p; }}", Barrier::Count);
+barrier_red!(/** Waits as [`sync_threads`] does and returns 1 if every predicate is not 0, else 0. `barrier.red.and.pred`. */
+    sync_threads_and, "{{ .reg .pred p, q; setp.ne.u32 p, {1}, 0; barrier.red.and.pred q, 0, p; selp.u32 {0}, 1, 0, q; }}", Barrier::And);
+barrier_red!(/** Waits as [`sync_threads`] does and returns 1 if any predicate is not 0, else 0. `barrier.red.or.pred`. */
+    sync_threads_or, "{{ .reg .pred p, q; setp.ne.u32 p, {1}, 0; barrier.red.or.pred q, 0, p; selp.u32 {0}, 1, 0, q; }}", Barrier::Or);
 
-/// Waits for the block and returns 1 if any predicate is not 0, else 0. `barrier.red.or`, by counting.
-#[inline(always)]
-#[track_caller]
-pub fn sync_threads_or(predicate: u32) -> u32 {
-    (sync_threads_count(predicate) != 0) as u32
-}
-
-/// Makes this thread's writes visible to all threads of the GPU before any that it makes later. `fence.acq_rel.gpu`.
+/// Orders this thread's accesses to memory: those before, for all threads of the GPU, before those after, in one order
+/// that all fences of this kind share. `fence.sc.gpu`, from sm_70, PTX 6.0.
 #[inline(always)]
 #[track_caller]
 pub fn device_fence() {
     // SAFETY: a fence has no requirements.
     #[cfg(target_arch = "nvptx64")]
     unsafe {
-        asm!("fence.acq_rel.gpu;");
+        asm!("fence.sc.gpu;");
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    hooks().fence(Fence::Device);
+    hooks().fence(Fence::Device, core::panic::Location::caller());
 }

@@ -78,6 +78,57 @@ pub fn is_capturing(stream: &Stream) -> CudaResult<bool> {
     Ok(status != 0)
 }
 
+/// Work that was recorded instead of done, and can be launched as one.
+#[derive(Debug)]
+pub struct Graph {
+    executable: sys::CUgraphExec,
+    owner: owner::Owner,
+}
+
+// SAFETY: the driver lets any thread use what is launched, one at a time (`launch` borrows it mutably), and `Owner` has the
+// context current where it is freed.
+unsafe impl Send for Graph {}
+
+impl Graph {
+    /// Records what `work` gives to the stream, none of which is done now. While it records, calls of this thread that
+    /// could wait or allocate fail.
+    ///
+    /// # Errors
+    /// Those of the driver; the outer result is about recording, the inner one is what `work` gave.
+    pub fn record<R>(stream: &Stream, work: impl FnOnce() -> R) -> CudaResult<(R, Graph)> {
+        // SAFETY: the stream is alive; mode 1 is CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.
+        unsafe { sys::cuStreamBeginCapture_v2(stream.as_inner(), 1) }.to_result()?;
+        let result = work();
+        let (mut graph, mut executable) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the stream is recording; `graph` is a place for the answer.
+        unsafe { sys::cuStreamEndCapture(stream.as_inner(), &raw mut graph) }.to_result()?;
+        // SAFETY: a graph that was just made, and a place for the answer.
+        let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, graph, 0) }.to_result();
+        // SAFETY: nobody else knows of the graph; what was made from it stays.
+        let _ = unsafe { sys::cuGraphDestroy(graph) };
+        made.map(|()| (result, Graph { executable, owner: owner::Owner::current() }))
+    }
+
+    /// Gives the recorded work to the stream.
+    ///
+    /// # Safety
+    /// The memory that the work was recorded with is there, and nothing else uses it, until the work is done.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    pub unsafe fn launch(&mut self, stream: &Stream) -> CudaResult<()> {
+        // SAFETY: both are alive; the memory is the caller's promise.
+        unsafe { sys::cuGraphLaunch(self.executable, stream.as_inner()) }.to_result()
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: made by `record`, destroyed once; the driver lets launches under way end first.
+        let _ = self.owner.free(|| unsafe { sys::cuGraphExecDestroy(self.executable) });
+    }
+}
+
 /// Work given to the stream from now on waits for what the event recorded.
 ///
 /// # Errors

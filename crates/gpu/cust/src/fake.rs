@@ -183,6 +183,22 @@ unsafe extern "system" fn load(
     unsafe { make("load", module.cast()) }
 }
 
+/// Flags of a stream are part of the call's name where they are not those of every stream here.
+unsafe extern "system" fn stream(stream: *mut CUstream, flags: c_uint, _priority: c_int) -> c_int {
+    // SAFETY: the caller's place.
+    unsafe { make(if flags == 1 { "stream" } else { "blocking stream" }, stream.cast()) }
+}
+
+/// Host memory that holds something: the page-locked buffer writes to it. Never given back, as a test has little.
+unsafe extern "system" fn host_alloc(at: *mut *mut c_void, bytes: usize, _flags: c_uint) -> c_int {
+    let code = answer("alloc host");
+    if code == 0 {
+        // SAFETY: the caller's place.
+        unsafe { at.write(Vec::leak(vec![0_u128; bytes.div_ceil(16)]).as_mut_ptr().cast()) };
+    }
+    code
+}
+
 /// One function of the fake driver, which does nothing but answer.
 macro_rules! answering {
     ($name:literal, $($type:ty),*) => {{
@@ -222,7 +238,7 @@ static TABLE: Table = Table {
     cuCtxPushCurrent_v2: Some(push),
     cuCtxPopCurrent_v2: Some(pop),
     cuCtxSynchronize: answering!("wait",),
-    cuStreamCreateWithPriority: making!("stream", CUstream, c_uint, c_int),
+    cuStreamCreateWithPriority: Some(stream),
     cuStreamDestroy_v2: answering!("no stream", CUstream),
     cuStreamSynchronize: answering!("wait for stream", CUstream),
     cuEventCreate: making!("event", CUevent, c_uint),
@@ -237,6 +253,7 @@ static TABLE: Table = Table {
     cuMemFree_v2: answering!("free", CUdeviceptr),
     cuMemAllocAsync: making!("alloc async", CUdeviceptr, usize, CUstream),
     cuMemFreeAsync: answering!("free async", CUdeviceptr, CUstream),
+    cuMemHostAlloc: Some(host_alloc),
     cuMemFreeHost: answering!("free host", *mut c_void),
     cuMemcpyHtoDAsync_v2: Some(to_device),
     cuMemcpyDtoHAsync_v2: Some(to_host),

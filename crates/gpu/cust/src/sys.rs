@@ -35,6 +35,14 @@ pub struct CUmod_st([u8; 0]);
 #[derive(Debug)]
 #[repr(C)]
 pub struct CUfunc_st([u8; 0]);
+/// What a [`CUgraph`] points to.
+#[derive(Debug)]
+#[repr(C)]
+pub struct CUgraph_st([u8; 0]);
+/// What a [`CUgraphExec`] points to.
+#[derive(Debug)]
+#[repr(C)]
+pub struct CUgraphExec_st([u8; 0]);
 
 /// A context.
 pub type CUcontext = *mut CUctx_st;
@@ -46,6 +54,10 @@ pub type CUevent = *mut CUevent_st;
 pub type CUmodule = *mut CUmod_st;
 /// A kernel in a loaded module.
 pub type CUfunction = *mut CUfunc_st;
+/// Recorded work.
+pub type CUgraph = *mut CUgraph_st;
+/// Recorded work that can be launched.
+pub type CUgraphExec = *mut CUgraphExec_st;
 
 /// Stamps the table and, for each of its functions, one wrapper of the same name and parameters.
 ///
@@ -103,6 +115,13 @@ functions! {
     cuStreamGetFlags(stream: CUstream, flags: *mut c_uint);
     cuStreamGetPriority(stream: CUstream, priority: *mut c_int);
     cuStreamIsCapturing(stream: CUstream, status: *mut c_int);
+    cuStreamBeginCapture_v2(stream: CUstream, mode: c_uint);
+    cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
+
+    cuGraphInstantiateWithFlags(executable: *mut CUgraphExec, graph: CUgraph, flags: u64);
+    cuGraphLaunch(executable: CUgraphExec, stream: CUstream);
+    cuGraphExecDestroy(executable: CUgraphExec);
+    cuGraphDestroy(graph: CUgraph);
 
     cuEventCreate(event: *mut CUevent, flags: c_uint);
     cuEventDestroy_v2(event: CUevent);

@@ -55,6 +55,17 @@ fn a_function_that_the_driver_lacks_is_one_error() {
 }
 
 #[test]
+fn a_driver_without_graphs_says_so_and_nothing_is_recorded() {
+    let _fake = Fake::install();
+    let (_context, stream) = (context(), stream());
+    let mut worked = false;
+    let refused = extra::Graph::record(&stream, || worked = true);
+    assert_eq!(refused.map(|_| ()), Err(CudaError::SharedObjectSymbolNotFound));
+    assert!(!worked);
+    assert_eq!(last_failure().map(|failure| failure.function), Some("cuStreamBeginCapture"));
+}
+
+#[test]
 fn dropped_on_another_thread_things_are_freed_in_their_context() {
     let fake = Fake::install();
     let context = context();
@@ -229,6 +240,29 @@ fn the_compilers_log_is_in_the_failure() {
     let module = Module::from_ptx("", &[]).expect("the fake loads");
     assert!(module.get_function("kernel").is_ok());
     assert_eq!(module.get_function("ker\0nel").map(drop), Err(CudaError::NotFound));
+}
+
+/// The published crate removes the flag that it is given.
+#[test]
+fn a_stream_has_the_flags_that_were_asked_for() {
+    let fake = Fake::install();
+    let _context = context();
+    fake.calls();
+    drop(stream());
+    drop(Stream::new(StreamFlags::DEFAULT, None));
+    let calls = fake.calls();
+    assert_eq!((calls[0], calls[5]), ("stream", "blocking stream"), "{calls:?}");
+}
+
+#[test]
+fn pinned_memory_is_freed_as_such_in_its_context() {
+    let fake = Fake::install();
+    let _context = context();
+    let memory = LockedBuffer::from_slice(&[1_u32, 2, 3]).expect("the fake allocates");
+    assert_eq!(*memory, [1, 2, 3]);
+    fake.calls();
+    drop(memory);
+    assert_eq!(fake.calls(), ["push", "free host", "pop"]);
 }
 
 #[test]

@@ -12,15 +12,15 @@ pub fn fma_f64(factor: f64, other: f64, addend: f64) -> f64 {
     crate::Scalar::fma(factor, other, addend)
 }
 
-/// D (16 x 8) = A (16 x 16) B (16 x 8) + C over a warp, in f64. `mma.sync.aligned.m16n8k16.row.col.f64`, from sm_90,
-/// PTX 7.8.
+/// D (16 x 8) = A (16 x 16) B (16 x 8) + C over a warp, in f64.
+/// `mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64`, from sm_90, PTX 7.8.
 ///
 /// Lane t, with g = t / 4 and q = t % 4, holds A(g + 8·(i % 2), q + 4·(i / 2)) in `a[i]`, B(q + 4·i, g) in `b[i]`, and
 /// of C and D: (g, 2q), (g, 2q + 1), (g + 8, 2q), (g + 8, 2q + 1).
 /// Each sum is a chain of fused multiply-adds over k in ascending order that starts from C.
 ///
 /// # Safety
-/// All 32 lanes of the warp make the same call.
+/// All 32 lanes of the warp make the same call, at once: it is not in code that depends on the lane.
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 #[inline(always)]
 #[track_caller]
@@ -28,6 +28,7 @@ pub unsafe fn mma_m16n8k16_f64(a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4
     #[cfg(target_arch = "nvptx64")]
     {
         let [mut d0, mut d1, mut d2, mut d3] = c;
+        // Not `pure`: the compiler would move it to where its result is used, into a branch that some lanes take.
         // SAFETY: promised by the caller; `.aligned` needs all lanes.
         unsafe {
             core::arch::asm!(
@@ -37,7 +38,7 @@ pub unsafe fn mma_m16n8k16_f64(a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4
                 in(reg64) a[0], in(reg64) a[1], in(reg64) a[2], in(reg64) a[3],
                 in(reg64) a[4], in(reg64) a[5], in(reg64) a[6], in(reg64) a[7],
                 in(reg64) b[0], in(reg64) b[1], in(reg64) b[2], in(reg64) b[3],
-                options(pure, nomem, nostack)
+                options(nomem, nostack)
             );
         }
         [d0, d1, d2, d3]

@@ -3,11 +3,11 @@
 use super::{GlobalAddress, SharedAddress};
 
 /// Starts copying 16 bytes past the first-level cache, or writes 16 zero bytes where `inside` is false, without touching
-/// global memory then. `cp.async.cg.shared.global`, from sm_80.
+/// global memory then. `cp.async.cg.shared.global`, from sm_80, PTX 7.0.
 ///
 /// # Safety
 /// Both addresses are aligned to 16 bytes, the source holds 16 bytes where `inside`, and the target is not accessed
-/// until the copy's group was waited for.
+/// until the copy's group was waited for; a barrier lies between earlier accesses to the target and this.
 #[inline(always)]
 pub unsafe fn cp_async_16(into: SharedAddress, from: GlobalAddress, inside: bool) {
     #[cfg(target_arch = "nvptx64")]
@@ -20,7 +20,8 @@ pub unsafe fn cp_async_16(into: SharedAddress, from: GlobalAddress, inside: bool
     crate::hooks::hooks().copy_async(into.0, from.0, 16, inside);
 }
 
-/// Starts copying 8 bytes through the first-level cache; else as [`cp_async_16`]. `cp.async.ca.shared.global`, from sm_80.
+/// Starts copying 8 bytes through the first-level cache; else as [`cp_async_16`]. `cp.async.ca.shared.global`, 8 bytes,
+/// from sm_80, PTX 7.0.
 ///
 /// # Safety
 /// As for [`cp_async_16`], with 8 bytes.
@@ -36,7 +37,8 @@ pub unsafe fn cp_async_8(into: SharedAddress, from: GlobalAddress, inside: bool)
     crate::hooks::hooks().copy_async(into.0, from.0, 8, inside);
 }
 
-/// Starts copying 4 bytes through the first-level cache; else as [`cp_async_16`]. `cp.async.ca.shared.global`, from sm_80.
+/// Starts copying 4 bytes through the first-level cache; else as [`cp_async_16`]. `cp.async.ca.shared.global`, 4 bytes,
+/// from sm_80, PTX 7.0.
 ///
 /// # Safety
 /// As for [`cp_async_16`], with 4 bytes.
@@ -52,8 +54,9 @@ pub unsafe fn cp_async_4(into: SharedAddress, from: GlobalAddress, inside: bool)
     crate::hooks::hooks().copy_async(into.0, from.0, 4, inside);
 }
 
-/// Closes this thread's group of copies. `cp.async.commit_group`, from sm_80.
+/// Closes this thread's group of copies. `cp.async.commit_group`, from sm_80, PTX 7.0.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn cp_async_commit_group() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: closing a group has no requirements.
@@ -61,12 +64,13 @@ pub fn cp_async_commit_group() {
         core::arch::asm!("cp.async.commit_group;", options(nostack));
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    crate::hooks::hooks().commit_group();
+    crate::hooks::hooks().commit_group(core::panic::Location::caller());
 }
 
 /// Waits until at most `PENDING` of this thread's groups are in flight. Other threads see the data after a barrier.
-/// `cp.async.wait_group`, from sm_80.
+/// `cp.async.wait_group`, from sm_80, PTX 7.0.
 #[inline(always)]
+#[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn cp_async_wait_group<const PENDING: u32>() {
     #[cfg(target_arch = "nvptx64")]
     // SAFETY: waiting has no requirements.
@@ -74,5 +78,5 @@ pub fn cp_async_wait_group<const PENDING: u32>() {
         core::arch::asm!("cp.async.wait_group {0};", const PENDING, options(nostack));
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    crate::hooks::hooks().wait_group(PENDING);
+    crate::hooks::hooks().wait_group(PENDING, core::panic::Location::caller());
 }

@@ -10,14 +10,15 @@ pub enum Hint {
     Coherent,
     /// `ld.global.nc`: nobody writes it while the kernel runs. From sm_32.
     ReadOnly,
-    /// `ld.global.nc.L1::evict_first`: read once or in passing: the first line to leave the first-level cache. From sm_70, PTX 7.4.
+    /// `ld.global.nc.L1::evict_first`: read once or in passing: the first line to leave the first-level cache. From
+    /// sm_70, PTX 7.4.
     Streamed,
 }
 
 #[cfg(target_arch = "nvptx64")]
 core::arch::global_asm!(".extern .shared .align 16 .b8 lanky_dynamic_shared[];");
 
-/// The address of the block's dynamic shared memory, aligned to 16 bytes: `mov.u32 r, symbol`.
+/// The address of the block's dynamic shared memory, aligned to 16 bytes: `mov.u32` of a symbol. Any architecture.
 #[inline(always)]
 pub fn dynamic_shared() -> u32 {
     #[cfg(target_arch = "nvptx64")]
@@ -106,12 +107,13 @@ macro_rules! word {
             type Wide = [$word; $width];
             unsafe fn ld_global(at: GlobalAddress, _hint: Hint) -> $word {
                 let mut bytes = [0; size_of::<$word>()];
-                hooks().load(at.0, &mut bytes);
+                hooks().load(at.0, &mut bytes, true);
                 $word::from_le_bytes(bytes)
             }
-            unsafe fn ld_global_if(at: GlobalAddress, hint: Hint, inside: bool) -> $word {
-                // SAFETY: promised by the caller where `inside`.
-                if inside { unsafe { Self::ld_global(at, hint) } } else { 0 }
+            unsafe fn ld_global_if(at: GlobalAddress, _hint: Hint, inside: bool) -> $word {
+                let mut bytes = [0; size_of::<$word>()];
+                hooks().load(at.0, &mut bytes, inside);
+                $word::from_le_bytes(bytes)
             }
             unsafe fn ld_global_wide(at: GlobalAddress) -> [$word; $width] {
                 wide(at.0).map($word::from_le_bytes)
@@ -121,7 +123,7 @@ macro_rules! word {
             }
             unsafe fn ld_shared(at: SharedAddress) -> $word {
                 let mut bytes = [0; size_of::<$word>()];
-                hooks().load(at.0, &mut bytes);
+                hooks().load(at.0, &mut bytes, true);
                 $word::from_le_bytes(bytes)
             }
             unsafe fn ld_shared_wide(at: SharedAddress) -> [$word; $width] {
@@ -145,6 +147,6 @@ word!(u64, 2);
 #[cfg(not(target_arch = "nvptx64"))]
 fn wide<const WORD: usize, const WIDTH: usize>(access: Access) -> [[u8; WORD]; WIDTH] {
     let mut bytes = [0; 16];
-    hooks().load(access, &mut bytes);
+    hooks().load(access, &mut bytes, true);
     core::array::from_fn(|word| core::array::from_fn(|byte| bytes[word * WORD + byte]))
 }
