@@ -7,15 +7,17 @@
 //! `rounds` · [`FMAS_A_ROUND`] fused multiply-adds a thread, or `rounds` · [`MMAS_A_ROUND`] `mma.m16n8k16` a warp.
 
 use cuda_std::prelude::*;
+use model::variants::{CEILING_FMAS, CEILING_MMAS};
 
 /// Independent chains a thread.
 const CHAINS: usize = 8;
 /// Steps of each chain a round.
 const STEPS: usize = 8;
 /// Fused multiply-adds a thread and round.
-pub const FMAS_A_ROUND: u64 = (CHAINS * STEPS) as u64;
+pub const FMAS_A_ROUND: u64 = CEILING_FMAS as u64;
+const _: () = assert!(FMAS_A_ROUND == (CHAINS * STEPS) as u64);
 /// Independent `mma` a warp and round.
-pub const MMAS_A_ROUND: u64 = 4;
+pub const MMAS_A_ROUND: u64 = CEILING_MMAS as u64;
 
 /// A thread writes the sum of its chains, each x ← x / 2 + 1 from 2 on, where it stays: 2 · [`CHAINS`].
 #[inline(always)]

@@ -7,10 +7,10 @@
 //! 16 · `words` bytes each way, `words` a multiple of [`TILE`].
 
 use cuda_std::prelude::*;
-use model::variants::CEILING_THREADS;
+use model::variants::{CEILING_THREADS, CEILING_UNROLL};
 
 /// Accesses in flight a thread.
-const UNROLL: usize = 8;
+const UNROLL: usize = CEILING_UNROLL as usize;
 /// Accesses of a block in flight: `words` must be a multiple.
 pub const TILE: u64 = UNROLL as u64 * CEILING_THREADS as u64;
 
