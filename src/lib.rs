@@ -27,8 +27,8 @@
 //! work is done; [`Stream::synchronize`] waits. Nothing needs a CUDA toolkit: the driver is loaded when first asked for.
 
 pub use host::{
-    Device, Dtype, Error, Layout, MatMut, MatRef, Matrix, Operand, Plan, PlanBuilder, Result, Rule, Scalar, Shape,
-    ShapeError, Stream, Strides, Version, gemm,
+    Ceilings, Device, Dtype, Error, Graph, Layout, Mark, MatMut, MatRef, Matrix, Operand, Plan, PlanBuilder, Result,
+    Rule, Scalar, Shape, ShapeError, Stream, Strides, Version, gemm,
 };
 pub use host::{env, model, ptx};
 

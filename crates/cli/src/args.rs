@@ -7,7 +7,9 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use model::Dtype;
 
+use crate::bench::BenchArgs;
 use crate::error::Fault;
+use crate::report::ReportArgs;
 
 /// Multiplies large matrices by skinny ones, on an NVIDIA GPU or the CPU.
 #[derive(Debug, Parser)]
@@ -33,6 +35,10 @@ pub enum Command {
     Info(InfoArgs),
     /// Show which kernel would be chosen for a product, and why
     Plan(PlanArgs),
+    /// Check and time products, as fractions of what the device does at most, beside cuBLAS and others
+    Bench(BenchArgs),
+    /// Make a page with figures of the results of lanky bench
+    Report(ReportArgs),
 }
 
 #[derive(Debug, Args)]
@@ -118,19 +124,21 @@ pub struct PlanArgs {
     /// Element type
     #[arg(long, default_value = "f64")]
     pub dtype: Element,
-    /// The GPU to plan for [default: the one here, else h200]
-    #[arg(long)]
-    pub gpu: Option<Gpu>,
-    /// Force a kernel, by the name of its variant or of its entry
+    /// The GPU to plan for, whether it is here or not: h200, a100, v100, rtx4090 .. [default: the one here, else h200]
     #[arg(long, value_name = "NAME")]
+    pub gpu: Option<String>,
+    /// The GPU to plan for, from a TOML file: the fields of model::Machine by name, or like = "h200" and what differs
+    #[arg(long, value_name = "X.toml", conflicts_with = "gpu")]
+    pub gpu_file: Option<PathBuf>,
+    /// Force a kernel, by the name of its variant or of its entry
+    #[arg(long, value_name = "NAME", conflicts_with = "paper")]
     pub variant: Option<String>,
-}
-
-/// A GPU that the model knows by heart.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Gpu {
-    H200,
-    V100,
+    /// Show the TSM2X paper's own reasoning, step by step
+    #[arg(long)]
+    pub paper: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// An element type on the command line.

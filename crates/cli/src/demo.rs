@@ -13,7 +13,7 @@ use crate::device;
 use crate::error::Fault;
 use crate::made_up::{Dot, MadeUp, gamma, wide};
 use crate::progress::Progress;
-use crate::report::{self, Product, float};
+use crate::say::{self, Product, float};
 
 const A: MadeUp = MadeUp { seed: 0xa << 56 };
 const B: MadeUp = MadeUp { seed: 0xb << 56 };
@@ -104,16 +104,16 @@ fn demo<T: Scalar>(args: &DemoArgs, device: &Device) -> Result<(), Fault> {
         n,
         k,
         seconds,
-        gbs: report::gbs(bytes, seconds),
+        gbs: say::gbs(bytes, seconds),
     };
     let ceiling_gbs = ceiling / 1e9;
     let percent_of_ceiling = if ceiling > 0.0 { 100.0 * product.gbs / ceiling_gbs } else { 0.0 };
     let reason = device.reason().to_string();
     let outcome = Outcome { product, reason, ceiling_gbs, percent_of_ceiling, runs, check };
     if args.how.json {
-        report::print_json(&outcome)?
+        say::print_json(&outcome)?
     } else {
-        report::print(&text(&outcome, device, &plan))?
+        say::print(&text(&outcome, device, &plan))?
     }
     if outcome.check.passed {
         return Ok(());
@@ -241,15 +241,15 @@ fn sampled<T: Scalar>(stream: &Stream, c: &Matrix<T>, rows: &[usize], cols: &[us
 fn text(outcome: &Outcome, device: &Device, plan: &Plan) -> String {
     let Outcome { product, ceiling_gbs, percent_of_ceiling, runs, check, .. } = outcome;
     let Product { dtype, m, n, k, .. } = product;
-    let size = report::bytes(float(*m) * float(*k) * if *dtype == "f32" { 4.0 } else { 8.0 });
+    let size = say::bytes(float(*m) * float(*k) * if *dtype == "f32" { 4.0 } else { 8.0 });
     let error = check.error();
     format!(
         "{}\nread ceiling {}   C = A B   {dtype}   A {m} x {k} ({size})   B {k} x {n}\n{plan}\n  \
          {}   {}   {percent_of_ceiling:.1}% of the ceiling {}   median of {runs}\n  checked: {} rows, error {error} of the bound",
         device::line(device),
-        report::rate(*ceiling_gbs),
-        report::time(product.seconds),
-        report::rate(product.gbs),
+        say::rate(*ceiling_gbs),
+        say::time(product.seconds),
+        say::rate(product.gbs),
         bar(*percent_of_ceiling),
         check.checked_rows,
     )

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::InfoArgs;
 use crate::error::Fault;
 use crate::output::Output;
-use crate::report;
+use crate::say;
 
 /// Runs the command.
 pub fn run(args: &InfoArgs) -> Result<(), Fault> {
@@ -18,7 +18,7 @@ pub fn run(args: &InfoArgs) -> Result<(), Fault> {
         write_ptx(directory)?;
     }
     let info = Info::gather();
-    if args.json { report::print_json(&info) } else { report::print(&info.text()) }
+    if args.json { say::print_json(&info) } else { say::print(&info.text()) }
 }
 
 /// The object of `info --json`.
@@ -114,7 +114,7 @@ impl Info {
 
 impl Gpu {
     fn line(&self) -> String {
-        let memory = report::bytes(report::float(usize::try_from(self.memory_bytes).unwrap_or(usize::MAX)));
+        let memory = say::bytes(say::float(usize::try_from(self.memory_bytes).unwrap_or(usize::MAX)));
         let Self { device, name, compute_capability, sms, architecture, .. } = self;
         let kernels = match (&self.problem, architecture) {
             (Some(problem), _) => format!("not usable: {problem}"),

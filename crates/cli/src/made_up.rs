@@ -95,7 +95,7 @@ fn halves(a: f64) -> (f64, f64) {
 /// (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1).
 pub fn gamma<T: Scalar>(k: usize) -> f64 {
     let unit = T::epsilon().to_f64().unwrap_or(1.0) / 2.0;
-    let ku = crate::report::float(k) * unit;
+    let ku = crate::say::float(k) * unit;
     if ku < 1.0 { ku / (1.0 - ku) } else { f64::INFINITY }
 }
 

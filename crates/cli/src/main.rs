@@ -1,6 +1,8 @@
 //! The program `lanky`: multiplies .npy matrices on an NVIDIA GPU or the CPU, and shows how.
 
 mod args;
+mod bench;
+mod csv;
 mod demo;
 mod device;
 mod error;
@@ -14,6 +16,7 @@ mod output;
 mod plan;
 mod progress;
 mod report;
+mod say;
 
 use std::process::ExitCode;
 
@@ -35,5 +38,7 @@ fn run() -> Result<(), Fault> {
         Command::Demo(args) => demo::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Plan(args) => plan::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Report(args) => report::run(&args),
     }
 }

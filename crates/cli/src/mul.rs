@@ -15,7 +15,7 @@ use crate::npy::{self, Header, Input, Order};
 use crate::operand::{Operand, mismatch, mixed, open_c, result_shape};
 use crate::output::{Output, is_stdout};
 use crate::progress::Progress;
-use crate::report::{self, Product, float};
+use crate::say::{self, Product, float};
 
 /// Runs the command.
 pub fn run(args: &MulArgs) -> Result<(), Fault> {
@@ -136,15 +136,15 @@ impl Job {
             n: self.n,
             k: self.k,
             seconds,
-            gbs: report::gbs(elements * if self.result.dtype == Dtype::F32 { 4.0 } else { 8.0 }, seconds),
+            gbs: say::gbs(elements * if self.result.dtype == Dtype::F32 { 4.0 } else { 8.0 }, seconds),
         };
         // All can still fail until here, and a failure is to leave one line alone on standard error.
         if args.how.json {
-            report::print_json(&product)?;
+            say::print_json(&product)?;
         }
-        report::note(&device::line(device));
+        say::note(&device::line(device));
         if !args.how.json {
-            report::note(&format!("{}\n{}   {}", product.headline(), product.variant, product.speed()));
+            say::note(&format!("{}\n{}   {}", product.headline(), product.variant, product.speed()));
         }
         Ok(())
     }

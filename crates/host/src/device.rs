@@ -1,5 +1,6 @@
 //! Devices: a GPU, or the CPU.
 
+use crate::ceiling::Ceilings;
 use crate::cpu;
 use crate::driver;
 use crate::env;
@@ -186,7 +187,30 @@ impl Device {
     /// [`Error::OutOfMemory`], [`Error::Driver`], and those of loading a kernel.
     pub fn read_ceiling(&self, stream: &Stream) -> Result<f64> {
         self.same(stream)?;
-        crate::ceiling::measure(stream)
+        crate::ceiling::read(stream)
+    }
+
+    /// What the device does at most, measured now: its memory's rates and its multipliers', each the best of several
+    /// launch shapes and its result checked. Half a second on a GPU, one on a CPU.
+    ///
+    /// # Errors
+    /// As [`Device::read_ceiling`], and [`Error::Unsupported`] if a result is wrong.
+    pub fn ceilings(&self, stream: &Stream) -> Result<Ceilings> {
+        self.same(stream)?;
+        crate::ceiling::all(stream)
+    }
+
+    /// Does `work` with the GPU's context current on this thread, for libraries that use the current one.
+    ///
+    /// # Errors
+    /// [`Error::ContextLost`], [`Error::Forked`], [`Error::Driver`]; those of `work` are its own.
+    pub fn entered<R>(&self, work: impl FnOnce() -> R) -> Result<R> {
+        let _current = match &self.kind {
+            Kind::Cuda(gpu) => Some(gpu.enter()?),
+            Kind::Cpu => None,
+            Kind::Refused(error) => return Err(Error::clone(error)),
+        };
+        Ok(work())
     }
 
     pub(crate) fn kind(&self) -> &Kind {

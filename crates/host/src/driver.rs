@@ -149,7 +149,7 @@ pub(crate) unsafe fn borrow_stream(raw: *mut c_void) -> ManuallyDrop<cust::strea
     unsafe { platform::borrow_stream(raw) }
 }
 
-pub(crate) use platform::Entered;
+pub(crate) use platform::{Entered, Graph};
 
 #[cfg(not(published_cust))]
 mod platform {
@@ -157,6 +157,7 @@ mod platform {
     use cust::extra;
 
     pub(crate) type Entered = extra::Current;
+    pub(crate) type Graph = extra::Graph;
 
     pub(super) fn last_failure(error: CudaError) -> Failure {
         match extra::last_failure() {
@@ -217,6 +218,18 @@ mod platform {
     use cust::context::CurrentContext;
 
     pub(crate) struct Entered;
+
+    pub(crate) struct Graph;
+
+    impl Graph {
+        pub(crate) fn record<R>(_: &cust::stream::Stream, _: impl FnOnce() -> R) -> CudaResult<(R, Graph)> {
+            Err(CudaError::NotSupported)
+        }
+
+        pub(crate) unsafe fn launch(&mut self, _: &cust::stream::Stream) -> CudaResult<()> {
+            Err(CudaError::NotSupported)
+        }
+    }
 
     pub(super) fn last_failure(error: CudaError) -> Failure {
         let name = format!("{error:?}");

@@ -119,22 +119,40 @@ pub(crate) unsafe fn sum_slots<T: Scalar>(
     unsafe { launch(stream, module, model::variants::sum_slots(T::DTYPE), (blocks, 1, 1), threads, 0, &arguments) }
 }
 
-/// Reads `words` 16-byte words from `data`, by `blocks` blocks.
+/// Moves `words` 16-byte words by an entry of `ceiling::memory`, whose parameters are the words and one or two addresses.
 ///
 /// # Safety
-/// The context is current. `data` has that many words of the stream's context, and `out` what the entry writes.
-pub(crate) unsafe fn read_ceiling(
+/// The context is current. The addresses are as many as the entry has, each of what its documentation says.
+pub(crate) unsafe fn memory_ceiling(
     stream: &CudaStream,
     module: &Module,
+    entry: &str,
     blocks: u32,
     words: u64,
-    data: u64,
+    addresses: &[u64],
+) -> Result<()> {
+    let mut arguments = vec![(&raw const words).cast_mut().cast::<c_void>()];
+    arguments.extend(addresses.iter().map(|address| (&raw const *address).cast_mut().cast::<c_void>()));
+    // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
+    unsafe { launch(stream, module, entry, (blocks, 1, 1), model::variants::CEILING_THREADS, 0, &arguments) }
+}
+
+/// Multiplies by an entry of `ceiling::arithmetic`.
+///
+/// # Safety
+/// The context is current. `out` has an element a thread, of the entry's type, which is T.
+pub(crate) unsafe fn arithmetic_ceiling<T: Scalar>(
+    stream: &CudaStream,
+    module: &Module,
+    entry: &str,
+    blocks: u32,
+    rounds: u32,
+    x: T,
     out: u64,
 ) -> Result<()> {
-    let arguments = parameters![words, data, out];
-    let threads = model::variants::CEILING_THREADS;
+    let arguments = parameters![rounds, x, out];
     // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
-    unsafe { launch(stream, module, model::variants::READ_CEILING, (blocks, 1, 1), threads, 0, &arguments) }
+    unsafe { launch(stream, module, entry, (blocks, 1, 1), model::variants::CEILING_THREADS, 0, &arguments) }
 }
 
 /// # Safety

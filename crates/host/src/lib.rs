@@ -34,6 +34,7 @@ mod pack;
 mod placement;
 mod transfer;
 
+pub use ceiling::Ceilings;
 pub use device::Device;
 pub use error::{Error, Operand, Result, Rule, ShapeError, Version};
 pub use matrix::Matrix;
@@ -43,5 +44,5 @@ pub use ops::gemm::gemm;
 pub use plan::{Plan, PlanBuilder};
 pub use scalar::Scalar;
 pub use shape::{Layout, Shape};
-pub use stream::Stream;
+pub use stream::{Graph, Mark, Stream};
 pub use view::{MatMut, MatRef};

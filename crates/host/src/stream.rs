@@ -111,18 +111,98 @@ impl Stream {
             Queue::Cuda(stream) => stream,
         };
         let _current = stream.gpu.enter()?;
-        let start = Event::new(EventFlags::DEFAULT).map_err(driver::failed)?;
-        let end = Event::new(EventFlags::DEFAULT).map_err(driver::failed)?;
-        start.record(&stream.raw).map_err(driver::failed)?;
+        let start = self.mark()?;
         work()?;
-        end.record(&stream.raw).map_err(driver::failed)?;
-        end.synchronize().map_err(driver::failed)?;
-        let milliseconds = end.elapsed_time_f32(&start).map_err(driver::failed)?;
-        Ok(f64::from(milliseconds) / 1e3)
+        self.mark()?.seconds_since(&start)
+    }
+
+    /// Marks the end of the work that the stream has now.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] or [`Error::ContextLost`].
+    pub fn mark(&self) -> Result<Mark> {
+        let stream = match &self.queue {
+            Queue::Cpu => return Ok(Mark { at: At::Cpu(Instant::now()) }),
+            Queue::Cuda(stream) => stream,
+        };
+        let _current = stream.gpu.enter()?;
+        let event = Event::new(EventFlags::DEFAULT).map_err(driver::failed)?;
+        event.record(&stream.raw).map_err(driver::failed)?;
+        Ok(Mark { at: At::Cuda(Arc::clone(&stream.gpu), event) })
+    }
+
+    /// Records the work that `work` gives to this stream into a CUDA graph, and does none of it. Plans must be warm on
+    /// this stream ([`Plan::warm_up_on`](crate::Plan::warm_up_on)).
+    ///
+    /// # Errors
+    /// Those of `work`; [`Error::Unsupported`] on the CPU; [`Error::Driver`], also where the driver has no graphs.
+    pub fn record(&self, work: impl FnOnce() -> Result<()>) -> Result<Graph> {
+        let Queue::Cuda(stream) = &self.queue else {
+            return Err(Error::Unsupported { what: "a graph on the CPU".to_owned() });
+        };
+        let _current = stream.gpu.enter()?;
+        let (worked, graph) = driver::Graph::record(&stream.raw, work).map_err(driver::failed)?;
+        worked?;
+        Ok(Graph { graph })
     }
 
     pub(crate) fn queue(&self) -> &Queue {
         &self.queue
+    }
+}
+
+/// A point in a stream's work: the time when all before it was done. See [`Stream::mark`].
+pub struct Mark {
+    at: At,
+}
+
+enum At {
+    Cpu(Instant),
+    Cuda(Arc<Gpu>, Event),
+}
+
+impl Mark {
+    /// Seconds from an earlier mark of the same stream to this one, for which it waits: by events on a GPU, by the clock
+    /// on the CPU.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for marks of different devices; [`Error::Driver`] or [`Error::ContextLost`] if the work
+    /// before this mark failed.
+    pub fn seconds_since(&self, earlier: &Mark) -> Result<f64> {
+        match (&self.at, &earlier.at) {
+            (At::Cpu(end), At::Cpu(start)) => Ok(end.saturating_duration_since(*start).as_secs_f64()),
+            (At::Cuda(gpu, end), At::Cuda(_, start)) => {
+                let _current = gpu.enter()?;
+                end.synchronize().map_err(driver::failed)?;
+                let milliseconds = end.elapsed_time_f32(start).map_err(driver::failed)?;
+                Ok(f64::from(milliseconds) / 1e3)
+            }
+            _ => Err(Error::Unsupported { what: "the time between marks of two devices".to_owned() }),
+        }
+    }
+}
+
+/// Work recorded by [`Stream::record`], given to a stream as one: what is launched inside costs less.
+pub struct Graph {
+    graph: driver::Graph,
+}
+
+impl Graph {
+    /// Gives the recorded work to the stream; asynchronous.
+    ///
+    /// # Safety
+    /// The memory that the work was recorded with, and the plans with their workspaces, are there, and nothing else uses
+    /// them, until the work is done.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] on the CPU, [`Error::Driver`], [`Error::ContextLost`].
+    pub unsafe fn launch(&mut self, stream: &Stream) -> Result<()> {
+        let Queue::Cuda(queue) = &stream.queue else {
+            return Err(Error::Unsupported { what: "a graph on the CPU".to_owned() });
+        };
+        let _current = queue.gpu.enter()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.graph.launch(&queue.raw) }.map_err(driver::failed)
     }
 }
 

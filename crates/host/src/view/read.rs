@@ -151,6 +151,11 @@ impl<'a, T> MatRef<'a, T> {
         self.place == Place::Host
     }
 
+    /// Address of element (0, 0): for a GPU a CUdeviceptr, for the CPU a pointer.
+    pub fn as_raw(&self) -> u64 {
+        wide(self.ptr.expose_provenance())
+    }
+
     pub(crate) fn place(&self) -> Place {
         self.place
     }

@@ -1,0 +1,47 @@
+//! Reading .npy files: the header, and the body into a buffer that is there.
+//!
+//! The code is the program's own, which is no library: its files are compiled in here once more.
+
+#[allow(dead_code, unused_imports, reason = "the program uses all of it")]
+#[path = "../../../crates/cli/src/error.rs"]
+mod error;
+#[allow(dead_code, unused_imports, reason = "the program uses all of it")]
+#[path = "../../../crates/cli/src/npy/mod.rs"]
+mod npy;
+
+use std::io::Write;
+use std::path::Path;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use model::Dtype;
+use npy::{Header, Input, Order, as_bytes, header_bytes};
+
+const ROWS: usize = 1 << 20;
+const COLS: usize = 8;
+
+fn write(path: &Path) -> std::io::Result<()> {
+    let shape = vec![ROWS as u64, COLS as u64];
+    let mut file = std::fs::File::create(path)?;
+    file.write_all(&header_bytes(&Header { dtype: Dtype::F64, order: Order::C, shape }))?;
+    file.write_all(&as_bytes(&vec![1.0_f64; ROWS * COLS]))
+}
+
+fn reading(c: &mut Criterion) {
+    let Ok(folder) = tempfile::tempdir() else { return };
+    let path = folder.path().join("a.npy");
+    if write(&path).is_err() {
+        return;
+    }
+    c.bench_function("npy header", |b| b.iter(|| Input::open(&path).map(|input| input.header().clone()).ok()));
+    let mut group = c.benchmark_group("npy body");
+    let mut elements = vec![0.0_f64; ROWS * COLS];
+    group.throughput(Throughput::Bytes(u64::try_from(size_of_val(elements.as_slice())).unwrap_or(u64::MAX)));
+    group.sample_size(20);
+    group.bench_function("from the file cache", |b| {
+        b.iter(|| Input::open(&path).ok().map(|mut input| input.fill(&mut elements)));
+    });
+    group.finish();
+}
+
+criterion_group!(benches, reading);
+criterion_main!(benches);

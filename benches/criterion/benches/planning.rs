@@ -1,0 +1,34 @@
+//! What a decision costs: on every product of a shape that no plan was made for.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use lanky::{Device, Layout, Plan, Shape};
+use model::{Dtype, Machine, Problem, choose};
+
+fn choosing(c: &mut Criterion) {
+    let mut group = c.benchmark_group("choose");
+    for (name, (m, n, k)) in [
+        ("skinny", (20480, 4, 20480)),
+        ("few rows, many parts of k", (128, 4, 1_000_000)),
+        ("square", (4096, 4096, 4096)),
+    ] {
+        let problem = Problem::column_major(Dtype::F64, m, n, k);
+        group.bench_function(name, |b| b.iter(|| choose(black_box(&problem), &Machine::H200, None)));
+    }
+    let problem = Problem::column_major(Dtype::F64, 20480, 4, 20480);
+    group.bench_function("one variant", |b| {
+        b.iter(|| choose(black_box(&problem), &Machine::H200, Some("tsm2r_prefetch")));
+    });
+    group.finish();
+}
+
+fn planning(c: &mut Criterion) {
+    let device = Device::cpu();
+    let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
+    let (x, y, z) = (shape(2000, 300), shape(300, 4), shape(2000, 4));
+    c.bench_function("plan on the CPU", |b| b.iter(|| Plan::gemm(&device, black_box(x), y, z).build()));
+}
+
+criterion_group!(benches, choosing, planning);
+criterion_main!(benches);

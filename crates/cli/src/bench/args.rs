@@ -1,0 +1,126 @@
+//! The command line of `lanky bench`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::case::{self, Layout};
+use crate::args::Place;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Without --suite the cases are those of --m, --n and --k, all with each other.\n\
+    Environment: LANKY_CUBLAS and LANKY_OPENBLAS name a library or its folder, LANKY_OPPONENTS the library of \
+    benches/opponents, LANKY_SUITE a suite, LANKY_COMMIT the commit that results are of.")]
+pub struct BenchArgs {
+    /// Families of cases: tsm2r, gemm, .. [default: tsm2r and a gemm, or all of the suite]
+    #[arg(long, value_delimiter = ',', value_parser = case::family)]
+    pub family: Vec<&'static str>,
+    /// Element types: f32, f64 [default: both]
+    #[arg(long, value_delimiter = ',', value_parser = case::dtype)]
+    pub dtype: Vec<&'static str>,
+    /// Rows of A and C
+    #[arg(long, value_delimiter = ',', value_parser = length)]
+    pub m: Vec<u64>,
+    /// Columns of A, rows of B
+    #[arg(long, value_delimiter = ',', value_parser = length)]
+    pub k: Vec<u64>,
+    /// Columns of B and C
+    #[arg(long, value_delimiter = ',', value_parser = length)]
+    pub n: Vec<u64>,
+    /// Factors of C before it is added to [default: 0, or the suite's]
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
+    pub beta: Vec<f64>,
+    /// How A, B and C lie: a letter each, c (by columns) or r (by rows); col and row are ccc and rrr
+    #[arg(long, value_delimiter = ',', value_parser = layout, value_name = "ccc")]
+    pub layout: Vec<Layout>,
+    /// Whether A and B are used transposed: nn, tn, nt, tt
+    #[arg(long, value_parser = ops, default_value = "nn", value_name = "nn")]
+    pub ops: (bool, bool),
+    /// Leading dimension of A as stored [default: no gaps]
+    #[arg(long)]
+    pub lda: Option<u64>,
+    /// Leading dimension of B as stored [default: no gaps]
+    #[arg(long)]
+    pub ldb: Option<u64>,
+    /// Leading dimension of C [default: no gaps]
+    #[arg(long)]
+    pub ldc: Option<u64>,
+    /// Cases from a file, or `default`: those that the program carries
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["m", "n", "k", "lda", "ldb", "ldc", "ops"])]
+    pub suite: Option<PathBuf>,
+    /// Begin no case after 45 seconds
+    #[arg(long)]
+    pub quick: bool,
+    /// Begin no case after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub time_limit: Option<f64>,
+    /// Also time a forced variant or entry, by its name, or all that can serve a case
+    #[arg(long, value_name = "NAME|all")]
+    pub variant: Option<String>,
+    /// Whom to compare with, by the first letters of their names, or none [default: all that are found]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub against: Vec<String>,
+    /// Where to compute: auto, cuda:N or cpu
+    #[arg(long, default_value = "auto")]
+    pub device: Place,
+    /// Times taken of each
+    #[arg(long, default_value = "30", value_parser = samples)]
+    pub samples: usize,
+    /// Of the data, and of the intervals
+    #[arg(long, default_value = "1")]
+    pub seed: u64,
+    /// Let data that fits into the cache stay there; such rows are labelled
+    #[arg(long)]
+    pub cached: bool,
+    /// Write the results into a file; those of forced variants and graphs into FILE with -variants in its name
+    #[arg(long, value_name = "FILE.csv")]
+    pub csv: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Measure nothing: say what moved from one results file to another; exit code 1 if anything became slower
+    #[arg(long, num_args = 2, value_names = ["OLD.csv", "NEW.csv"], conflicts_with_all = ["suite", "m", "n", "k"])]
+    pub compare: Option<Vec<PathBuf>>,
+    /// Percent by which something may become slower
+    #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = percent)]
+    pub tolerance: f64,
+}
+
+fn length(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1".into()),
+        Ok(length) => Ok(length),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+fn samples(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least 1".into()),
+        Ok(count) if count <= 100_000 => Ok(count),
+        Ok(_) => Err("at most 100000".into()),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if percent >= 0.0 && percent.is_finite() => Ok(percent),
+        Ok(_) => Err("a percentage of 0 or more".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn layout(text: &str) -> Result<Layout, String> {
+    Layout::parse(text).ok_or_else(|| "three letters c or r, or col, or row".into())
+}
+
+fn ops(text: &str) -> Result<(bool, bool), String> {
+    match text {
+        "nn" => Ok((false, false)),
+        "tn" => Ok((true, false)),
+        "nt" => Ok((false, true)),
+        "tt" => Ok((true, true)),
+        _ => Err("nn, tn, nt or tt".into()),
+    }
+}

@@ -1,0 +1,236 @@
+//! The data of cases: pools of random elements of which every A and B is a part, and a C of its own.
+//!
+//! An element follows from its place in the pool, whatever matrix it is then part of: the pools are made once for all
+//! cases, and every element of a product can be computed again for the check. Where a case's data, or a part of it, might
+//! stay in a cache, turns take different parts: none comes again before four times the cache has been touched.
+
+use std::io;
+
+use lanky::{Device, Layout, Matrix, Scalar, Stream};
+use model::{Problem, Strides};
+
+use super::case::spans;
+use crate::error::Fault;
+use crate::made_up::{MadeUp, wide};
+use crate::say::float;
+
+/// Parts begin at multiples of so many elements: 256 bytes and more, as the driver itself aligns.
+const GRAIN: u64 = 64;
+
+/// Where the first elements of a turn's A, B and C are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    pub a: u64,
+    pub b: u64,
+    pub c: u64,
+}
+
+/// How the data of a case lies in the pools.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parts {
+    /// Elements from one part to the next, of A, B and C.
+    steps: [u64; 3],
+    /// Parts of each.
+    pub count: u64,
+    /// Whether turns find their data in a cache.
+    pub cached: bool,
+}
+
+impl Parts {
+    /// Of a problem: one part if that is eight times the cache and more, or is to be `cached`.
+    pub fn new(p: &Problem, cache_bytes: u64, cached: bool) -> Option<Self> {
+        let steps = spans(p)?.map(|span| span.next_multiple_of(GRAIN));
+        let bytes = steps.iter().try_fold(0_u64, |sum, step| sum.checked_add(*step))?.checked_mul(p.dtype.bytes())?;
+        let wanted = cache_bytes.saturating_mul(4);
+        let stays = cached || bytes >= wanted.saturating_mul(2);
+        let count = if stays { 1 } else { 1 + wanted.div_ceil(bytes.max(1)) };
+        Some(Self { steps, count, cached: cached && bytes < wanted })
+    }
+
+    /// Elements of A's pool, B's pool and C.
+    pub fn lengths(&self) -> Option<[u64; 3]> {
+        let [a, b, c] = self.steps.map(|step| step.checked_mul(self.count));
+        Some([a?, b?, c?])
+    }
+
+    /// Elements of A, B and C before a turn's part.
+    pub fn offsets(&self, turn: u64) -> [u64; 3] {
+        self.steps.map(|step| step * (turn % self.count))
+    }
+}
+
+/// Random elements on a device.
+pub struct Pool<T> {
+    matrix: Matrix<T>,
+    pub source: MadeUp,
+}
+
+impl<T: Scalar> Pool<T> {
+    /// `len` elements in [-1, 1).
+    pub fn new(stream: &Stream, source: MadeUp, len: u64) -> Result<Self, Fault> {
+        let mut first = 0;
+        let matrix = filled(stream, len, &mut |elements| {
+            source.fill(first, elements);
+            first += wide(elements.len());
+        })?;
+        Ok(Self { matrix, source })
+    }
+}
+
+fn filled<T: Scalar>(stream: &Stream, len: u64, fill: &mut dyn FnMut(&mut [T])) -> Result<Matrix<T>, Fault> {
+    let len = usize::try_from(len).map_err(|_| Fault::Input("the case is larger than any memory".into()))?;
+    let mut fill = |elements: &mut [T]| {
+        fill(elements);
+        Ok::<(), io::Error>(())
+    };
+    Ok(stream.device().upload_with(stream, len, 1, Layout::ColumnMajor, &mut fill)?)
+}
+
+/// The data of one case.
+pub struct Data<'p, T> {
+    pub problem: Problem,
+    pub beta: f64,
+    pub parts: Parts,
+    pub a: &'p Pool<T>,
+    pub b: &'p Pool<T>,
+    /// What C holds before a product, if β is not 0.
+    pub c_source: MadeUp,
+    c: Matrix<T>,
+}
+
+impl<'p, T: Scalar> Data<'p, T> {
+    /// The pools hold what the parts ask for.
+    pub fn new(
+        stream: &Stream,
+        problem: Problem,
+        beta: f64,
+        parts: Parts,
+        [a, b]: [&'p Pool<T>; 2],
+        c_source: MadeUp,
+    ) -> Result<Self, Fault> {
+        let c = Matrix::zeros(0, 0)?;
+        let mut data = Self { problem, beta, parts, a, b, c_source, c };
+        data.spoil(stream)?;
+        Ok(data)
+    }
+
+    /// Makes C NaN or, where β is not 0, what it was at first.
+    pub fn spoil(&mut self, stream: &Stream) -> Result<(), Fault> {
+        let [_, _, len] = self.parts.lengths().unwrap_or([u64::MAX; 3]);
+        // Freed first: both may not fit.
+        self.c = Matrix::zeros(0, 0)?;
+        let (source, poisoned) = (self.c_source, self.beta == 0.0);
+        let mut first = 0;
+        self.c = filled(stream, len, &mut |elements: &mut [T]| {
+            if poisoned {
+                elements.fill(T::nan());
+            } else {
+                source.fill(first, elements);
+                first += wide(elements.len());
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Where the data of a turn is.
+    pub fn addresses(&mut self, turn: u64) -> Addresses {
+        let [a, b, c] = self.parts.offsets(turn).map(|offset| offset * T::DTYPE.bytes());
+        Addresses {
+            a: self.a.matrix.view().as_raw() + a,
+            b: self.b.matrix.view().as_raw() + b,
+            c: self.c.view_mut().as_raw() + c,
+        }
+    }
+
+    /// Elements (i, j) of a turn's C.
+    pub fn fetch(&mut self, stream: &Stream, turn: u64, places: &[(usize, usize)]) -> Result<Vec<T>, Fault> {
+        let address = self.addresses(turn).c;
+        let [rows, cols, row, col] = narrow([self.problem.m, self.problem.n, self.problem.c.row, self.problem.c.col])?;
+        // SAFETY: the turn's part of C, which is this one's own; the work on it was given to this stream.
+        let view = unsafe { lanky::MatRef::<T>::from_raw(stream.device(), address, rows, cols, row, col) }?;
+        let found = stream.device().download(stream, view)?;
+        Ok(places.iter().map(|&(i, j)| found.get(i, j).unwrap_or_else(T::nan)).collect())
+    }
+
+    /// Element (i, j) of a matrix of these strides in a turn's part of a pool.
+    pub fn element(&self, operand: usize, turn: u64, strides: Strides, i: u64, j: u64) -> f64 {
+        let source = [self.a.source, self.b.source, self.c_source][operand];
+        source.element::<T>(self.parts.offsets(turn)[operand] + i * strides.row + j * strides.col)
+    }
+}
+
+/// Lengths that index memory.
+pub fn narrow<const N: usize>(lengths: [u64; N]) -> Result<[usize; N], Fault> {
+    let mut narrow = [0; N];
+    for (narrow, length) in narrow.iter_mut().zip(lengths) {
+        *narrow = usize::try_from(length).map_err(|_| Fault::Input("the case is larger than any memory".into()))?;
+    }
+    Ok(narrow)
+}
+
+/// Bytes of the device's last cache.
+pub fn cache_bytes(device: &Device) -> u64 {
+    match device.machine() {
+        Some(machine) => machine.l2_bytes,
+        // An unoptimised build measures itself and not the machine: it need not make data beyond its caches.
+        None if cfg!(debug_assertions) => 1 << 20,
+        None => last_cpu_cache().unwrap_or(32 << 20),
+    }
+}
+
+/// The largest cache of the first core, where the system says.
+fn last_cpu_cache() -> Option<u64> {
+    let sizes = (0..8).filter_map(|index| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
+        let text = std::fs::read_to_string(path).ok()?;
+        text.trim().strip_suffix('K')?.parse::<u64>().ok()
+    });
+    Some(sizes.max()? << 10)
+}
+
+/// Whether a case of these lengths leaves some of the memory free for workspaces.
+pub fn fits(lengths: [u64; 3], element_bytes: u64, free: u64) -> bool {
+    let bytes = lengths.iter().map(|&len| f(len)).sum::<f64>() * f(element_bytes);
+    bytes <= 0.9 * f(free)
+}
+
+fn f(count: u64) -> f64 {
+    float(usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Dtype;
+
+    #[test]
+    fn small_data_takes_turns_over_four_times_the_cache() {
+        // 1000 x 10 f64: A 64 KB (10048 elements with its grain), B 10 x 2, C 1000 x 2: 12 160 elements, 97 280 bytes.
+        let p = Problem::column_major(Dtype::F64, 1000, 2, 10);
+        let parts = Parts::new(&p, 1 << 20, false).expect("it fits");
+        assert_eq!(parts.steps, [10_048, 64, 2048]);
+        // 4 194 304 / 97 280 = 43.1: 44 others between two turns of one.
+        assert_eq!((parts.count, parts.cached), (45, false));
+        assert_eq!(parts.lengths(), Some([45 * 10_048, 45 * 64, 45 * 2048]));
+        assert_eq!((parts.offsets(0), parts.offsets(46)), ([0, 0, 0], [10_048, 64, 2048]));
+        let cached = Parts::new(&p, 1 << 20, true).expect("it fits");
+        assert_eq!((cached.count, cached.cached), (1, true));
+    }
+
+    #[test]
+    fn large_data_stays_where_it_is() {
+        let p = Problem::column_major(Dtype::F64, 1000, 2, 10);
+        for (cache, cached, count) in [(12_160, false, 1), (12_161, false, 2), (20_000, false, 2), (20_000, true, 1)] {
+            let parts = Parts::new(&p, cache, cached).expect("it fits");
+            assert_eq!((parts.count, parts.cached), (count, false), "97 280 bytes are more than 4 x {cache}");
+        }
+        let huge = Problem::column_major(Dtype::F64, u64::MAX / 2, 2, 10);
+        assert_eq!(Parts::new(&huge, 1 << 20, false), None);
+    }
+
+    #[test]
+    fn a_tenth_of_the_memory_stays_free() {
+        assert!(fits([80, 5, 5], 8, 800));
+        assert!(!fits([80, 6, 5], 8, 800));
+    }
+}

@@ -1,0 +1,76 @@
+//! Whom we are compared with: libraries that are found at run time, none of which the program needs.
+
+use lanky::{Error, Stream};
+use model::Problem;
+
+use super::contest::Run;
+use super::fault;
+
+mod blas;
+mod cublas;
+mod library;
+mod openblas;
+mod peers;
+
+/// A product for an opponent: C <- op(A) op(B) + beta C.
+#[derive(Clone, Copy)]
+pub struct Product<'s> {
+    pub problem: Problem,
+    pub alpha: f64,
+    pub beta: f64,
+    pub stream: &'s Stream,
+}
+
+/// Somebody who computes products where our data is.
+pub trait Opponent {
+    /// `cublas`, `openblas`, `gemm`: as results have it.
+    fn name(&self) -> &str;
+
+    /// What runs this product; `None` if this one does not do such products.
+    fn prepare<'s>(&'s self, product: Product<'s>) -> Option<Box<dyn Run + 's>>;
+}
+
+/// All that are found for the stream's device, and what is said of those that are not.
+pub struct Found {
+    pub opponents: Vec<Box<dyn Opponent>>,
+    pub notes: Vec<String>,
+}
+
+/// Looks for all; only those whose names begin with one of `against`, if that is not empty. The GPU's context is current.
+pub fn find(stream: &Stream, against: &[String]) -> Found {
+    let mut found = Found { opponents: Vec::new(), notes: Vec::new() };
+    if against.iter().any(|name| name == "none") {
+        return found;
+    }
+    let wanted = |name: &str| against.is_empty() || against.iter().any(|start| name.starts_with(start.as_str()));
+    match stream.as_raw() {
+        Some(raw) if wanted("cublas") => found.add(cublas::open(raw), "cuBLAS"),
+        None if wanted("openblas") => found.add(openblas::open(), "OpenBLAS"),
+        _ => {}
+    }
+    match peers::open(stream.device().is_cuda()) {
+        Ok(Some(peers)) => found.opponents.extend(peers.into_iter().filter(|peer| wanted(peer.name()))),
+        Ok(None) => {}
+        Err(why) => found.notes.push(why),
+    }
+    found
+}
+
+impl Found {
+    fn add(&mut self, opened: Result<Vec<Box<dyn Opponent>>, String>, name: &str) {
+        match opened {
+            Ok(opponents) => self.opponents.extend(opponents),
+            Err(why) => self.notes.push(format!("no {name}: {why}")),
+        }
+    }
+}
+
+/// alpha, doubled where a test plants that fault.
+pub fn alpha() -> f64 {
+    if fault::planted(fault::WRONG_OPPONENTS) { 2.0 } else { 1.0 }
+}
+
+/// The error of an opponent's call.
+fn failed(call: &str, code: impl std::fmt::Display) -> Error {
+    Error::Unsupported { what: format!("{call}, which gave {code}") }
+}

@@ -1,0 +1,185 @@
+//! A GPU from a TOML file: the fields of [`Machine`] by their names, or those that differ from a GPU that is known.
+
+use std::fs;
+use std::path::Path;
+
+use model::machine::{Name, by_name};
+use model::{Machine, MachineError};
+use toml::{Table, Value};
+
+use super::gpu;
+use crate::error::Fault;
+
+/// The machine that a file describes.
+///
+/// # Errors
+/// [`Fault::Input`], one line that starts with the path and names the field.
+pub fn read(path: &Path) -> Result<Machine, Fault> {
+    let text = fs::read_to_string(path).map_err(|error| Fault::file(path, &error))?;
+    parse(&text).map_err(|reason| Fault::at(path, &reason))
+}
+
+/// The machine that a text describes, or what is wrong with it.
+fn parse(text: &str) -> Result<Machine, String> {
+    let mut fields = Fields::of(text)?;
+    let machine = fields.machine()?;
+    if let Some(unknown) = fields.table.keys().next() {
+        return Err(format!("{unknown} is no field of a GPU"));
+    }
+    machine.check().map_err(|error: MachineError| error.to_string())?;
+    Ok(machine)
+}
+
+/// The fields that are left to be read, and where those that are missing come from.
+struct Fields {
+    table: Table,
+    like: Option<Machine>,
+}
+
+impl Fields {
+    fn of(text: &str) -> Result<Self, String> {
+        let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count()) + 1;
+            format!("line {line}: {}", error.message().lines().collect::<Vec<_>>().join(", "))
+        })?;
+        let like = match table.remove("like") {
+            None => None,
+            Some(Value::String(name)) => Some(by_name(&name).ok_or_else(|| format!("like: {}", gpu::unknown(&name)))?),
+            Some(other) => return Err(wrong("like", "the name of a GPU", &other)),
+        };
+        Ok(Self { table, like })
+    }
+
+    fn machine(&mut self) -> Result<Machine, String> {
+        Ok(Machine {
+            name: self.name()?,
+            compute_capability: self.compute_capability()?,
+            sms: self.count("sms", |m| m.sms)?,
+            clock_hz: self.number("clock_hz", |m| m.clock_hz)?,
+            registers_per_sm: self.count("registers_per_sm", |m| m.registers_per_sm)?,
+            registers_per_block: self.count("registers_per_block", |m| m.registers_per_block)?,
+            registers_per_thread: self.count("registers_per_thread", |m| m.registers_per_thread)?,
+            register_granule: self.count("register_granule", |m| m.register_granule)?,
+            register_partitions: self.count("register_partitions", |m| m.register_partitions)?,
+            shared_per_sm: self.count("shared_per_sm", |m| m.shared_per_sm)?,
+            shared_per_block: self.count("shared_per_block", |m| m.shared_per_block)?,
+            shared_reserved: self.count("shared_reserved", |m| m.shared_reserved)?,
+            shared_granule: self.count("shared_granule", |m| m.shared_granule)?,
+            threads_per_sm: self.count("threads_per_sm", |m| m.threads_per_sm)?,
+            threads_per_block: self.count("threads_per_block", |m| m.threads_per_block)?,
+            blocks_per_sm: self.count("blocks_per_sm", |m| m.blocks_per_sm)?,
+            l2_bytes: self.count("l2_bytes", |m| m.l2_bytes)?,
+            bus_bytes_per_s: self.number("bus_bytes_per_s", |m| m.bus_bytes_per_s)?,
+            read_bytes_per_s: self.number("read_bytes_per_s", |m| m.read_bytes_per_s)?,
+            write_bytes_per_s: self.number("write_bytes_per_s", |m| m.write_bytes_per_s)?,
+            memory_latency_s: self.number("memory_latency_s", |m| m.memory_latency_s)?,
+            fma_f32_per_s: self.number("fma_f32_per_s", |m| m.fma_f32_per_s)?,
+            fma_f64_per_s: self.number("fma_f64_per_s", |m| m.fma_f64_per_s)?,
+            fma_latency_cycles: self.number("fma_latency_cycles", |m| m.fma_latency_cycles)?,
+            mma_f64_per_s: self.number("mma_f64_per_s", |m| m.mma_f64_per_s)?,
+            mma_tf32_per_s: self.number("mma_tf32_per_s", |m| m.mma_tf32_per_s)?,
+            launch_s: self.number("launch_s", |m| m.launch_s)?,
+        })
+    }
+
+    /// A field's value as `convert` has it, or that of the GPU that this one is like.
+    fn take<T>(
+        &mut self,
+        field: &str,
+        wants: &str,
+        convert: impl Fn(&Value) -> Option<T>,
+        known: impl Fn(&Machine) -> T,
+    ) -> Result<T, String> {
+        match (self.table.remove(field), &self.like) {
+            (Some(value), _) => convert(&value).ok_or_else(|| wrong(field, wants, &value)),
+            (None, Some(like)) => Ok(known(like)),
+            (None, None) => Err(format!("{field} is missing; like = \"h200\" would take it from an H200")),
+        }
+    }
+
+    fn count<T: TryFrom<i64>>(&mut self, field: &str, known: impl Fn(&Machine) -> T) -> Result<T, String> {
+        self.take(field, "a whole number", |value| T::try_from(value.as_integer()?).ok(), known)
+    }
+
+    fn number(&mut self, field: &str, known: impl Fn(&Machine) -> f64) -> Result<f64, String> {
+        let convert = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
+        self.take(field, "a number", convert, known)
+    }
+
+    /// A machine of another name is not the one that tables know by its name.
+    fn name(&mut self) -> Result<Name, String> {
+        self.take("name", "text", |value| value.as_str().map(Name::new), |_| Name::new("the GPU of the file"))
+    }
+
+    fn compute_capability(&mut self) -> Result<(u32, u32), String> {
+        let convert = |value: &Value| match value.as_array()?.as_slice() {
+            [major, minor] => {
+                Some((u32::try_from(major.as_integer()?).ok()?, u32::try_from(minor.as_integer()?).ok()?))
+            }
+            _ => None,
+        };
+        self.take("compute_capability", "two whole numbers, as [9, 0]", convert, |m| m.compute_capability)
+    }
+}
+
+fn wrong(field: &str, wants: &str, value: &Value) -> String {
+    format!("{field} is {value}: it wants {wants}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_names_what_differs() {
+        let machine =
+            parse("like = \"v100\"\nname = \"V100S\"\nread_bytes_per_s = 1.1e12\nsms = 84").expect("a machine");
+        assert_eq!((machine.name.as_str(), machine.sms, machine.read_bytes_per_s), ("V100S", 84, 1.1e12));
+        assert_eq!(machine.shared_per_sm, Machine::V100.shared_per_sm);
+    }
+
+    #[test]
+    fn an_error_names_the_field() {
+        for (text, error) in [
+            ("sms = 132", "name is missing; like = \"h200\" would take it from an H200"),
+            ("like = \"h200\"\nsms = 0", "sms is 0: it must be from 1 to 4096 multiprocessors"),
+            ("like = \"h200\"\nsms = -1", "sms is -1: it wants a whole number"),
+            ("like = \"h200\"\nsms = \"many\"", "sms is \"many\": it wants a whole number"),
+            ("like = \"h200\"\nread_bytes_per_s = nan", "read_bytes_per_s is NaN: it must be from 1e9 to 1e15 bytes/s"),
+            ("like = \"h200\"\nclock_hz = 1.98", "clock_hz is 1.98: it must be from 1e8 to 1e10 Hz"),
+            ("like = \"h200\"\nclock_ghz = 1.98", "clock_ghz is no field of a GPU"),
+            ("like = 200", "like is 200: it wants the name of a GPU"),
+            (
+                "like = \"h200\"\ncompute_capability = 9",
+                "compute_capability is 9: it wants two whole numbers, as [9, 0]",
+            ),
+        ] {
+            assert_eq!(parse(text), Err(error.to_string()), "{text}");
+        }
+        let error = parse("sms = 1\nclock_hz = = 2").expect_err("no TOML");
+        assert!(error.starts_with("line 2: ") && !error.contains('\n'), "{error}");
+        assert!(parse("like = \"h300\"").is_err_and(|error| error.starts_with("like: unknown GPU 'h300'")));
+    }
+
+    /// A file with every field needs no other GPU.
+    #[test]
+    fn a_whole_machine_is_read_back() {
+        let Machine { sms, clock_hz, .. } = Machine::A100;
+        let text = format!(
+            "name = \"{}\"\ncompute_capability = [8, 0]\nsms = {sms}\nclock_hz = {clock_hz}\nregisters_per_sm = 65536\n\
+             registers_per_block = 65536\nregisters_per_thread = 255\nregister_granule = 256\nregister_partitions = 4\n\
+             shared_per_sm = 167936\nshared_per_block = 166912\nshared_reserved = 1024\nshared_granule = 128\n\
+             threads_per_sm = 2048\nthreads_per_block = 1024\nblocks_per_sm = 32\nl2_bytes = 41943040\n\
+             bus_bytes_per_s = 1.555e12\nread_bytes_per_s = 1.490e12\nwrite_bytes_per_s = 1.503e12\n\
+             memory_latency_s = {}\nfma_f32_per_s = {}\nfma_f64_per_s = {}\nfma_latency_cycles = 4\n\
+             mma_f64_per_s = {}\nmma_tf32_per_s = {}\nlaunch_s = 4e-6\n",
+            Machine::A100.name,
+            Machine::A100.memory_latency_s,
+            Machine::A100.fma_f32_per_s,
+            Machine::A100.fma_f64_per_s,
+            Machine::A100.mma_f64_per_s,
+            Machine::A100.mma_tf32_per_s,
+        );
+        assert_eq!(parse(&text), Ok(Machine::A100));
+    }
+}

@@ -1,0 +1,54 @@
+//! `lanky plan`: what would be chosen for a product and why, on the GPU here, one that is known, or one from a file.
+
+mod choice;
+mod file;
+mod gpu;
+mod paper;
+
+use model::{Dtype, Problem};
+use serde::Serialize;
+
+use crate::args::{PlanArgs, check_variant};
+use crate::error::Fault;
+use crate::say;
+
+/// Runs the command.
+pub fn run(args: &PlanArgs) -> Result<(), Fault> {
+    check_variant(args.variant.as_deref())?;
+    let (m, n, k) = (args.m, args.n, args.k);
+    let dtype: Dtype = args.dtype.into();
+    if m == 0 || n == 0 || k == 0 {
+        return nothing(args, dtype);
+    }
+    let machine = gpu::machine(args)?;
+    let problem = Problem::column_major(dtype, m, n, k);
+    let force = args.variant.as_deref();
+    match (args.paper, args.json) {
+        (true, true) => say::print_json(&paper::Object::of(&problem, &machine)),
+        (true, false) => say::print(&paper::text(&problem, &machine)),
+        (false, true) => say::print_json(&choice::Object::of(&problem, &machine, force)?),
+        (false, false) => say::print(&choice::text(&problem, &machine, force)?),
+    }
+}
+
+/// The object of `plan --json` where nothing is multiplied.
+#[derive(Serialize)]
+struct Nothing {
+    operation: &'static str,
+    dtype: &'static str,
+    m: u64,
+    n: u64,
+    k: u64,
+    reason: &'static str,
+}
+
+/// Says that there is nothing to choose.
+fn nothing(args: &PlanArgs, dtype: Dtype) -> Result<(), Fault> {
+    let PlanArgs { m, n, k, .. } = *args;
+    let reason = if m != 0 && n != 0 { "C <- beta C is all there is to do" } else { "C has no element" };
+    if args.json {
+        say::print_json(&Nothing { operation: "none", dtype: dtype.name(), m, n, k, reason })
+    } else {
+        say::print(&format!("m = {m}, n = {n}, k = {k}, {dtype}: nothing is multiplied, {reason}"))
+    }
+}

@@ -1,0 +1,140 @@
+//! Bandwidth against n: a figure for every family, element type and A.
+
+use super::axis::Axis;
+use super::plot::{Plot, Who};
+use super::short;
+use crate::bench::result::Row;
+
+/// Rows that differ in n alone, in order of n.
+pub struct Group<'r> {
+    rows: Vec<&'r Row>,
+}
+
+impl<'r> Group<'r> {
+    /// All groups of two values of n and more; within each of a family, the largest first.
+    pub fn all(rows: &'r [Row]) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for row in rows.iter().filter(|row| row.is_main()) {
+            match groups.iter_mut().find(|group| alike(group.rows[0], row)) {
+                Some(group) => group.rows.push(row),
+                None => groups.push(Self { rows: vec![row] }),
+            }
+        }
+        for group in &mut groups {
+            group.rows.sort_by_key(|row| row.case.n);
+            group.rows.dedup_by_key(|row| row.case.n);
+        }
+        groups.retain(|group| group.rows.len() > 1);
+        // A stable sort: what is alike stays in the order of the results.
+        groups.sort_by(|a, b| b.size().total_cmp(&a.size()));
+        groups
+    }
+
+    fn size(&self) -> f64 {
+        let case = &self.rows[0].case;
+        case.m as f64 * case.k as f64
+    }
+
+    /// `tsm2r f64, A 20480 x 20480`
+    pub fn title(&self) -> String {
+        let case = &self.rows[0].case;
+        let (family, dtype, m, k) = (case.family, case.dtype, case.m, case.k);
+        let batch = if case.batch == 1 { String::new() } else { format!(", {} at once", case.batch) };
+        format!("{family} {dtype}, A {m} x {k}{}{batch}, {}", case.unusual(), self.rows[0].device)
+    }
+
+    pub fn figure(&self) -> Plot {
+        let numbers: Vec<f64> = self.rows.iter().map(|row| row.case.n as f64).collect();
+        let ours = |row: &Row| row.gbs();
+        let bound = |row: &Row| row.bytes / row.bound_ns;
+        let theirs = |row: &Row| row.best.as_ref().map(|best| row.bytes / best.opponent_ns);
+        let most = self.rows.iter().map(|row| ours(row).max(bound(row)).max(theirs(row).unwrap_or(0.0)));
+        let y = Axis::linear("GB/s", most.fold(0.0, f64::max));
+        let mut plot = Plot::new(&self.title(), Axis::of_numbers("n, columns of B and C", &numbers), y);
+        let through = |value: &dyn Fn(&Row) -> Option<f64>| -> Vec<(f64, f64)> {
+            self.rows.iter().filter_map(|row| Some((row.case.n as f64, value(row)?))).collect()
+        };
+        let ceiling = through(&|row| Some(bound(row)));
+        plot.name(Who::Bound, "no kernel can beat");
+        plot.line(Who::Bound, &ceiling);
+        let opponents = through(&theirs);
+        if !opponents.is_empty() {
+            plot.name(Who::Theirs, &self.opponents());
+            plot.line(Who::Theirs, &opponents);
+        }
+        plot.name(Who::Ours, "lanky");
+        plot.line(Who::Ours, &through(&|row| Some(ours(row))));
+        for row in &self.rows {
+            let n = row.case.n as f64;
+            if let (Some(best), Some(gbs)) = (&row.best, theirs(row)) {
+                plot.mark(
+                    Who::Theirs,
+                    (n, gbs),
+                    &format!("{}, n = {}: {} GB/s", best.opponent, row.case.n, short(gbs)),
+                );
+            }
+            let percent = 100.0 * row.fraction();
+            let words = format!("lanky, n = {}: {} GB/s, {percent:.1}% of the bound", row.case.n, short(row.gbs()));
+            plot.mark(Who::Ours, (n, row.gbs()), &words);
+        }
+        plot
+    }
+
+    /// `cublas`, or all that were the fastest of the others.
+    fn opponents(&self) -> String {
+        let mut names: Vec<&str> =
+            self.rows.iter().filter_map(|row| Some(row.best.as_ref()?.opponent.as_str())).collect();
+        names.sort_unstable();
+        names.dedup();
+        names.join(" or ")
+    }
+}
+
+/// The figure with the most values of n; of those the largest A, f64, β = 0.
+pub fn main_figure(rows: &[Row]) -> Option<Plot> {
+    let groups = Group::all(rows);
+    let usual = |group: &Group<'_>| {
+        let case = &group.rows[0].case;
+        (case.dtype == "f64", case.beta == 0.0)
+    };
+    let best = groups.iter().max_by(|a, b| {
+        let by_count = a.rows.len().cmp(&b.rows.len());
+        by_count.then(a.size().total_cmp(&b.size())).then(usual(a).cmp(&usual(b)))
+    });
+    best.map(Group::figure)
+}
+
+/// Whether two rows differ in n alone.
+fn alike(a: &Row, b: &Row) -> bool {
+    let (x, y) = (&a.case, &b.case);
+    let same_shape = (x.m, x.k, x.batch) == (y.m, y.k, y.batch);
+    let same_kind = (x.family, x.dtype, x.layout) == (y.family, y.dtype, y.layout);
+    let same_call = (x.transpose_a, x.transpose_b, x.beta, x.lda) == (y.transpose_a, y.transpose_b, y.beta, y.lda);
+    // Where C is square, as in a Gram matrix, m changes with n.
+    let square = x.family == y.family && x.family == "gram" && x.k == y.k;
+    same_kind && same_call && (same_shape || square) && a.device == b.device
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::result::tests::row;
+
+    #[test]
+    fn rows_that_differ_in_n_alone_are_one_figure() {
+        let forced = Row { chooser: "caller".into(), ..row(32, None) };
+        let graph = Row { variant: "x@graph".into(), ..row(64, None) };
+        let mut single = row(2, None);
+        single.case.dtype = "f32";
+        let rows = [row(8, Some(1100.0)), row(2, None), row(4, Some(900.0)), forced, graph, single];
+        let groups = Group::all(&rows);
+        assert_eq!(groups.len(), 1);
+        let of: Vec<u64> = groups[0].rows.iter().map(|row| row.case.n).collect();
+        assert_eq!(of, [2, 4, 8]);
+        let svg = groups[0].figure().inline();
+        assert_eq!((svg.matches("mark ours").count(), svg.matches("mark theirs").count()), (3, 2));
+        assert!(svg.contains("lanky, n = 8: 4.00 GB/s, 80.0% of the bound"));
+        assert!(svg.contains("A 1000 x 500, a &quot;GPU&quot;, &lt;b&gt;") && !svg.contains("<b>"));
+        assert!(main_figure(&rows).is_some() && main_figure(&rows[..1]).is_none());
+    }
+}

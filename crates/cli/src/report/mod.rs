@@ -1,0 +1,102 @@
+//! `lanky report`: results as one page that needs nothing else, or its first figure alone.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::bench::result::{self, Row};
+use crate::error::Fault;
+use crate::output::Output;
+
+mod axis;
+mod bandwidth;
+mod page;
+mod plot;
+mod roofline;
+mod speedup;
+mod style;
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Results of lanky bench; several are shown together
+    #[arg(value_name = "RESULTS.csv", required = true)]
+    pub results: Vec<PathBuf>,
+    /// Where the page goes ("-": standard output)
+    #[arg(short, long, value_name = "PAGE.html", required_unless_present = "svg")]
+    pub output: Option<PathBuf>,
+    /// Write the figure of bandwidth against n alone, of the most values of n
+    #[arg(long, value_name = "FIGURE.svg")]
+    pub svg: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: &ReportArgs) -> Result<(), Fault> {
+    let mut rows = Vec::new();
+    for path in &args.results {
+        rows.extend(result::read(path)?);
+    }
+    if let Some(path) = &args.svg {
+        let figure = bandwidth::main_figure(&rows);
+        let none = || Fault::at(path, "no figure: no results for two values of n, all else being equal");
+        write(path, &figure.ok_or_else(none)?.alone())?;
+    }
+    match &args.output {
+        Some(path) => write(path, &page::page(&rows)),
+        None => Ok(()),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Fault> {
+    let mut output = Output::create(path)?;
+    output.write_all(text.as_bytes()).map_err(|error| Fault::file(path, &error))?;
+    output.commit()
+}
+
+/// Text as it may stand between tags and in attributes.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            // Not allowed in any form.
+            letter if letter.is_control() => escaped.push(' '),
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+/// Flops by bytes.
+fn intensity(row: &Row) -> f64 {
+    row.flops / row.bytes
+}
+
+/// `4374`, `12.6`, `0.832`: three digits that say something, or all before the point.
+fn short(number: f64) -> String {
+    match number.abs() {
+        size if size >= 100.0 => format!("{number:.0}"),
+        size if size >= 10.0 => format!("{number:.1}"),
+        size if size >= 1.0 => format!("{number:.2}"),
+        _ => format!("{number:.3}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_leaves_its_place() {
+        assert_eq!(escaped("a<b & \"c\" 'd'>\u{1}\n"), "a&lt;b &amp; &quot;c&quot; &#39;d&#39;&gt;  ");
+    }
+
+    #[test]
+    fn numbers_are_as_long_as_they_say_something() {
+        assert_eq!([4374.4, 12.64, 1.0, 0.8319].map(short), ["4374", "12.6", "1.00", "0.832"]);
+    }
+}

@@ -1,0 +1,166 @@
+//! The page: figures, then every number.
+
+use model::results::FIELDS;
+
+use super::bandwidth::{self, Group};
+use super::plot::Plot;
+use super::{escaped, roofline, speedup, style};
+use crate::bench::result::Row;
+
+/// More figures or bars than this are folded away.
+const SHOWN: usize = 6;
+const BARS_SHOWN: usize = 60;
+
+/// Columns that are words and stand on the left.
+const WORDS: [&str; 11] =
+    ["family", "dtype", "layout", "op_a", "op_b", "device", "variant", "chooser", "opponent", "commit", "date"];
+
+/// The whole page; well-formed XML but for its first line, so that it can be tested.
+pub fn page(rows: &[Row]) -> String {
+    let mut body = heading(rows);
+    let groups = Group::all(rows);
+    if let Some(figure) = bandwidth::main_figure(rows) {
+        body += "<h2>Bandwidth against n</h2>\n<p class=\"soft\">Bytes of A, B and C by the time of the product. The dashed \
+                 line is the time that no kernel can beat on this device: its measured ceilings of reading, writing and \
+                 multiplying.</p>\n";
+        body += &format!("<div class=\"main\">\n{}</div>\n", figure.inline());
+        let figures: Vec<Plot> = groups.iter().map(Group::figure).collect();
+        body += &gallery("All of them", &figures);
+    }
+    let roofs = roofline::figures(rows);
+    if !roofs.is_empty() {
+        body += "<h2>Roofline</h2>\n<p class=\"soft\">A mark a case, and a dash at what bounds it.</p>\n";
+        body += &format!("<div class=\"figures\">\n{}</div>\n", roofs.iter().map(Plot::inline).collect::<String>());
+    }
+    body += &speedups(rows);
+    body += "<h2>Every number</h2>\n";
+    body += &table(rows);
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{}</title>\n\
+         <style>\n{}</style>\n</head>\n<body>\n{body}</body>\n</html>\n",
+        escaped(&title(rows)),
+        style::PAGE
+    )
+}
+
+fn title(rows: &[Row]) -> String {
+    format!("lanky on {}", distinct(rows, |row| &row.device).join(", "))
+}
+
+/// Different values, in order of their first places; those that are empty left out.
+fn distinct<'r>(rows: &'r [Row], of: impl Fn(&'r Row) -> &'r str) -> Vec<&'r str> {
+    let mut values = Vec::new();
+    for value in rows.iter().map(of).filter(|value| !value.is_empty()) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
+}
+
+fn heading(rows: &[Row]) -> String {
+    let mut facts = vec![format!("{} rows", rows.len())];
+    for (name, values) in [
+        ("driver", distinct(rows, |row| &row.driver)),
+        ("commit", distinct(rows, |row| &row.commit)),
+        ("measured", distinct(rows, |row| &row.date)),
+    ] {
+        if !values.is_empty() {
+            facts.push(format!("{name} {}", values.join(", ")));
+        }
+    }
+    format!("<h1>{}</h1>\n<p class=\"soft\">{}</p>\n", escaped(&title(rows)), escaped(&facts.join(" · ")))
+}
+
+/// A grid of figures, folded away if there are many.
+fn gallery(summary: &str, figures: &[Plot]) -> String {
+    if figures.len() < 2 {
+        return String::new();
+    }
+    let grid = format!("<div class=\"figures\">\n{}</div>\n", figures.iter().map(Plot::inline).collect::<String>());
+    folded(figures.len() > SHOWN, &format!("{summary}: {} figures", figures.len()), &grid)
+}
+
+fn folded(fold: bool, summary: &str, content: &str) -> String {
+    if fold {
+        format!("<details>\n<summary>{}</summary>\n{content}</details>\n", escaped(summary))
+    } else {
+        content.into()
+    }
+}
+
+/// Bars for the rows with an opponent, by family and element type.
+fn speedups(rows: &[Row]) -> String {
+    let mut kinds: Vec<(&str, &str)> = Vec::new();
+    for row in rows.iter().filter(|row| row.is_main() && row.best.is_some()) {
+        let kind = (row.case.family, row.case.dtype);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let mut text =
+        "<h2>Against the fastest of the others</h2>\n<p class=\"soft\">Their time by ours: a longer bar than \
+                    \"equal\" is a faster lanky.</p>\n"
+            .to_string();
+    let ratios = rows.iter().filter(|row| row.is_main()).filter_map(|row| Some(row.best.as_ref()?.ratio));
+    let most = ratios.fold(0.0, f64::max);
+    for (family, dtype) in kinds {
+        let of_kind = |row: &&Row| row.is_main() && (row.case.family, row.case.dtype) == (family, dtype);
+        let rows: Vec<&Row> = rows.iter().filter(of_kind).collect();
+        let title = format!("{family} {dtype}");
+        let bars = speedup::bars(&title, &rows, most).unwrap_or_default();
+        text += &folded(rows.len() > BARS_SHOWN, &format!("{title}: {} cases", rows.len()), &bars);
+    }
+    text
+}
+
+/// All columns that differ somewhere; those that do not are said once.
+fn table(rows: &[Row]) -> String {
+    let all: Vec<[String; FIELDS.len()]> = rows.iter().map(Row::fields).collect();
+    let differs = |column: usize| all.iter().any(|fields| fields[column] != all[0][column]);
+    let columns: Vec<usize> = (0..FIELDS.len()).filter(|&column| differs(column) || all.len() < 2).collect();
+    let constant: Vec<String> = (0..FIELDS.len())
+        .filter(|column| !columns.contains(column) && !all[0][*column].is_empty())
+        .map(|column| format!("{} {}", FIELDS[column], all[0][column]))
+        .collect();
+    let mut text = String::new();
+    if !constant.is_empty() {
+        text += &format!("<p class=\"soft\">The same in all rows: {}.</p>\n", escaped(&constant.join(", ")));
+    }
+    let class = |column: usize| if WORDS.contains(&FIELDS[column]) { " class=\"word\"" } else { "" };
+    let cells = |tag: &str, of: &dyn Fn(usize) -> String| -> String {
+        columns.iter().map(|&column| format!("<{tag}{}>{}</{tag}>", class(column), escaped(&of(column)))).collect()
+    };
+    text += &format!(
+        "<div class=\"table\">\n<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
+        cells("th", &|c| FIELDS[c].into())
+    );
+    for fields in &all {
+        text += &format!("<tr>{}</tr>\n", cells("td", &|column| fields[column].clone()));
+    }
+    text + "</tbody>\n</table>\n</div>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::result::tests::row;
+
+    #[test]
+    fn what_is_the_same_everywhere_is_said_once() {
+        let rows = [row(2, Some(1100.0)), row(4, None)];
+        let table = table(&rows);
+        assert!(table.contains("The same in all rows: family tsm2r, dtype f64,"));
+        assert!(table.contains("<th>n</th>") && !table.contains("<th>m</th>"));
+        assert!(table.contains("<td>2</td>") && table.contains("<td>1100.0</td>") && table.contains("<td></td>"));
+    }
+
+    #[test]
+    fn no_rows_are_a_page_as_well() {
+        assert!(page(&[]).contains("0 rows"));
+    }
+}

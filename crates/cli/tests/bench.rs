@@ -1,0 +1,222 @@
+//! `lanky bench` on the CPU.
+
+mod common;
+
+use common::{Bench, text};
+use serde_json::Value;
+
+/// A run of a moment: one small case of each element type.
+const SMALL: [&str; 11] = ["bench", "--m", "90", "--k", "70", "--n", "3", "--samples", "5", "--device", "cpu"];
+
+const HEADER: &str = "family,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,device,variant,chooser,samples,ns_median,\
+    ns_low,ns_high,ns_min,bytes,flops,gbs,bound_ns,fraction,opponent,opponent_ns,ratio,seed,commit,driver,date";
+
+fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [args, more].concat()
+}
+
+/// Runs it without opponents that this machine may have.
+fn alone(bench: &Bench, args: &[&str]) -> std::process::Output {
+    bench.command(args).args(["--against", "none"]).output().expect("the program starts")
+}
+
+#[test]
+fn a_run_has_a_table_a_file_and_json() {
+    let bench = Bench::new();
+    let output = alone(&bench, &with(&SMALL, &["--beta", "0,1", "--layout", "ccc,rcr", "--csv", "r.csv"]));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let words = text(&output.stdout);
+    assert!(
+        words.contains("ceilings  read ") && words.contains("against nobody") && words.contains("8 rows"),
+        "{words}"
+    );
+    assert!(words.contains("tsm2r f32 90 x 3 x 70 rcr beta 1"), "{words}");
+    let csv = text(&bench.get("r.csv"));
+    assert_eq!(csv.lines().next(), Some(HEADER));
+    assert_eq!(csv.lines().count(), 9, "{csv}");
+    assert!(csv.lines().skip(1).all(|line| line.contains(",cpu,model,5,")), "{csv}");
+    assert_eq!(bench.names(), ["r.csv"], "nothing was forced");
+
+    let output = alone(&bench, &with(&SMALL, &["--json"]));
+    let object: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
+    let rows = object["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2, "{object}");
+    for row in rows {
+        let number = |name: &str| row[name].as_f64().unwrap_or_else(|| panic!("{name} of {row}"));
+        // A 90 x 70, B 70 x 3, C 90 x 3.
+        let element = if row["dtype"] == "f32" { 4.0 } else { 8.0 };
+        assert_eq!(number("bytes"), element * (6300.0 + 210.0 + 270.0));
+        assert_eq!(number("flops"), 37800.0);
+        assert!((number("gbs") - number("bytes") / number("ns_median")).abs() <= 0.001 * number("gbs") + 0.001);
+        assert!(number("ns_min") <= number("ns_low") && number("ns_low") <= number("ns_median"), "{row}");
+        assert!(number("ns_median") <= number("ns_high"), "{row}");
+        assert!(row["ratio"].is_null() && row["opponent"].is_null(), "a missing opponent is nothing: {row}");
+    }
+    assert!(object["ceilings"]["read_gbs"].as_f64().is_some_and(|gbs| gbs > 0.0));
+}
+
+#[test]
+fn a_wrong_product_is_a_failure_and_no_number() {
+    let bench = Bench::new();
+    let args = with(&SMALL, &["--against", "none", "--csv", "r.csv"]);
+    let output = bench.command(&args).env("LANKY_PLANT_A_FAULT", "wrong").output().expect("the program starts");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(
+        error.contains("lanky: 2 products are wrong, the first: tsm2r f64 90 x 3 x 70 by cpu: element ("),
+        "{error}"
+    );
+    assert_eq!(text(&bench.get("r.csv")).lines().count(), 1, "only the header");
+}
+
+#[test]
+fn a_figure_above_the_ceiling_is_an_error_of_measurement() {
+    let bench = Bench::new();
+    let run = |more: &[&str]| {
+        let args = [&SMALL[..], &["--against", "none"], more].concat();
+        bench.command(&args).env("LANKY_PLANT_A_FAULT", "too-fast").output().expect("the program starts")
+    };
+    let output = run(&["--csv", "r.csv"]);
+    assert_eq!(output.status.code(), Some(0));
+    let words = text(&output.stdout);
+    assert!(
+        words.contains("error of measurement, above the ceiling: tsm2r f64") && words.contains("0 rows"),
+        "{words}"
+    );
+    assert_eq!(text(&bench.get("r.csv")).lines().count(), 1);
+    // Data that a cache holds may be faster than memory, and is labelled.
+    let cached = text(&run(&["--cached", "--csv", "cached.csv"]).stdout);
+    assert!(cached.contains("2 rows") && cached.contains("cpu@cached"), "{cached}");
+}
+
+#[test]
+fn what_is_not_there_yet_is_counted() {
+    let bench = Bench::new();
+    let args = ["bench", "--suite", "default", "--family", "gram,gemv", "--device", "cpu"];
+    let words = text(&alone(&bench, &args).stdout);
+    assert!(words.contains("0 rows\n184 cases not run: gram has no kernels of its own yet"), "{words}");
+    assert!(words.contains("643 cases not run: gemv has no kernels of its own yet"), "{words}");
+    let args =
+        ["bench", "--device", "cpu", "--n", "3,3", "--m", "60,60", "--k", "70", "--dtype", "f32", "--time-limit", "0"];
+    let words = text(&alone(&bench, &args).stdout);
+    assert!(words.contains("3 cases not run: it is there twice\n1 case not run: the time was up"), "{words}");
+    let args = with(&["bench", "--device", "cpu", "--time-limit", "0"], &["--suite", "default", "--family", "gemm"]);
+    let words = text(&alone(&bench, &args).stdout);
+    assert!(words.contains("189 cases not run: the time was up"), "{words}");
+}
+
+#[test]
+fn suites_are_files_too() {
+    let bench = Bench::new();
+    let header = "family,source,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,note\n";
+    bench.put(
+        "s.csv",
+        format!("{header}tsm2r,mine,f64,ccc,t,n,0.5,80,4,66,70,,90,1,\ntsm2r,mine,c64,ccc,n,n,0,8,4,6,,,,1,\n"),
+    );
+    let args = ["bench", "--samples", "3", "--device", "cpu", "--against", "none"];
+    let output = bench.command(&args).env("LANKY_SUITE", "s.csv").output().expect("the program starts");
+    let words = text(&output.stdout);
+    assert!(words.contains("tsm2r f64 80 x 4 x 66 tn beta 0.5 lda 70 ldc 90"), "{words}");
+    assert!(words.contains("1 row\n1 case not run: tsm2r in c64 is not there yet"), "{words}");
+    assert_eq!(
+        text(&alone(&bench, &with(&args[..5], &["--suite", "s.csv"])).stdout).lines().count(),
+        words.lines().count()
+    );
+    bench.put("bad.csv", format!("{header}tsm2r,mine,f64,ccc,t,n,0,80,4,sixty,,,,1,\n"));
+    let error = bench.fail(2, &["bench", "--suite", "bad.csv", "--device", "cpu"]);
+    assert!(error.contains("bad.csv: line 2: k is 'sixty', not a whole number"), "{error}");
+}
+
+#[test]
+fn bad_usage_is_one_line() {
+    let bench = Bench::new();
+    for args in [
+        &["--n", "0"][..],
+        &["--dtype", "f16"],
+        &["--family", "tsm9"],
+        &["--layout", "cc"],
+        &["--samples", "0"],
+        &["--tolerance", "-1"],
+        &["--variant", "nonsense"],
+        &["--variant", "tsm2r_prefetch"],
+        &["--m", "10", "--lda", "9"],
+        &["--m", "10", "--suite", "default"],
+        &["--suite", "nowhere.csv"],
+        &["--csv", "no/such/folder.csv"],
+        &["--compare", "a.csv"],
+        &["--family", "gemm", "--suite", "default", "--layout", "rrr"],
+    ] {
+        bench.fail(2, &with(&["bench", "--device", "cpu"], args));
+    }
+}
+
+#[test]
+fn comparing_finds_what_became_slower() {
+    let bench = Bench::new();
+    let row = |n: u32, ns: u32| {
+        format!(
+            "tsm2r,f64,ccc,n,n,0,100,{n},50,100,50,100,1,gpu,v,model,30,{ns},{},{},{},1000,1000,1,500,0.5,,,,1,,,\n",
+            ns - 9,
+            ns + 9,
+            ns - 20
+        )
+    };
+    bench.put("old.csv", format!("{HEADER}\n{}{}", row(2, 1000), row(4, 1000)));
+    bench.put("new.csv", format!("{HEADER}\n{}{}", row(2, 1100), row(4, 900)));
+    let compare = |tolerance: &str| bench.run(&["bench", "--compare", "old.csv", "new.csv", "--tolerance", tolerance]);
+    let output = compare("5");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("lanky: 1 case became slower by more than 5%"));
+    let words = text(&output.stdout);
+    assert!(words.contains("+10.0%  1.0 us -> 1.1 us  tsm2r f64 100 x 2 x 50"), "{words}");
+    assert!(words.contains("faster:\n  -10.0%") && words.contains("2 in both, 0 within the noise"), "{words}");
+    assert_eq!(compare("15").status.code(), Some(0));
+    bench.put("other.csv", format!("{HEADER}\n{}", row(8, 1000)));
+    assert!(bench.fail(2, &["bench", "--compare", "old.csv", "other.csv"]).contains("no case in common"));
+    bench.put("broken.csv", "a,b\n");
+    assert!(bench.fail(2, &["bench", "--compare", "old.csv", "broken.csv"]).contains("broken.csv: no results"));
+}
+
+#[test]
+fn the_commit_may_be_told() {
+    let bench = Bench::new();
+    let args = with(&SMALL, &["--against", "none", "--dtype", "f32", "--csv", "r.csv"]);
+    let output = bench.command(&args).env("LANKY_COMMIT", "abc,1").output().expect("the program starts");
+    assert!(output.status.success());
+    let csv = text(&bench.get("r.csv"));
+    assert!(csv.lines().nth(1).is_some_and(|row| row.contains(",\"abc,1\",,20")), "{csv}");
+}
+
+/// Loaded only where this machine has it: then it computes the same products.
+#[test]
+fn an_opponent_that_is_wrong_has_no_time() {
+    let bench = Bench::new();
+    let args = with(&SMALL, &["--json"]);
+    let run = |fault: &str| {
+        let output = bench.command(&args).env("LANKY_PLANT_A_FAULT", fault).output().expect("the program starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).expect("one JSON value")
+    };
+    let right = run("");
+    let opponents = right["rows"][0]["opponents"].as_array().expect("a list").len();
+    let wrong = run("wrong-opponents");
+    assert!(wrong["rows"][0]["opponents"].as_array().is_some_and(Vec::is_empty));
+    assert!(wrong["rows"][0]["opponent"].is_null());
+    assert_eq!(wrong["opponents_out"].as_array().map(Vec::len), Some(2 * opponents));
+}
+
+#[test]
+fn a_library_that_is_named_and_missing_is_said() {
+    let bench = Bench::new();
+    let mut command = bench.command(&with(&SMALL, &["--dtype", "f32"]));
+    let output = command
+        .env("LANKY_OPENBLAS", "/nowhere/libopenblas.so")
+        .env("LANKY_OPPONENTS", "/nowhere/libopponents.so")
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success());
+    let error = text(&output.stderr);
+    assert!(error.contains("no OpenBLAS: ") && error.contains("/nowhere/libopenblas.so"), "{error}");
+    assert!(error.contains("LANKY_OPPONENTS: /nowhere/libopponents.so: "), "{error}");
+    assert!(text(&output.stdout).contains(" -  "), "a blank, not a zero");
+}

@@ -1,0 +1,146 @@
+//! `lanky plan`: without a GPU, for any GPU that is known or described.
+
+mod common;
+
+use common::{Bench, text};
+use serde_json::Value;
+
+/// Standard output of a run that succeeds with nothing on standard error.
+fn says(bench: &Bench, args: &[&str]) -> String {
+    let output = bench.run(&[&["plan"], args].concat());
+    assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The one object that a run prints.
+fn object(bench: &Bench, args: &[&str]) -> Value {
+    serde_json::from_str(&says(bench, &[args, &["--json"]].concat())).expect("one JSON value")
+}
+
+#[test]
+fn every_known_gpu_is_planned_for() {
+    let bench = Bench::new();
+    for (name, machine) in model::machine::TABLE {
+        for dtype in ["f32", "f64"] {
+            let args = ["20480", "16", "20480", "--dtype", dtype, "--gpu", name];
+            assert!(says(&bench, &args).contains(machine.name.as_str()), "{name}");
+            let plan = object(&bench, &args);
+            assert_eq!((plan["gpu"].as_str(), plan["dtype"].as_str()), (Some(machine.name.as_str()), Some(dtype)));
+            let paper = says(&bench, &[&args[..], &["--paper"]].concat());
+            assert!(paper.contains("threshold t2* = ") && paper.contains("chosen"), "{paper}");
+        }
+    }
+}
+
+#[test]
+fn the_choice_is_the_first_of_its_candidates() {
+    let bench = Bench::new();
+    let plan = object(&bench, &["20480", "16", "20480", "--gpu", "h200"]);
+    assert_eq!(plan["bound"], "memory");
+    assert_eq!(plan["candidates"][0]["entry"], plan["entry"]);
+    assert_eq!(plan["candidates"][0]["predicted_seconds"], plan["predicted_seconds"]);
+    let bound = plan["bound_seconds"].as_f64().expect("a number");
+    assert!((bound - 723e-6).abs() < 2e-6 && plan["predicted_seconds"].as_f64() > Some(bound), "{plan}");
+    let words = says(&bench, &["20480", "16", "20480", "--gpu", "h200"]);
+    assert!(words.contains(plan["entry"].as_str().expect("text")) && words.contains("limited by"), "{words}");
+    let wide = object(&bench, &["16", "20480", "20480", "--gpu", "h200", "--variant", "tsm2r_outer"]);
+    assert_eq!((wide["swapped"].as_bool(), wide["chooser"].as_str()), (Some(true), Some("caller")));
+    assert_eq!((wide["m"].as_u64(), wide["n"].as_u64()), (Some(16), Some(20_480)));
+}
+
+/// GPU, dtype, m: t1, t2, t3, registers (Table 3, n = 16), threshold.
+#[test]
+fn the_papers_reasoning_has_the_papers_numbers() {
+    let bench = Bench::new();
+    for (gpu, dtype, m, [t1, t2, t3, registers], threshold, bound) in [
+        ("k40c", "f32", "10240", [128_u64, 16, 4, 64], 35.0, "memory"),
+        ("k40c", "f64", "10240", [128, 16, 4, 128], 19.9, "memory"),
+        ("m40", "f32", "10240", [256, 8, 4, 40], 47.5, "memory"),
+        ("m40", "f64", "10240", [256, 8, 4, 70], 3.0, "compute"),
+        ("p100", "f32", "10240", [128, 4, 4, 32], 29.4, "memory"),
+        ("p100", "f64", "10240", [128, 4, 4, 56], 25.6, "memory"),
+        ("v100", "f32", "10240", [128, 16, 32, 144], 33.3, "memory"),
+        ("v100", "f64", "10240", [128, 16, 16, 180], 33.3, "memory"),
+        ("v100", "f64", "40960", [128, 16, 12, 168], 33.3, "memory"),
+    ] {
+        let paper = object(&bench, &[m, "16", m, "--dtype", dtype, "--gpu", gpu, "--paper"]);
+        for (key, value) in [("t1", t1), ("t2", t2), ("t3", t3), ("registers", registers)] {
+            assert_eq!(paper[key], value, "{gpu} {dtype} {m}: {key}");
+        }
+        assert_eq!(paper["bound"], bound, "{gpu} {dtype}");
+        assert!((paper["t2_threshold"].as_f64().expect("a number") - threshold).abs() < 0.06, "{gpu} {dtype}: {paper}");
+        let shared = t1 * t2 * if dtype == "f64" { 8 } else { 4 };
+        assert_eq!(paper["shared_bytes"], shared, "{gpu} {dtype}");
+        for key in ["utilisation_memory", "utilisation_compute"] {
+            assert!(paper[key].as_f64().is_some_and(|share| share > 0.0 && share <= 1.0), "{gpu} {dtype}: {key}");
+        }
+        for key in ["occupancy", "algorithm5_t2", "algorithm5_t3", "descent_t2", "descent_t3"] {
+            assert!(paper[key].as_u64().is_some_and(|value| value >= 1), "{gpu} {dtype}: {key}");
+        }
+    }
+}
+
+#[test]
+fn the_papers_steps_can_be_read() {
+    let bench = Bench::new();
+    let words = says(&bench, &["10240", "16", "10240", "--dtype", "f64", "--gpu", "v100", "--paper"]);
+    for step in [
+        "16 columns <= threshold t2* = e P / (2 BW) = 8 x 7500 / (2 x 900) = 33.3: memory bound",
+        "20 + 2 (3 x 16 + 2 x 16) = 180 a thread",
+        "128 x 16 x 8 = 16384 bytes a block",
+        "min(2048, 65536 / 180, 98304 / 128) = 364 threads an SM",
+        "t1 = 128, t2 = 16, t3 = 16: what the paper used (Table 3)",
+    ] {
+        assert!(words.contains(step), "{step}\n{words}");
+    }
+    // A GPU that the paper has not, and a product that is computed transposed.
+    let words = says(&bench, &["16", "20480", "20480", "--gpu", "H200", "--paper"]);
+    assert!(words.contains("= 29.2: memory bound") && words.contains("transposed"), "{words}");
+}
+
+#[test]
+fn nothing_to_multiply_is_an_object_too() {
+    let bench = Bench::new();
+    for lengths in [["0", "4", "4"], ["4", "4", "0"]] {
+        assert_eq!(object(&bench, &[&lengths[..], &["--gpu", "h200"]].concat())["operation"], "none");
+    }
+}
+
+#[test]
+fn a_gpu_that_is_not_known_is_named() {
+    let bench = Bench::new();
+    let error = bench.fail(2, &["plan", "20480", "16", "20480", "--gpu", "rtx5090"]);
+    assert!(error.contains("unknown GPU 'rtx5090'") && error.contains("k40c") && error.contains("b200"), "{error}");
+    bench.fail(2, &["plan", "4", "4", "4", "--gpu", "h200", "--paper", "--variant", "tsm2r_inner"]);
+}
+
+#[test]
+fn a_gpu_can_come_from_a_file() {
+    let bench = Bench::new();
+    bench.put("half.toml", "like = \"h200\"\nname = \"half an H200\"\nsms = 66\nread_bytes_per_s = 2.3e12\n");
+    let plan = object(&bench, &["20480", "4", "20480", "--gpu-file", "half.toml"]);
+    assert_eq!(plan["gpu"], "half an H200");
+    let whole = object(&bench, &["20480", "4", "20480", "--gpu", "h200"]);
+    assert!(plan["predicted_seconds"].as_f64() > whole["predicted_seconds"].as_f64(), "{plan}");
+    assert!(says(&bench, &["20480", "4", "20480", "--gpu-file", "half.toml", "--paper"]).contains("half an H200"));
+}
+
+#[test]
+fn a_file_that_describes_no_gpu_is_refused_by_its_field() {
+    let bench = Bench::new();
+    for (content, said) in [
+        ("like = \"h200\"\nsms = 0\n", "gpu.toml: sms is 0: "),
+        ("like = \"h200\"\nread_bytes_per_s = nan\n", "gpu.toml: read_bytes_per_s is NaN: "),
+        ("like = \"h200\"\nclock_hz = 1.98\n", "gpu.toml: clock_hz is 1.98: "),
+        ("like = \"h200\"\nsmz = 1\n", "gpu.toml: smz is no field"),
+        ("like = \"h201\"\n", "gpu.toml: like: unknown GPU 'h201'"),
+        ("name = \"x\"\n", "gpu.toml: compute_capability is missing"),
+        ("sms = \n", "gpu.toml: line 1: "),
+    ] {
+        bench.put("gpu.toml", content);
+        let error = bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "gpu.toml"]);
+        assert!(error.contains(said), "{content}: {error}");
+    }
+    bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "none.toml"]);
+    bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "gpu.toml", "--gpu", "h200"]);
+}

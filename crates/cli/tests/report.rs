@@ -1,0 +1,132 @@
+//! `lanky report`: a page that needs nothing else and says what the results say.
+
+mod common;
+
+use common::{Bench, text};
+use roxmltree::{Document, Node, ParsingOptions};
+
+const HEADER: &str = "family,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,device,variant,chooser,samples,ns_median,\
+    ns_low,ns_high,ns_min,bytes,flops,gbs,bound_ns,fraction,opponent,opponent_ns,ratio,seed,commit,driver,date";
+
+/// Results with names that would break a page that does not escape them; every second case has no opponent.
+fn results() -> String {
+    let row = |(index, n): (usize, u64)| {
+        let (bytes, flops) = (8 * (100 * 50 + 50 * n + 100 * n), 2 * 100 * 50 * n);
+        let ns = 1000.0 + 37.5 * n as f64;
+        let opponent = if index % 2 == 0 { format!("o<&>,{:.1},{:.4}", 2.0 * ns, 2.0) } else { ",,".into() };
+        format!(
+            "tsm2r,f64,ccc,n,n,0,100,{n},50,100,50,100,1,\"</title><b> & \"\"GPU\"\"\",v'{n},model,30,{ns:.1},{:.1},{:.1},{:.1},\
+             {bytes},{flops},{:.3},800.0,{:.4},{opponent},1,c1,580,2026-11-21\n",
+            ns - 1.0,
+            ns + 1.0,
+            ns - 2.0,
+            bytes as f64 / ns,
+            800.0 / ns
+        )
+    };
+    [1, 2, 4, 8, 16].into_iter().enumerate().map(row).fold(format!("{HEADER}\n"), |csv, row| csv + &row)
+}
+
+fn page(bench: &Bench, csv: &str) -> String {
+    bench.put("r.csv", csv);
+    let output = bench.run(&["report", "r.csv", "-o", "page.html"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&bench.get("page.html"))
+}
+
+fn parsed(html: &str) -> Document<'_> {
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
+    Document::parse_with_options(html, options).expect("well-formed")
+}
+
+fn cells<'d>(row: Node<'d, 'd>, tag: &str) -> Vec<&'d str> {
+    row.children().filter(|node| node.has_tag_name(tag)).map(|cell| cell.text().unwrap_or("")).collect()
+}
+
+#[test]
+fn the_numbers_are_those_of_the_results() {
+    let bench = Bench::new();
+    let csv = results();
+    let html = page(&bench, &csv);
+    let document = parsed(&html);
+    let table = document.descendants().find(|node| node.has_tag_name("table")).expect("a table");
+    let rows: Vec<Node<'_, '_>> = table.descendants().filter(|node| node.has_tag_name("tr")).collect();
+    let header = cells(rows[0], "th");
+    assert_eq!(rows.len(), 1 + 5);
+    let names: Vec<&str> = HEADER.split(',').collect();
+    for (row, line) in rows[1..].iter().zip(csv.lines().skip(1)) {
+        // The one field with commas or quotes is the same everywhere, and so not in the table.
+        let line = line.replace("\"</title><b> & \"\"GPU\"\"\"", "device");
+        let fields: Vec<&str> = line.split(',').collect();
+        for (name, cell) in header.iter().zip(cells(*row, "td")) {
+            let column = names.iter().position(|known| known == name).expect("a column of the schema");
+            assert_eq!(cell, fields[column], "{name}");
+        }
+    }
+    for name in ["n", "ns_median", "gbs", "fraction", "opponent", "opponent_ns", "ratio"] {
+        assert!(header.contains(&name), "{name} in {header:?}");
+    }
+    let constant = "The same in all rows: family tsm2r, dtype f64, layout ccc,";
+    assert!(document.descendants().any(|node| node.text().is_some_and(|words| words.starts_with(constant))));
+}
+
+#[test]
+fn the_figures_have_every_case() {
+    let bench = Bench::new();
+    let html = page(&bench, &results());
+    let document = parsed(&html);
+    let titles: Vec<&str> =
+        document.descendants().filter(|node| node.has_tag_name("title")).filter_map(|node| node.text()).collect();
+    for n in [1, 2, 4, 8, 16] {
+        assert!(titles.iter().any(|title| title.starts_with(&format!("lanky, n = {n}: "))), "{titles:?}");
+        assert!(titles.iter().any(|title| title.starts_with(&format!("tsm2r f64 100 x {n} x 50: "))), "{titles:?}");
+    }
+    let bars = document.descendants().filter(|node| node.attribute("class") == Some("bar")).count();
+    assert_eq!(bars, 3, "no bar without an opponent");
+    assert!(html.contains("2.00 x as fast as o&lt;&amp;&gt;"));
+    // n = 8: 49 600 bytes in 1300 ns, of 800.
+    assert!(titles.contains(&"lanky, n = 8: 38.2 GB/s, 61.5% of the bound"), "{titles:?}");
+}
+
+#[test]
+fn the_page_needs_nothing_else() {
+    let bench = Bench::new();
+    let html = page(&bench, &results());
+    for word in ["http", "<script", "src=", "href=", "url(", "@import", "<link"] {
+        assert!(!html.contains(word), "{word}");
+    }
+    assert!(html.contains("prefers-color-scheme:dark"));
+    assert!(!html.contains("</title><b>"), "names are escaped");
+}
+
+#[test]
+fn the_figure_alone_is_a_file() {
+    let bench = Bench::new();
+    bench.put("r.csv", results());
+    let output = bench.run(&["report", "r.csv", "--svg", "figure.svg"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let svg = text(&bench.get("figure.svg"));
+    let document = parsed(&svg);
+    assert!(document.root_element().has_tag_name(("http://www.w3.org/2000/svg", "svg")));
+    assert!(svg.contains("prefers-color-scheme:dark") && svg.matches("mark ours").count() == 5);
+    assert_eq!(bench.names(), ["figure.svg", "r.csv"]);
+}
+
+#[test]
+fn what_is_no_result_is_refused_in_a_line() {
+    let bench = Bench::new();
+    bench.put("empty.csv", format!("{HEADER}\n"));
+    parsed(&page(&bench, &format!("{HEADER}\n")));
+    bench.put("text.csv", "not,results\n1,2\n");
+    bench.put("broken.csv", results().replace(",100,8,50,", ",100,8,fifty,"));
+    for (args, reason) in [
+        (&["report", "empty.csv", "--svg", "f.svg"][..], "no figure"),
+        (&["report", "text.csv", "-o", "p.html"], "a column is 'not', not 'family'"),
+        (&["report", "broken.csv", "-o", "p.html"], "line 5: k is 'fifty', not a number as it must be"),
+        (&["report", "nowhere.csv", "-o", "p.html"], "no such file"),
+        (&["report", "empty.csv"], ""),
+        (&["report", "empty.csv", "-o", "no/folder/p.html"], "no such file"),
+    ] {
+        assert!(bench.fail(2, args).contains(reason), "{args:?}");
+    }
+}
