@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::fmt;
+use std::num::ParseFloatError;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -10,6 +11,7 @@ use model::Dtype;
 use crate::bench::BenchArgs;
 use crate::error::Fault;
 use crate::report::ReportArgs;
+use crate::trace::TraceArgs;
 
 /// Multiplies large matrices by skinny ones, on an NVIDIA GPU or the CPU.
 #[derive(Debug, Parser)]
@@ -39,6 +41,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// Make a page with figures of the results of lanky bench
     Report(ReportArgs),
+    /// Run a kernel on the CPU, thread by thread, and count what a profiler counts
+    Trace(TraceArgs),
 }
 
 #[derive(Debug, Args)]
@@ -184,10 +188,15 @@ impl FromStr for Place {
 pub struct Coefficient(String);
 
 impl FromStr for Coefficient {
-    type Err = std::num::ParseFloatError;
+    type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse::<f64>().map(|_| Self(text.into()))
+        let value: f64 = text.parse().map_err(|error: ParseFloatError| error.to_string())?;
+        // What is written in digits is a number, which rounding must not turn into infinity.
+        if value.is_infinite() && text.contains(|letter: char| letter.is_ascii_digit()) {
+            return Err("it is larger than any f64; infinity is inf".into());
+        }
+        Ok(Self(text.into()))
     }
 }
 

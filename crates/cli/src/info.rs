@@ -173,7 +173,7 @@ fn write_ptx(directory: &Path) -> Result<(), Fault> {
     for (entry, arch, text) in lanky::ptx::all() {
         let path = directory.join(format!("{entry}.{arch}.ptx"));
         let mut output = Output::create(&path)?;
-        output.write_all(text.as_bytes()).map_err(|error| Fault::file(&path, &error))?;
+        output.write_all(text.as_bytes()).map_err(|error| output.fault(&error))?;
         output.commit()?;
     }
     Ok(())

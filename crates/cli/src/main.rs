@@ -17,6 +17,7 @@ mod plan;
 mod progress;
 mod report;
 mod say;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -40,5 +41,6 @@ fn run() -> Result<(), Fault> {
         Command::Plan(args) => plan::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Trace(args) => trace::run(&args),
     }
 }

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use lanky::{Device, Layout, Matrix, Plan, Scalar, Shape, Stream};
@@ -81,18 +80,18 @@ impl Job {
         device::check_variant(&device, args.how.device, args.how.variant.as_deref())?;
         let plan = self.plan(&device, args.how.variant.as_deref())?;
         let stream = device.stream()?;
-        let progress = Progress::new("reading", self.bytes_to_move());
+        let progress = Progress::new("reading", self.bytes_to_move(beta != T::zero()));
         let mut c = self.c_matrix::<T>(&stream, beta, &progress)?;
         let a = load::<T>(&stream, &mut self.a, &progress)?;
         let b = load::<T>(&stream, &mut self.b, &progress)?;
-        progress.say("multiplying");
+        progress.compute("multiplying");
         plan.warm_up()?;
         let a_view = if self.a.transposed { a.view().t() } else { a.view() };
         let b_view = if self.b.transposed { b.view().t() } else { b.view() };
         let by_rows = self.result.order == Order::C;
         let c_view = if by_rows { c.view_mut().t() } else { c.view_mut() };
         let seconds = stream.timed(|| plan.run(&stream, alpha, a_view, b_view, beta, c_view))?;
-        progress.say("writing");
+        progress.transfer("writing");
         save(&stream, &c, &self.result, &mut output, &progress)?;
         drop(progress);
         output.commit()?;
@@ -118,8 +117,9 @@ impl Job {
         }
     }
 
-    fn bytes_to_move(&self) -> u64 {
-        let elements = self.a.elements() + self.b.elements() + self.m * self.n;
+    /// Of the files, to the device and from it.
+    fn bytes_to_move(&self, reads_c: bool) -> u64 {
+        let elements = self.a.elements() + self.b.elements() + self.m * self.n * if reads_c { 2 } else { 1 };
         u64::try_from(elements).unwrap_or(u64::MAX).saturating_mul(self.result.dtype.bytes())
     }
 
@@ -164,11 +164,10 @@ fn upload<T: Scalar>(
     layout: Layout,
     progress: &Progress,
 ) -> Result<Matrix<T>, Fault> {
-    let path: PathBuf = input.path().into();
     let failed = RefCell::new(None);
     let mut fill = |elements: &mut [T]| {
         progress.advance(size_of_val(elements));
-        input.fill(elements).map_err(|error| keep(&failed, &path, error))
+        input.fill(elements).map_err(|error| keep(&failed, Fault::file(input.path(), &error), error))
     };
     let matrix = stream.device().upload_with(stream, rows, cols, layout, &mut fill);
     matrix.map_err(|error| failed.take().unwrap_or_else(|| error.into()))
@@ -182,19 +181,18 @@ fn save<T: Scalar>(
     output: &mut Output,
     progress: &Progress,
 ) -> Result<(), Fault> {
-    let path: PathBuf = output.path().into();
-    output.write_all(&npy::header_bytes(header)).map_err(|error| Fault::file(&path, &error))?;
+    output.write_all(&npy::header_bytes(header)).map_err(|error| output.fault(&error))?;
     let failed = RefCell::new(None);
     let mut sink = |elements: &[T]| {
         progress.advance(size_of_val(elements));
-        output.write_all(&npy::as_bytes(elements)).map_err(|error| keep(&failed, &path, error))
+        output.write_all(&npy::as_bytes(elements)).map_err(|error| keep(&failed, output.fault(&error), error))
     };
     let sent = c.download_with(stream, Layout::ColumnMajor, &mut sink);
     sent.map_err(|error| failed.take().unwrap_or_else(|| error.into()))
 }
 
-/// Remembers which file failed, which the library's error does not know.
-fn keep(failed: &RefCell<Option<Fault>>, path: &Path, error: io::Error) -> io::Error {
-    *failed.borrow_mut() = Some(Fault::file(path, &error));
+/// Remembers the fault of the file, which the library's error does not know.
+fn keep(failed: &RefCell<Option<Fault>>, fault: Fault, error: io::Error) -> io::Error {
+    *failed.borrow_mut() = Some(fault);
     error
 }

@@ -89,7 +89,9 @@ pub fn mixed(input: &Input, letter: &str, a: &Operand) -> Fault {
 /// The fault of another k than A's.
 pub fn mismatch(a: &Operand, b: &Operand) -> Fault {
     let k = a.lengths().1;
-    let need = if b.transposed {
+    let need = if b.is_vector() {
+        format!("B needs {k} elements{}", if b.transposed { " and no --transpose-b" } else { "" })
+    } else if b.transposed {
         format!("B needs {k} columns (or no --transpose-b)")
     } else {
         format!("B needs {k} rows (or --transpose-b)")

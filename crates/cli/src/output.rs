@@ -1,12 +1,13 @@
 //! Output files that are whole or not there: written beside the target, then renamed over it.
 //!
-//! An existing output that is no regular file (a pipe, /dev/null, standard output) is written to directly.
+//! An existing output that is no regular file (a pipe, /dev/null, standard output) is written to directly. One that is
+//! keeps its permissions, and its owner where the system lets it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
@@ -60,13 +61,15 @@ impl Output {
             let file = File::from(io::stdout().as_fd().try_clone_to_owned().map_err(fault)?);
             return Ok(Self { path: path.into(), file, target: None });
         }
+        let mut old = None;
         let target = match fs::metadata(path) {
             Ok(facts) if facts.is_dir() => return Err(Fault::at(path, "it is a directory")),
             Ok(facts) if !facts.is_file() => {
                 let file = open_direct(path, facts.file_type().is_fifo()).map_err(fault)?;
                 return Ok(Self { path: path.into(), file, target: None });
             }
-            Ok(_) => {
+            Ok(facts) => {
+                old = Some(facts);
                 // A rename needs no right to write the old file; its owner may still have taken that right away.
                 OpenOptions::new().write(true).open(path).map_err(fault)?;
                 path.canonicalize().map_err(fault)?
@@ -79,12 +82,18 @@ impl Output {
             }
             Err(_) => path.to_path_buf(),
         };
-        let file = create_beside(&target).map_err(fault)?;
-        Ok(Self { path: path.into(), file, target: Some(target) })
+        let file = create_beside(&target, old.as_ref()).map_err(fault)?;
+        let output = Self { path: path.into(), file, target: Some(target) };
+        old.map_or(Ok(()), |old| keep_rights(&output.file, &old)).map_err(fault)?;
+        Ok(output)
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// The fault of a failed write: none where standard output's reader has seen enough.
+    pub fn fault(&self, error: &io::Error) -> Fault {
+        if is_stdout(&self.path) && error.kind() == ErrorKind::BrokenPipe {
+            return Fault::Closed;
+        }
+        Fault::file(&self.path, error)
     }
 
     /// Makes the file safe on disk and gives it its name.
@@ -142,14 +151,28 @@ fn directory_of(target: &Path) -> &Path {
     }
 }
 
-/// A new file in the target's directory, which [`abandon`] knows of from its first moment.
-fn create_beside(target: &Path) -> io::Result<File> {
+/// Gives `file` the owner and the permissions of the one that it replaces. Only root may give a file away; that the
+/// owner stays who wrote it is no fault.
+fn keep_rights(file: &File, old: &Metadata) -> io::Result<()> {
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
+        let (uid, gid) = (Some(old.uid()), Some(old.gid()));
+        let _ = std::os::unix::fs::fchown(file, uid, gid).or_else(|_| std::os::unix::fs::fchown(file, None, gid));
+    }
+    // Asked for only where it changes something: not every file system has permissions.
+    if new.permissions() == old.permissions() { Ok(()) } else { file.set_permissions(old.permissions()) }
+}
+
+/// A new file in the target's directory, which [`abandon`] knows of from its first moment, open to nobody whom the one
+/// that it is to replace is closed to.
+fn create_beside(target: &Path, old: Option<&Metadata>) -> io::Result<File> {
+    let mode = old.map_or(0o666, |old| old.permissions().mode() & 0o666);
     let mut unfinished = unfinished();
     let process = std::process::id();
     for attempt in 0..1000 {
         // Short, so that it fits wherever the target's own name does.
         let beside = directory_of(target).join(format!(".lanky-{process}-{attempt}"));
-        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+        match OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside) {
             Ok(file) => {
                 *unfinished = Some(beside);
                 return Ok(file);

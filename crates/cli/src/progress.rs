@@ -1,4 +1,5 @@
-//! A bar on standard error, if that is a terminal and the work takes longer than a second.
+//! A bar on standard error, if that is a terminal and the work takes longer than a second: of bytes while they move, of
+//! nothing countable while the device computes.
 
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -11,6 +12,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
+const MOVING: &str = "{msg} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+const COMPUTING: &str = "{msg} {spinner}";
+
 /// A bar that is gone once this is dropped.
 pub struct Progress {
     bar: ProgressBar,
@@ -22,18 +26,20 @@ impl Progress {
     /// Of `bytes` to move; `words` say on what.
     pub fn new(words: &str, bytes: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
-        let template = "{msg} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        bar.set_message(words.to_string());
+        set(&bar, MOVING, words);
         let alive = io::stderr().is_terminal().then(|| show_later(bar.clone()));
         Self { bar, _alive: alive }
     }
 
-    /// Says what happens now.
-    pub fn say(&self, words: &str) {
-        self.bar.set_message(words.to_string());
+    /// From now on the rest of the bytes moves; the rate is theirs alone.
+    pub fn transfer(&self, words: &str) {
+        set(&self.bar, MOVING, words);
+        self.bar.reset_eta();
+    }
+
+    /// From now on nothing moves: there is no rate, and nobody knows for how long.
+    pub fn compute(&self, words: &str) {
+        set(&self.bar, COMPUTING, words);
     }
 
     /// More of the bytes have moved.
@@ -48,6 +54,13 @@ impl Drop for Progress {
     }
 }
 
+fn set(bar: &ProgressBar, template: &str, words: &str) {
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.set_message(words.to_string());
+}
+
 fn show_later(bar: ProgressBar) -> Sender<()> {
     let (alive, ended) = mpsc::channel::<()>();
     thread::spawn(move || {
@@ -57,4 +70,17 @@ fn show_later(bar: ProgressBar) -> Sender<()> {
         }
     });
     alive
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_templates_are_ones() {
+        for template in [MOVING, COMPUTING] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
+        assert!(!COMPUTING.contains("bytes") && !COMPUTING.contains("eta"));
+    }
 }

@@ -12,7 +12,7 @@ pub struct Product {
     /// `cuda:0` or `cpu`.
     pub device: String,
     pub operation: String,
-    /// `cpu` on the CPU, `none` for an empty product.
+    /// `cpu` on the CPU; on a GPU `none` where nothing is multiplied.
     pub variant: String,
     pub dtype: &'static str,
     pub m: usize,
@@ -81,10 +81,14 @@ pub fn print(text: &str) -> Result<(), Fault> {
     written.and_then(|()| stdout.flush()).map_err(|error| Fault::stdout(&error))
 }
 
+/// `object` as one line of JSON.
+pub fn json(object: &impl Serialize) -> Result<String, Fault> {
+    serde_json::to_string(object).map_err(|error| Fault::Input(error.to_string()))
+}
+
 /// Writes `object` as one line of JSON.
 pub fn print_json(object: &impl Serialize) -> Result<(), Fault> {
-    let text = serde_json::to_string(object).map_err(|error| Fault::Input(error.to_string()))?;
-    print(&text)
+    print(&json(object)?)
 }
 
 /// Writes a line to standard error: a reason, no result. A closed standard error is nobody's fault.

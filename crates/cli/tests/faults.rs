@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Array, Bench, exists, npy, text, with};
+use common::{Array, Bench, exists, npy, skipped, text, with};
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -134,7 +134,8 @@ fn inputs_that_do_not_fit() {
     bench.put("B.npy", Array::<f64>::integers(&[300, 4], 1, false).file(1));
     bench.put("single.npy", Array::<f32>::integers(&[2, 2], 1, false).file(1));
     bench.put("row.npy", Array::<f64>::integers(&[2], 1, false).file(1));
-    let table: [(&[&str], &str); 10] = [
+    bench.put("huge.npy", with("'<f8'", "(2305843009213693952,)"));
+    let table: [(&[&str], &str); 15] = [
         (&["A.npy", "B.npy"], "B.npy: B is 300 x 4, but A is 200 x 299: B needs 299 rows (or --transpose-b)"),
         (
             &["A.npy", "B.npy", "--transpose-b"],
@@ -156,6 +157,20 @@ fn inputs_that_do_not_fit() {
         ),
         (&["good.npy", "good.npy", "--beta", "2"], "--beta 2 needs the matrix that it multiplies: --c C0.npy"),
         (&["single.npy", "single.npy", "--alpha", "1e300"], "--alpha 1e300 does not fit into f32"),
+        (
+            &["good.npy", "good.npy", "--alpha", "1e500"],
+            "invalid value '1e500' for '--alpha <X>': it is larger than any f64; infinity is inf (see lanky --help)",
+        ),
+        (
+            &["good.npy", "good.npy", "--beta", "-1e500", "--c", "good.npy"],
+            "invalid value '-1e500' for '--beta <X>': it is larger than any f64; infinity is inf (see lanky --help)",
+        ),
+        (&["A.npy", "row.npy"], "row.npy: B is 2 x 1, but A is 200 x 299: B needs 299 elements"),
+        (
+            &["A.npy", "row.npy", "--transpose-b"],
+            "row.npy: B transposed is 1 x 2, but A is 200 x 299: B needs 299 elements and no --transpose-b",
+        ),
+        (&["huge.npy", "good.npy"], "huge.npy: its .npy header claims 2305843009213693952 elements, beyond any memory"),
         (&["none.npy", "good.npy"], "none.npy: no such file or directory"),
     ];
     for (args, expected) in table {
@@ -242,7 +257,7 @@ fn odd_inputs_do_not_hang() {
 fn a_pipe_as_output_gets_the_bytes() {
     let bench = bench();
     if !Command::new("mkfifo").arg(bench.path("fifo")).status().is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: no mkfifo");
+        skipped("a_pipe_as_output_gets_the_bytes", "no mkfifo");
         return;
     }
     bench.succeed(&["mul", "good.npy", "good.npy", "-o", "d.npy"]);
@@ -268,7 +283,27 @@ fn no_gpu_is_exit_code_3() {
 #[test]
 fn a_forced_kernel_does_not_go_with_the_cpu() {
     let bench = bench();
-    bench.fail(2, &["mul", "good.npy", "good.npy", "-o", "c.npy", "--device", "cpu", "--variant", "gemm"]);
+    let mul = ["mul", "good.npy", "good.npy", "-o", "c.npy", "--variant", "gemm_tiled"];
+    for args in [&mul[..], &["demo", "--variant", "gemm_tiled"]] {
+        let error = bench.fail(2, &[args, &["--device", "cpu"]].concat());
+        assert!(error.contains("does not go with --device cpu"), "{error}");
+    }
+    assert_eq!(bench.get("c.npy"), b"as it was");
+    assert_eq!(bench.names(), ["c.npy", "good.npy"]);
+}
+
+#[test]
+fn a_forced_kernel_needs_a_gpu_to_be_found() {
+    if lanky::Device::cuda(0).is_ok() {
+        skipped("a_forced_kernel_needs_a_gpu_to_be_found", "there is a GPU");
+        return;
+    }
+    let bench = bench();
+    let mul = ["mul", "good.npy", "good.npy", "-o", "c.npy", "--variant", "gemm_tiled"];
+    for args in [&mul[..], &["demo", "--variant", "gemm_tiled"]] {
+        bench.fail(3, &[args, &["--device", "auto"]].concat());
+    }
+    assert_eq!(bench.get("c.npy"), b"as it was");
     assert_eq!(bench.names(), ["c.npy", "good.npy"]);
 }
 
@@ -285,12 +320,27 @@ fn a_closed_pipe_is_no_panic() {
 }
 
 #[test]
+fn a_reader_of_c_that_has_seen_enough_is_no_fault() {
+    let bench = Bench::new();
+    // More than a pipe holds, so that the writer meets its end.
+    bench.put("tall.npy", Array::<f64>::integers(&[50_000, 2], 1, false).file(1));
+    bench.put("good.npy", Array::<f64>::integers(&[2, 2], 1, false).file(1));
+    let args = ["mul", "tall.npy", "good.npy", "-o", "-", "--device", "cpu"];
+    let mut child = bench.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut start = [0; 5];
+    child.stdout.take().unwrap().read_exact(&mut start).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(0), ""));
+    assert_eq!(&start, b"\x93NUMP");
+}
+
+#[test]
 fn ctrl_c_leaves_nothing() {
     let bench = Bench::new();
     bench.put("a.npy", Array::<f64>::integers(&[600, 600], 1, false).file(1));
     bench.put("c.npy", "as it was");
     if !Command::new("mkfifo").arg(bench.path("fifo")).status().is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: no mkfifo");
+        skipped("ctrl_c_leaves_nothing", "no mkfifo");
         return;
     }
     let kill = |id: u32, signal: &str| Command::new("kill").args([signal, &id.to_string()]).status().unwrap();

@@ -212,11 +212,31 @@ fn the_output_gets_the_permissions_of_any_new_file() {
 }
 
 #[test]
+fn an_output_that_is_there_keeps_its_permissions() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let bench = Bench::new();
+    bench.put("a.npy", Array::<f64>::integers(&[3, 3], 1, false).file(1));
+    bench.put("c.npy", "old");
+    std::os::unix::fs::symlink("c.npy", bench.path("link.npy")).unwrap();
+    for (mode, name) in [(0o600, "c.npy"), (0o666, "c.npy"), (0o640, "link.npy"), (0o755, "c.npy")] {
+        std::fs::set_permissions(bench.path("c.npy"), std::fs::Permissions::from_mode(mode)).unwrap();
+        // Only root may give files away: others keep what is theirs.
+        let _ = std::os::unix::fs::chown(bench.path("c.npy"), Some(1000), Some(1000));
+        let before = bench.path("c.npy").metadata().unwrap();
+        bench.succeed(&["mul", "a.npy", "a.npy", "-o", name]);
+        let after = bench.path("c.npy").metadata().unwrap();
+        let rights = |facts: &std::fs::Metadata| (facts.mode() & 0o7777, facts.uid(), facts.gid());
+        assert_eq!(rights(&after), rights(&before), "{mode:o}");
+        assert!(after.ino() != before.ino() && bench.get("c.npy").starts_with(b"\x93NUMPY"));
+    }
+}
+
+#[test]
 fn coefficients_are_read_as_the_element_type() {
     let bench = Bench::new();
     let one = Array { shape: vec![1, 1], data: vec![1.0_f32], fortran: false };
     bench.put("a.npy", one.file(1));
-    for alpha in ["-1", "-1e-3", "0.1", "+2", "-inf"] {
+    for alpha in ["-1", "-1e-3", "0.1", "+2", "-inf", "+Infinity", "inf"] {
         bench.succeed(&["mul", "a.npy", "a.npy", "-o", "c.npy", "--alpha", alpha]);
         assert_eq!(Array::<f32>::read(&bench.get("c.npy")).data, [alpha.parse::<f32>().unwrap()]);
     }

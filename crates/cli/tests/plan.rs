@@ -115,6 +115,19 @@ fn a_gpu_that_is_not_known_is_named() {
 }
 
 #[test]
+fn an_error_stands_alone_wherever_the_machine_is_from() {
+    let bench = Bench::new();
+    let lengths = ["plan", "5000000000", "2", "3"];
+    for more in [&[][..], &["--json"], &["--gpu", "h200"]] {
+        bench.fail(2, &[&lengths, more].concat());
+    }
+    let output = bench.run(&["plan", "20480", "2", "20480"]);
+    assert!(output.status.success() && text(&output.stdout).contains("tsm2r"));
+    let here = lanky::Device::cuda(0).is_ok();
+    assert_eq!(text(&output.stderr).starts_with("planned for an H200 ("), !here, "{}", text(&output.stderr));
+}
+
+#[test]
 fn a_gpu_can_come_from_a_file() {
     let bench = Bench::new();
     bench.put("half.toml", "like = \"h200\"\nname = \"half an H200\"\nsms = 66\nread_bytes_per_s = 2.3e12\n");

@@ -25,6 +25,8 @@ fn the_demo_checks_itself() {
 #[test]
 fn the_demo_takes_any_size() {
     let bench = Bench::new();
+    let words = text(&bench.succeed(&["demo", "--m", "64"]).stdout);
+    assert!(words.contains("all 64 rows of C in one block") && !words.contains("1 blocks"), "{words}");
     for (m, n, k) in [("1", "1", "1"), ("3", "100", "2"), ("65", "1", "129")] {
         bench.succeed(&["demo", "--m", m, "--n", n, "--k", k]);
     }

@@ -130,6 +130,20 @@ pub(crate) fn current() -> Result<Option<(u32, *mut c_void)>> {
     Err(Error::NoDevice { reason: "the current context's device is not in the driver's list".to_owned() })
 }
 
+/// Bytes of dynamic shared memory that a block may have once its kernel opts in.
+pub(crate) fn shared_per_block(device: cust::device::Device) -> Result<u32> {
+    let bytes = platform::shared_per_block(device).map_err(failed)?;
+    Ok(u32::try_from(bytes).unwrap_or(0))
+}
+
+/// Shared memory that a block may have without opting in, bytes.
+const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
+
+/// Lets a kernel's blocks have so much dynamic shared memory.
+pub(crate) fn allow_shared(function: &cust::function::Function<'_>, bytes: u32) -> CudaResult<()> {
+    if bytes > SHARED_WITHOUT_ASKING { platform::allow_shared(function, bytes) } else { Ok(()) }
+}
+
 /// Whether launches on the stream are being recorded into a graph.
 pub(crate) fn is_capturing(stream: &cust::stream::Stream) -> Result<bool> {
     platform::is_capturing(stream).map_err(failed)
@@ -189,6 +203,16 @@ mod platform {
         extra::driver_version()
     }
 
+    pub(super) fn shared_per_block(device: cust::device::Device) -> CudaResult<i32> {
+        /// `CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN`.
+        const OPT_IN: i32 = 97;
+        extra::device_attribute(device, OPT_IN)
+    }
+
+    pub(super) fn allow_shared(function: &cust::function::Function<'_>, bytes: u32) -> CudaResult<()> {
+        extra::set_max_dynamic_shared(function, bytes)
+    }
+
     pub(super) fn is_capturing(stream: &cust::stream::Stream) -> CudaResult<bool> {
         extra::is_capturing(stream)
     }
@@ -243,6 +267,14 @@ mod platform {
     pub(super) fn driver_version() -> CudaResult<i32> {
         let version = cust::CudaApiVersion::get()?;
         Ok(version.major() * 1000 + version.minor() * 10)
+    }
+
+    pub(super) fn shared_per_block(device: cust::device::Device) -> CudaResult<i32> {
+        device.get_attribute(cust::device::DeviceAttribute::MaxSharedMemoryPerBlock)
+    }
+
+    pub(super) fn allow_shared(_: &cust::function::Function<'_>, _: u32) -> CudaResult<()> {
+        Err(CudaError::NotSupported)
     }
 
     pub(super) fn is_capturing(_: &cust::stream::Stream) -> CudaResult<bool> {

@@ -193,8 +193,7 @@ impl Facts {
             memory_bus_bits: get(Attribute::GlobalMemoryBusWidth)?,
             registers_per_sm: get(Attribute::MaxRegistersPerMultiprocessor)?,
             shared_per_sm: get(Attribute::MaxSharedMemoryPerMultiprocessor)?,
-            // Without opting in: the launches here set no function attributes.
-            shared_per_block: get(Attribute::MaxSharedMemoryPerBlock)?,
+            shared_per_block: driver::shared_per_block(raw)?,
             threads_per_sm: get(Attribute::MaxThreadsPerMultiprocessor)?,
         })
     }

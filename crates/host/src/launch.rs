@@ -167,6 +167,7 @@ unsafe fn launch(
     arguments: &[*mut c_void],
 ) -> Result<()> {
     let function = module.get_function(entry).map_err(|error| driver::load_failed(error, entry))?;
+    driver::allow_shared(&function, shared_bytes).map_err(|error| driver::launch_failed(error, entry))?;
     // SAFETY: the caller's promise.
     unsafe { stream.raw.launch(&function, grid, threads, shared_bytes, arguments) }
         .map_err(|error| driver::launch_failed(error, entry))?;

@@ -244,6 +244,9 @@ impl fmt::Display for Plan {
         }
         let (blocks, rows) = cpu::blocks(m, n, k);
         let side = if n > m { "columns" } else { "rows" };
+        if blocks == 1 {
+            return write!(f, "  on the CPU: all {} {side} of C in one block, by one thread", m.max(n));
+        }
         write!(
             f,
             "  on the CPU: {blocks} blocks of {rows} {side} of C, in parallel; the same bits for any number of threads"

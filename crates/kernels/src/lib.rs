@@ -9,7 +9,7 @@
 //!
 //! Every file reads: contract, checks, coordinates, main loop, epilogue. Entries are stamped from the tables of
 //! `model::variants`; tile sizes, cuts of k and shared-memory layouts come from `model::launch`. Memory is touched only
-//! through `Global` and `Shared`.
+//! through `Global` and `Shared`. On the host, [`table`] finds an entry by its name.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, stdarch_nvptx))]
 // Indices are the algorithm's, and loops over const ranges are unrolled into registers.
@@ -19,6 +19,8 @@ pub mod ceiling;
 pub mod gemm;
 pub mod product;
 pub mod slots;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod table;
 pub mod tsm2r;
 
 /// Device code does not panic; should it, the grid is stopped and the launch reports an illegal instruction.

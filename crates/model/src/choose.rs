@@ -2,6 +2,7 @@
 
 use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
 use crate::roofline::{Bound, Estimate, Estimator, MOST_SPLITS, bound};
+use crate::variants::Layout;
 use crate::{Kernel, Machine, Operation, Problem, VARIANTS, Variant, classify};
 use core::fmt;
 
@@ -60,6 +61,21 @@ pub enum Refusal {
         /// Its value.
         value: u64,
     },
+    /// The variant wants A's unit stride along its rows, or down its columns, and the product has it elsewhere.
+    Layout {
+        /// Where the variant's last entry wants it.
+        wanted: Layout,
+    },
+    /// The machine lacks the variant's instructions.
+    TooOld {
+        /// The compute capability that it needs.
+        needs: (u32, u32),
+    },
+    /// A block of the machine has too little shared memory.
+    SharedMemory {
+        /// Bytes that a block needs.
+        bytes: u32,
+    },
     /// The variant would need more blocks than a grid has.
     GridTooLarge {
         /// Columns that it can serve at most.
@@ -75,6 +91,10 @@ impl fmt::Display for Refusal {
             Refusal::DimensionTooLarge { name, value } => {
                 write!(f, "{name} is {value}, the kernels count up to {LARGEST_DIMENSION}")
             }
+            Refusal::Layout { wanted: Layout::Rows } => f.write_str("it wants unit stride along the rows of A"),
+            Refusal::Layout { .. } => f.write_str("it wants unit stride down the columns of A"),
+            Refusal::TooOld { needs: (major, minor) } => write!(f, "it needs compute capability {major}.{minor}"),
+            Refusal::SharedMemory { bytes } => write!(f, "its blocks need {bytes} bytes of shared memory"),
             Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
         }
     }
@@ -161,8 +181,19 @@ fn considered<'a>(
 /// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
     match variant.kernel {
-        Kernel::Tsm2r => problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY,
+        Kernel::Tsm2r | Kernel::Ring => {
+            problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY
+        }
         Kernel::Gemm => true,
+    }
+}
+
+/// Whether A's strides are of a layout; a side of one element has any stride.
+fn takes(layout: Layout, launched: &Problem) -> bool {
+    match layout {
+        Layout::Any => true,
+        Layout::Columns => launched.a.row == 1 || launched.m == 1,
+        Layout::Rows => launched.a.col == 1 || launched.k == 1,
     }
 }
 
@@ -182,9 +213,18 @@ struct Fit<'a> {
 impl<'a> Fit<'a> {
     fn new(variant: &'static Variant, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
         // A thread owns a row: the longer side of C gives more of them.
-        let swapped = variant.kernel == Kernel::Tsm2r && problem.n > problem.m;
+        let swapped = variant.kernel != Kernel::Gemm && problem.n > problem.m;
         let launched = if swapped { problem.transposed() } else { *problem };
         let tiles = tiling(variant, launched.m, launched.n);
+        if machine.compute_capability < variant.since() {
+            return Err(Refusal::TooOld { needs: variant.since() });
+        }
+        if !takes(variant.layout, &launched) {
+            return Err(Refusal::Layout { wanted: variant.layout });
+        }
+        if tiles.shared_bytes > machine.shared_per_block {
+            return Err(Refusal::SharedMemory { bytes: tiles.shared_bytes });
+        }
         if tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ) {
             return Err(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) });
         }
@@ -274,8 +314,12 @@ mod tests {
     #[test]
     fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
         for v in VARIANTS {
-            let p = Problem::column_major(v.dtype, 1000, 7, 300);
+            let mut p = Problem::column_major(v.dtype, 1000, 7, 300);
             assert_eq!(choose(&p, &Machine::H200, Some(v.name))?.variant.name, v.name);
+            if v.layout == Layout::Rows {
+                assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::Layout { wanted: Layout::Rows }));
+                p.a = crate::Strides::row_major(301);
+            }
             let choice = choose(&p, &Machine::H200, Some(v.entry))?;
             assert_eq!((choice.variant.entry, choice.chooser), (v.entry, Chooser::Caller));
         }
@@ -286,7 +330,7 @@ mod tests {
     fn a_wide_result_is_computed_transposed() -> Result<(), Refusal> {
         let p = Problem::column_major(Dtype::F64, 7, 10_000, 5000);
         let choice = choose(&p, &Machine::H200, None)?;
-        assert!(choice.swapped && choice.variant.kernel == Kernel::Tsm2r);
+        assert!(choice.swapped && choice.variant.kernel != Kernel::Gemm);
         assert_eq!((choice.problem.m, choice.problem.n), (10_000, 7));
         assert_eq!(choice.problem.c, p.c.transposed());
         Ok(())
@@ -299,10 +343,8 @@ mod tests {
             (Dtype::F64, 1, "dtsm2r_prefetch_1x1_u16_t128", 4),
             (Dtype::F64, 2, "dtsm2r_prefetch_1x2_u16_t128", 4),
             (Dtype::F64, 4, "dtsm2r_prefetch_1x4_u16_t128", 4),
-            (Dtype::F64, 8, "dtsm2r_prefetch_1x8_u12_t128", 4),
             (Dtype::F32, 2, "stsm2r_prefetch_1x2_u32_t128", 4),
             (Dtype::F32, 4, "stsm2r_prefetch_1x4_u32_t128", 4),
-            (Dtype::F32, 8, "stsm2r_prefetch_1x8_u32_t128", 4),
         ] {
             let choice = choose(&Problem::column_major(dtype, 20480, n, 20480), &Machine::H200, None)?;
             assert_eq!((choice.variant.entry, choice.splits), (entry, splits), "{choice}");
@@ -357,7 +399,7 @@ mod tests {
     fn few_rows_are_split_until_the_chip_is_full() -> Result<(), Refusal> {
         let p = Problem::column_major(Dtype::F64, 128, 4, 1_000_000);
         let choice = choose(&p, &Machine::H200, None)?;
-        assert!(choice.grid[1] >= 132, "{choice}");
+        assert!(choice.estimate.memory_utilisation >= 0.95, "{choice}");
         assert_eq!(choice.slots_len, 128 * 4 * u64::from(choice.splits));
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! What a kernel and its launch must agree on: tiles, parts of k, grids, shared memory and scratch.
 
+use crate::variants::Layout;
 use crate::variants::{GEMM_BK, GEMM_SIDE};
 use crate::{Kernel, Variant};
 
@@ -17,6 +18,22 @@ pub const fn tsm2r_bk(threads: u32, t3: u32) -> u32 {
 /// store touches all of them, and 16 bytes, so that wide loads stay aligned.
 pub const fn gemm_pitch(rows: u32, elem_bytes: u32) -> u32 {
     rows + 16 / elem_bytes
+}
+
+/// Elements from one row to the next of what a stage of [`Kernel::Ring`] stores along k: 16 bytes more than its steps,
+/// so that neighbouring rows lie in different banks.
+pub const fn ring_pitch(steps: u32, elem_bytes: u32) -> u32 {
+    steps + 16 / elem_bytes
+}
+
+/// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`.
+pub const fn ring_a_len(rows: u32, steps: u32, by_rows: bool, elem_bytes: u32) -> u32 {
+    rows * if by_rows { ring_pitch(steps, elem_bytes) } else { steps }
+}
+
+/// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`.
+pub const fn ring_b_len(cols: u32, steps: u32, by_rows: bool, elem_bytes: u32) -> u32 {
+    cols * if by_rows { steps } else { ring_pitch(steps, elem_bytes) }
 }
 
 /// The `index`-th of `parts` nearly equal parts of `0 .. k`, cut at multiples of `tile`: (start, end).
@@ -65,6 +82,15 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             let a_reads = if inner { n } else { groups };
             Tiling { x: rows, z: groups, shared_bytes: tile_bytes, k_step: bk, a_reads, b_reads: rows }
         }
+        Kernel::Ring => {
+            let (steps, groups) = (variant.t3, n.div_ceil(u64::from(variant.t2)));
+            let rows = m.div_ceil(u64::from(variant.rows));
+            // The matrix units take B by columns, the vector units by rows.
+            let stage_len = ring_a_len(variant.rows, steps, variant.layout == Layout::Rows, elem_bytes)
+                + ring_b_len(variant.t2, steps, !variant.mma, elem_bytes);
+            let shared_bytes = variant.stages * stage_len * elem_bytes;
+            Tiling { x: rows, z: groups, shared_bytes, k_step: steps, a_reads: groups, b_reads: rows }
+        }
         Kernel::Gemm => {
             let (bm, bn) = (GEMM_SIDE * variant.t3, GEMM_SIDE * variant.t2);
             let (rows, cols) = (m.div_ceil(u64::from(bm)), n.div_ceil(u64::from(bn)));
@@ -101,11 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn tiles_fit_every_architectures_default_shared_memory() {
+    fn tiles_fit_into_shared_memory() {
         for v in VARIANTS {
             let t = tiling(v, 20480, 64);
-            assert!(t.shared_bytes <= 48 << 10, "{}: {} bytes", v.entry, t.shared_bytes);
-            assert!(t.k_step > 0 && t.k_step.is_multiple_of(if v.kernel == Kernel::Tsm2r { v.t3 } else { 1 }));
+            // A ring takes what a block may opt in to: of compute capability 8.0, or of 9.0 where it needs that anyhow.
+            let most = if v.kernel == Kernel::Ring { if v.mma { 227 << 10 } else { 163 << 10 } } else { 48 << 10 };
+            assert!(t.shared_bytes <= most, "{}: {} bytes", v.entry, t.shared_bytes);
+            assert!(t.k_step > 0 && t.k_step.is_multiple_of(if v.kernel == Kernel::Gemm { 1 } else { v.t3 }));
         }
     }
 

@@ -46,4 +46,4 @@ pub use choose::{Choice, Chooser, Refusal, candidates, choose};
 pub use dtype::Dtype;
 pub use machine::{DeviceFacts, Machine, MachineError, Name};
 pub use shape::{Operand, Operation, Problem, Strides, classify, span};
-pub use variants::{Kernel, LaunchBounds, VARIANTS, Variant, entries, launch_bounds, sum_slots};
+pub use variants::{Kernel, LaunchBounds, Layout, VARIANTS, Variant, entries, launch_bounds, sum_slots};

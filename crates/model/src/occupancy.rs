@@ -32,6 +32,7 @@ pub fn registers_estimate(variant: &Variant) -> u32 {
     let words = u32::try_from(variant.dtype.bytes() / 4).unwrap_or(2);
     let estimate = match variant.kernel {
         Kernel::Tsm2r => FIXED_REGISTERS + words * (3 * variant.t2 + 2 * variant.t3),
+        Kernel::Ring => FIXED_REGISTERS + words * (variant.rows * variant.t2 / variant.threads + 16),
         Kernel::Gemm => FIXED_REGISTERS + words * (variant.t2 * variant.t3 + variant.t2 + variant.t3),
     };
     estimate.min(255)

@@ -7,8 +7,21 @@ use crate::Dtype;
 pub enum Kernel {
     /// A large matrix times a skinny one: one thread a row of A, [`Variant::t2`] columns of C.
     Tsm2r,
+    /// The same through a ring of stages in shared memory: [`Variant::rows`] rows of A and T2 columns of C a block.
+    Ring,
     /// The plain register-tiled product.
     Gemm,
+}
+
+/// Where an entry wants A's unit stride.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Layout {
+    /// Anywhere or nowhere; down the columns is fastest.
+    Any,
+    /// Down its columns.
+    Columns,
+    /// Along its rows.
+    Rows,
 }
 
 /// One entry of one variant: a row of the table.
@@ -24,10 +37,19 @@ pub struct Variant {
     pub kernel: Kernel,
     /// Threads a block (T1 in TSM2X).
     pub threads: u32,
-    /// Columns of C a thread (T2 in TSM2X).
+    /// Columns of C a thread (T2 in TSM2X; TN of [`Kernel::Gemm`]; a block's of [`Kernel::Ring`]).
     pub t2: u32,
-    /// Elements of A a thread loads together (T3 in TSM2X).
+    /// Elements of A a thread loads together (T3 in TSM2X; TM of [`Kernel::Gemm`]; steps of k a stage of
+    /// [`Kernel::Ring`]).
     pub t3: u32,
+    /// Rows of C a block.
+    pub rows: u32,
+    /// Stages of [`Kernel::Ring`]; 0 of the others.
+    pub stages: u32,
+    /// The layout of A that it takes.
+    pub layout: Layout,
+    /// Whether it multiplies on the matrix units.
+    pub mma: bool,
     /// Blocks an SM for which registers are allotted; 0 leaves it to the assembler, which spills where it must keep a promise.
     pub min_blocks: u32,
     /// Whether the PTX must read shared memory 128 bits at a time.
@@ -101,6 +123,52 @@ macro_rules! tsm2r_variants {
     };
 }
 
+/// The entries that go through a ring of stages and multiply on the vector units: `entry: element, threads, TM, TN, KT,
+/// stages, whether A's unit stride runs along its rows`.
+#[macro_export]
+macro_rules! staged_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                               elem  threads TM TN KT stages by rows
+            stsm2r_staged_4x4_k16_s3_t128:          f32, 128, 4, 4,  16, 3, false;
+            stsm2r_staged_4x8_k16_s3_t128:          f32, 128, 4, 8,  16, 3, false;
+            stsm2r_staged_4x16_k16_s3_t128:         f32, 128, 4, 16, 16, 3, false;
+            stsm2r_staged_4x24_k8_s4_t128:          f32, 128, 4, 24, 8,  4, false;
+            stsm2r_staged_2x4_k32_s3_t128_rows:     f32, 128, 2, 4,  32, 3, true;
+            stsm2r_staged_2x8_k32_s3_t128_rows:     f32, 128, 2, 8,  32, 3, true;
+            stsm2r_staged_2x16_k32_s2_t256_rows:    f32, 256, 2, 16, 32, 2, true;
+
+            dtsm2r_staged_2x4_k16_s3_t128:          f64, 128, 2, 4,  16, 3, false;
+            dtsm2r_staged_2x8_k16_s3_t128:          f64, 128, 2, 8,  16, 3, false;
+            dtsm2r_staged_2x4_k32_s2_t128_rows:     f64, 128, 2, 4,  32, 2, true;
+            dtsm2r_staged_2x8_k32_s2_t128_rows:     f64, 128, 2, 8,  32, 2, true;
+        }
+    };
+}
+
+/// The entries that go through a ring of stages and multiply on the matrix units of sm_90: `entry: element, warps, RB,
+/// NT, KT, stages, whether A's unit stride runs along its rows`; a warp owns 16·RB rows and all 8·NT columns.
+#[macro_export]
+macro_rules! mma_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                             elem  warps RB NT KT stages by rows
+            dtsm2r_mma_16x8_k64_s3_t128:          f64, 4, 1, 1, 64, 3, false;
+            dtsm2r_mma_16x16_k64_s2_t128:         f64, 4, 1, 2, 64, 2, false;
+            dtsm2r_mma_16x24_k32_s3_t256:         f64, 8, 1, 3, 32, 3, false;
+            dtsm2r_mma_32x32_k16_s3_t128:         f64, 4, 2, 4, 16, 3, false;
+            dtsm2r_mma_32x48_k16_s4_t256:         f64, 8, 2, 6, 16, 4, false;
+            dtsm2r_mma_32x64_k16_s4_t256:         f64, 8, 2, 8, 16, 4, false;
+            dtsm2r_mma_16x8_k64_s3_t128_rows:     f64, 4, 1, 1, 64, 3, true;
+            dtsm2r_mma_16x16_k32_s3_t256_rows:    f64, 8, 1, 2, 32, 3, true;
+            dtsm2r_mma_16x24_k32_s3_t256_rows:    f64, 8, 1, 3, 32, 3, true;
+            dtsm2r_mma_32x32_k16_s3_t128_rows:    f64, 4, 2, 4, 16, 3, true;
+            dtsm2r_mma_32x48_k16_s4_t256_rows:    f64, 8, 2, 6, 16, 4, true;
+            dtsm2r_mma_32x64_k16_s4_t256_rows:    f64, 8, 2, 8, 16, 4, true;
+        }
+    };
+}
+
 /// The entries of the plain product: `entry: element, TM, TN, threads, blocks an SM`; a block owns 16·TM x 16·TN of C.
 #[macro_export]
 macro_rules! gemm_variants {
@@ -155,7 +223,8 @@ macro_rules! tsm2r_rows {
     ($($entry:ident: $elem:ident, $variant:ident, $t1:literal, $t2:literal, $t3:literal, $blocks:literal, $wide:literal;)*) => {
         const TSM2R: &[Variant] = &[$(Variant {
             name: concat!("tsm2r_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem,
-            kernel: Kernel::Tsm2r, threads: $t1, t2: $t2, t3: $t3, min_blocks: $blocks, wide_shared: $wide,
+            kernel: Kernel::Tsm2r, threads: $t1, t2: $t2, t3: $t3, rows: $t1, stages: 0, layout: Layout::Any, mma: false,
+            min_blocks: $blocks, wide_shared: $wide,
         }),*];
     };
 }
@@ -165,24 +234,67 @@ macro_rules! gemm_rows {
     ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
         const GEMM: &[Variant] = &[$(Variant {
             name: "gemm_tiled", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gemm,
-            threads: $threads, t2: $tn, t3: $tm, min_blocks: $blocks, wide_shared: true,
+            threads: $threads, t2: $tn, t3: $tm, rows: GEMM_SIDE * $tm, stages: 0, layout: Layout::Any, mma: false,
+            min_blocks: $blocks, wide_shared: true,
         }),*];
     };
 }
 gemm_variants!(gemm_rows);
 
-const ROWS: usize = TSM2R.len() + GEMM.len();
+/// The layout of A that a row of a ring's table asks for.
+const fn layout(by_rows: bool) -> Layout {
+    if by_rows { Layout::Rows } else { Layout::Columns }
+}
 
-/// Every row of both tables.
+macro_rules! staged_rows {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $kt:literal, $stages:literal, $by_rows:literal;)*) => {
+        const STAGED: &[Variant] = &[$(Variant {
+            name: "tsm2r_staged", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Ring,
+            threads: $threads, t2: $tn, t3: $kt, rows: $threads * $tm, stages: $stages, layout: layout($by_rows),
+            mma: false, min_blocks: 0, wide_shared: true,
+        }),*];
+    };
+}
+staged_variants!(staged_rows);
+
+macro_rules! mma_rows {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $kt:literal, $stages:literal, $by_rows:literal;)*) => {
+        const MMA: &[Variant] = &[$(Variant {
+            name: "tsm2r_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Ring,
+            threads: 32 * $warps, t2: 8 * $nt, t3: $kt, rows: 16 * $rb * $warps, stages: $stages,
+            layout: layout($by_rows), mma: true, min_blocks: 1, wide_shared: true,
+        }),*];
+    };
+}
+mma_variants!(mma_rows);
+
+const TABLES: [&[Variant]; 4] = [TSM2R, STAGED, MMA, GEMM];
+
+/// Every row of all tables.
 pub const VARIANTS: &[Variant] = &{
-    let mut all = [TSM2R[0]; ROWS];
-    let mut row = 0;
-    while row < ROWS {
-        all[row] = if row < TSM2R.len() { TSM2R[row] } else { GEMM[row - TSM2R.len()] };
-        row += 1;
+    let mut all = [TSM2R[0]; TSM2R.len() + STAGED.len() + MMA.len() + GEMM.len()];
+    let (mut table, mut row, mut at) = (0, 0, 0);
+    while table < TABLES.len() {
+        while row < TABLES[table].len() {
+            all[at] = TABLES[table][row];
+            (row, at) = (row + 1, at + 1);
+        }
+        (table, row) = (table + 1, 0);
     }
     all
 };
+
+impl Variant {
+    /// The oldest compute capability that has its instructions.
+    pub const fn since(&self) -> (u32, u32) {
+        match (self.kernel, self.mma) {
+            (_, true) => (9, 0),
+            (Kernel::Ring, _) => (8, 0),
+            // They need nothing that any GPU of the machines' table lacks.
+            _ => (0, 0),
+        }
+    }
+}
 
 /// The entry that adds the slots of a split product and applies α and β.
 pub const fn sum_slots(dtype: Dtype) -> &'static str {
@@ -195,6 +307,11 @@ pub const fn sum_slots(dtype: Dtype) -> &'static str {
 /// Every entry that the PTX must hold.
 pub fn entries() -> impl Iterator<Item = &'static str> {
     VARIANTS.iter().map(|v| v.entry).chain([sum_slots(Dtype::F32), sum_slots(Dtype::F64)]).chain(CEILINGS)
+}
+
+/// The oldest compute capability that has an entry's instructions: any for those that are not in the tables.
+pub fn since(entry: &str) -> (u32, u32) {
+    VARIANTS.iter().find(|v| v.entry == entry).map_or((0, 0), Variant::since)
 }
 
 /// Launch bounds of an entry; `None` for a name that is not in the table.
@@ -230,6 +347,12 @@ mod tests {
                         v.entry
                     )
                 }
+                Kernel::Ring => {
+                    let rows = v.rows / if v.mma { v.threads / 32 } else { v.threads };
+                    let found = [next(), next(), next(), next(), next()];
+                    assert_eq!(found, [rows, v.t2, v.t3, v.stages, v.threads].map(Some), "{}", v.entry);
+                    assert_eq!(v.entry.ends_with("_rows"), v.layout == Layout::Rows, "{}", v.entry);
+                }
                 Kernel::Gemm => {
                     assert_eq!([next(), next(), next()], [Some(v.t3), Some(v.t2), Some(v.threads)], "{}", v.entry)
                 }
@@ -246,7 +369,7 @@ mod tests {
         }
         assert_eq!(launch_bounds("tsm2r"), None);
         for dtype in [Dtype::F32, Dtype::F64] {
-            assert!(VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel == Kernel::Tsm2r).count() <= 60);
+            assert!(VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel != Kernel::Gemm).count() <= 60);
         }
     }
 }

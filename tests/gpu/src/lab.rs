@@ -64,6 +64,13 @@ impl Lab {
         [None].into_iter().chain(forced.map(|v| Some(v.entry))).collect()
     }
 
+    /// Of [`Lab::entries`] those that take an A of this layout, m at least n.
+    pub fn entries_for<T: Real>(&self, row_major: bool) -> Vec<Option<&'static str>> {
+        let other = if row_major { model::Layout::Columns } else { model::Layout::Rows };
+        let takes = |name: &str| VARIANTS.iter().all(|v| v.entry != name || v.layout != other);
+        self.entries::<T>().into_iter().filter(|entry| entry.is_none_or(takes)).collect()
+    }
+
     /// Counts a result; prints the one line of a failure. A lost device stops everything.
     ///
     /// # Errors
@@ -73,6 +80,10 @@ impl Lab {
             self.passed.set(self.passed.get() + 1);
             return Ok(());
         };
+        // An entry of a ring is for one layout of A: the sweeps over layouts meet it in its own.
+        if matches!(fault.downcast_ref(), Some(Error::Unsupported { what }) if what.contains("it wants unit stride")) {
+            return Ok(());
+        }
         self.failed.set(self.failed.get() + 1);
         if self.failed.get() <= PRINTED {
             self.say(&format!("FAILED {}: {fault}", name()));

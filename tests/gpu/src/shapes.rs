@@ -29,10 +29,10 @@ impl Edges {
     /// For an element type.
     pub fn of(dtype: Dtype) -> Edges {
         let entries = || VARIANTS.iter().filter(move |v| v.dtype == dtype);
-        let tsm2r = || entries().filter(|v| v.kernel == Kernel::Tsm2r);
+        let tsm2r = || entries().filter(|v| v.kernel != Kernel::Gemm);
         let gemm = || entries().filter(|v| v.kernel == Kernel::Gemm);
         Edges {
-            rows: around([32].into_iter().chain(tsm2r().map(|v| v.threads))),
+            rows: around([32].into_iter().chain(tsm2r().map(|v| v.rows))),
             cols: around(tsm2r().map(|v| v.t2)),
             steps: around(tsm2r().flat_map(|v| [v.t3, tiling(v, 1, 1).k_step]).chain([GEMM_BK])),
             sides: around(gemm().flat_map(|v| [v.t3 * GEMM_SIDE, v.t2 * GEMM_SIDE])),
@@ -75,6 +75,13 @@ mod tests {
                 Kernel::Tsm2r => {
                     assert!(has(&edges.rows, v.threads) && has(&edges.cols, v.t2) && has(&edges.steps, v.t3));
                     assert!(has(&edges.steps, tiling(v, 1, 1).k_step), "{}", v.entry);
+                }
+                Kernel::Ring => {
+                    assert!(
+                        has(&edges.rows, v.rows) && has(&edges.cols, v.t2) && has(&edges.steps, v.t3),
+                        "{}",
+                        v.entry
+                    )
                 }
                 Kernel::Gemm => assert!(has(&edges.sides, v.t2 * GEMM_SIDE) && has(&edges.steps, GEMM_BK)),
             }

@@ -75,8 +75,7 @@ fn save(outcome: &Outcome, main: Output, path: &Path) -> Result<(), Fault> {
 
 fn write(mut output: Output, rows: &[&Row]) -> Result<(), Fault> {
     let text = result::to_csv(rows.iter().copied());
-    let path = output.path().to_path_buf();
-    output.write_all(text.as_bytes()).map_err(|error| Fault::file(&path, &error))?;
+    output.write_all(text.as_bytes()).map_err(|error| output.fault(&error))?;
     output.commit()
 }
 

@@ -42,7 +42,8 @@ impl Input {
         let bytes = header.elements().ok_or_else(too_large)? * header.dtype.bytes();
         let present = facts.len() - offset;
         if present < bytes {
-            let claim = format!("it is truncated: its header claims {} {}", sizes(&header), header.dtype);
+            let of = if header.shape.len() == 2 { "" } else { "of " };
+            let claim = format!("it is truncated: its header claims {} {of}{}", sizes(&header), header.dtype);
             return Err(Fault::at(path, &format!("{claim}, {bytes} bytes, but {present} follow")));
         }
         Ok(Self { path: path.to_path_buf(), file, header })
@@ -116,8 +117,8 @@ fn header_reason(error: &io::Error) -> String {
 /// `3 x 4`, `5 elements` or `one element`.
 fn sizes(header: &Header) -> String {
     match header.shape.as_slice() {
-        [] => "one element of".into(),
-        [length] => format!("{length} elements of"),
+        [] => "one element".into(),
+        [length] => format!("{length} elements"),
         lengths => lengths.iter().map(u64::to_string).collect::<Vec<_>>().join(" x "),
     }
 }

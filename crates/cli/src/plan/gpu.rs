@@ -6,27 +6,24 @@ use model::machine::{TABLE, by_name};
 use super::file;
 use crate::args::PlanArgs;
 use crate::error::Fault;
-use crate::say;
 
-/// The GPU that was named, that a file describes, that is here, or the H200.
+/// The GPU that was named, that a file describes, that is here, or the H200; and what to say of it once all else is
+/// well: on an error its one line stands alone.
 ///
 /// # Errors
 /// [`Fault::Input`]: no GPU of this name is known, or the file describes none.
-pub fn machine(args: &PlanArgs) -> Result<Machine, Fault> {
+pub fn machine(args: &PlanArgs) -> Result<(Machine, Option<String>), Fault> {
     match (&args.gpu, &args.gpu_file) {
-        (Some(name), _) => by_name(&name.to_ascii_lowercase()).ok_or_else(|| unknown(name)),
-        (None, Some(path)) => file::read(path),
+        (Some(name), _) => Ok((by_name(&name.to_ascii_lowercase()).ok_or_else(|| unknown(name))?, None)),
+        (None, Some(path)) => Ok((file::read(path)?, None)),
         (None, None) => Ok(here()),
     }
 }
 
-fn here() -> Machine {
+fn here() -> (Machine, Option<String>) {
     match lanky::Device::cuda(0) {
-        Ok(device) => device.machine().copied().unwrap_or(Machine::H200),
-        Err(reason) => {
-            say::note(&format!("planned for an H200 ({reason})"));
-            Machine::H200
-        }
+        Ok(device) => (device.machine().copied().unwrap_or(Machine::H200), None),
+        Err(reason) => (Machine::H200, Some(format!("planned for an H200 ({reason})"))),
     }
 }
 

@@ -20,15 +20,19 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     if m == 0 || n == 0 || k == 0 {
         return nothing(args, dtype);
     }
-    let machine = gpu::machine(args)?;
+    let (machine, note) = gpu::machine(args)?;
     let problem = Problem::column_major(dtype, m, n, k);
     let force = args.variant.as_deref();
-    match (args.paper, args.json) {
-        (true, true) => say::print_json(&paper::Object::of(&problem, &machine)),
-        (true, false) => say::print(&paper::text(&problem, &machine)),
-        (false, true) => say::print_json(&choice::Object::of(&problem, &machine, force)?),
-        (false, false) => say::print(&choice::text(&problem, &machine, force)?),
+    let text = match (args.paper, args.json) {
+        (true, true) => say::json(&paper::Object::of(&problem, &machine))?,
+        (true, false) => paper::text(&problem, &machine),
+        (false, true) => say::json(&choice::Object::of(&problem, &machine, force)?)?,
+        (false, false) => choice::text(&problem, &machine, force)?,
+    };
+    if let Some(note) = note {
+        say::note(&note);
     }
+    say::print(&text)
 }
 
 /// The object of `plan --json` where nothing is multiplied.

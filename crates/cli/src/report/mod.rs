@@ -49,12 +49,12 @@ pub fn run(args: &ReportArgs) -> Result<(), Fault> {
 
 fn write(path: &Path, text: &str) -> Result<(), Fault> {
     let mut output = Output::create(path)?;
-    output.write_all(text.as_bytes()).map_err(|error| Fault::file(path, &error))?;
+    output.write_all(text.as_bytes()).map_err(|error| output.fault(&error))?;
     output.commit()
 }
 
 /// Text as it may stand between tags and in attributes.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

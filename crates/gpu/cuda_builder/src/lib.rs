@@ -111,7 +111,8 @@ impl CudaBuilder {
     /// A folder that contains `library/`, in place of the one that `LANKY_RUST_SRC` names; see [`rust_src`].
     #[must_use]
     pub fn rust_src(mut self, path: impl AsRef<Path>) -> Self {
-        self.rust_src = Some(path.as_ref().to_path_buf());
+        let path = path.as_ref();
+        self.rust_src = Some(std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()));
         self
     }
 

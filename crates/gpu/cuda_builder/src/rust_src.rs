@@ -1,8 +1,8 @@
 //! Finds the source of `core`: the component rust-src, of exactly rustc's version.
 //!
 //! In this order: the compiler's own sysroot (where `rustup component add rust-src` puts it); the environment variable
-//! `LANKY_RUST_SRC`, a folder that contains `library/`; `target/rust-src/<version>/` of the workspace, where the
-//! project's `./setup` unpacks a distribution's package.
+//! `LANKY_RUST_SRC`, the absolute path of a folder that contains `library/`; `target/rust-src/<version>/` of the
+//! workspace, where the project's `./setup` unpacks a distribution's package.
 
 use crate::CudaBuilderError;
 use std::path::{Path, PathBuf};
@@ -78,6 +78,11 @@ pub(crate) fn find_with(
     let release = &compiler.release;
     let mut tried = Vec::new();
     let mut look = |folder: PathBuf, in_sysroot: bool| {
+        // Cargo runs build scripts in their package's folder: from there it would be another one than its author meant.
+        if folder.is_relative() {
+            tried.push(format!("{} is no absolute path", folder.display()));
+            return None;
+        }
         let path = folder.join("library");
         // What building core reads first: an empty or half unpacked folder is none.
         if !(path.join("Cargo.lock").is_file() && path.join("core/src/lib.rs").is_file()) {
@@ -150,6 +155,9 @@ mod tests {
         let missing = find(None).unwrap_err();
         assert_eq!(missing.tried.len(), 2, "{missing}");
         assert!(missing.to_string().contains("rust-src 1.95.0 not found"), "{missing}");
+
+        let relative = find(Some("source".into())).unwrap_err();
+        assert!(relative.to_string().contains("source is no absolute path"), "{relative}");
 
         let workspace = at("workspace/target/rust-src/1.95.0");
         source(&workspace, "1.95.0");

@@ -128,8 +128,8 @@ pub trait Hooks: Sync {
     ) -> (u32, bool);
     /// Counts predicates among lanes.
     fn vote(&self, vote: Vote, mask: u32, predicate: bool, location: &'static Location<'static>) -> u32;
-    /// Starts a copy of 4, 8 or 16 bytes from global into shared memory; zeros where `inside` is false.
-    fn copy_async(&self, into: Access, from: Access, bytes: u32, inside: bool);
+    /// Starts a copy of 4, 8 or 16 bytes into shared memory: `valid` bytes of global memory, and zeros for the rest.
+    fn copy_async(&self, into: Access, from: Access, bytes: u32, valid: u32);
     /// Closes the group of copies started since the last one.
     fn commit_group(&self, location: &'static Location<'static>);
     /// Waits until at most `pending` groups are in flight.

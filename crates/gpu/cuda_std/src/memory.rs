@@ -87,6 +87,12 @@ impl<T: Scalar> Global<T> {
         unsafe { T::Word::st_global(self.at(index, false), value.to_word()) }
     }
 
+    /// Whether the operand starts at a multiple of `bytes`, a power of two.
+    #[inline(always)]
+    pub fn is_aligned(self, bytes: u64) -> bool {
+        self.pointer as u64 & (bytes - 1) == 0
+    }
+
     /// Where element `index` lies, for the functions of [`ptx`].
     #[inline(always)]
     #[track_caller]

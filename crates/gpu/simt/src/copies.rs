@@ -1,6 +1,6 @@
 //! `cp.async`: what is copied is read when the copy starts, and there when it is waited for.
 
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind};
 use crate::global::Tally;
 use crate::port::Call;
 use crate::shadow::Write;
@@ -33,17 +33,23 @@ impl Sm<'_> {
             let request = group.warp.request(group.slots, lane);
             // SAFETY: both accesses lie on the stack of the lane's suspended thread.
             let (into, call) = unsafe { (&*request.access, &*request.call) };
-            let Call::CopyAsync { from } = call else { continue };
+            let Call::CopyAsync { from, valid } = call else { continue };
             let run = Run { lanes: 1 << lane, access: into, bytes: request.bytes };
             let at = self.check_shared(group, into.address, &run)?;
             let mut data = [0; 16];
             if request.inside {
-                let source = Run { access: from, ..run };
+                if !from.address.is_multiple_of(u64::from(request.bytes)) {
+                    let message =
+                        format!("a copy of {} bytes from an address that is no multiple of them", request.bytes);
+                    let whole = Run { access: from, ..run };
+                    return Err(self.access_fault(FaultKind::Misaligned, group, &whole, message));
+                }
+                let source = Run { access: from, bytes: *valid, ..run };
                 let (operand, offset) = self.read_global(group, &source)?;
                 tally.add(self, operand, &source, false);
                 let start = self.operands[operand].base.wrapping_add(offset as usize);
-                // SAFETY: `read_global` found `bytes` bytes, at most 16, from `offset` on in the operand.
-                unsafe { data.as_mut_ptr().copy_from_nonoverlapping(start, (request.bytes as usize).min(16)) };
+                // SAFETY: `read_global` found `valid` bytes, at most 16, from `offset` on in the operand.
+                unsafe { data.as_mut_ptr().copy_from_nonoverlapping(start, (*valid as usize).min(16)) };
             }
             self.with_words(group, at, &run, true, |word, now| word.write(now, lane, Write::Async))?;
             let copies = &mut self.copies[group.thread(lane)];

@@ -40,9 +40,11 @@ pub struct OperandCounters {
 pub struct SharedTraffic {
     /// Warp instructions.
     pub instructions: u64,
-    /// Passes over the 32 banks: of each warp instruction, the most distinct 4-byte words that lie in one bank.
+    /// Passes over the 32 banks: of each warp instruction, the most distinct 4-byte words that lie in one bank; two at
+    /// least where a lane accesses 16 bytes.
     pub wavefronts: u64,
-    /// Wavefronts beyond the fewest that the distinct bytes need, which is one for every 128 of them.
+    /// Wavefronts beyond the fewest that the distinct bytes need, which is one for every 128 of them, and two at least
+    /// where a lane accesses 16 bytes.
     pub bank_conflicts: u64,
 }
 

@@ -115,9 +115,10 @@ impl Hooks for Emulator {
         if let Call::Vote { result, .. } = call { result } else { 0 }
     }
 
-    fn copy_async(&self, into: Access, from: Access, bytes: u32, inside: bool) {
-        let request = Request { inside, bytes, access: &into, ..Request::new(Kind::CopyAsync, into.location) };
-        submit_call(request, &mut Call::CopyAsync { from });
+    fn copy_async(&self, into: Access, from: Access, bytes: u32, valid: u32) {
+        let request =
+            Request { inside: valid > 0, bytes, access: &into, ..Request::new(Kind::CopyAsync, into.location) };
+        submit_call(request, &mut Call::CopyAsync { from, valid });
     }
 
     fn commit_group(&self, location: Place) {

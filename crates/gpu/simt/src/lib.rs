@@ -44,9 +44,11 @@
 //!
 //! # Debugging a kernel
 //! A `println!` in the kernel prints, a breakpoint in it stops, and the debugger shows the thread's own stack and variables;
-//! a condition on an index picks the thread (`break kernel.rs:12 if i == 3`). The order of blocks and warps follows from a seed: a fault's
+//! a condition on an index picks the thread. The order of blocks and warps follows from a seed: a fault's
 //! message ends with the one that made it, and `SIMT_SEED=7 cargo test name_of_the_test` replays it wherever
-//! [`Launch::seed`] is `None`. Seed 0 takes blocks and warps in the order of their numbers, every other one shuffles them.
+//! [`Launch::seed`] is `None`. With gdb: `cargo test --no-run` names the test's binary, and
+//! `gdb --args BINARY name_of_the_test --test-threads=1`, `break kernel.rs:12 if t == 3`, `run` stops there; `info locals`
+//! and `backtrace` are the thread's. Seed 0 takes blocks and warps in the order of their numbers, every other one shuffles them.
 //!
 //! # Checks
 //! Each ends the launch with a [`Fault`], whose message names kernel, block, thread, source line, operand, index and the
@@ -72,8 +74,9 @@
 //! The lanes of a warp go in lockstep. A lane that touches memory or synchronises leaves a request and suspends itself;
 //! once all lanes of the warp wait, those at the same instruction of the same line are one warp instruction, which is
 //! checked, executed and counted for all of them. Where lanes wait at different lines, the first line of the file goes
-//! first, so that lanes in a loop catch up with those that left it. Masked lanes of predicated loads take part, so a tail
-//! does not break the step. Warps take turns, blocks run one after another. A launch is one OS thread; several may run at
+//! first, so that lanes in a loop catch up with those that left it; but stores to global memory go before all, since they
+//! mostly stand behind an `if` that the other lanes skipped. Masked lanes of predicated loads take part, so a tail does not
+//! break the step. Warps take turns, blocks run one after another. A launch is one OS thread; several may run at
 //! once, each in its own.
 //!
 //! What each 4-byte word has been through is kept beside it: who wrote and read it last, at which barrier, at which line.

@@ -48,7 +48,7 @@ impl Kind {
 pub(crate) enum Call<'a> {
     Nothing,
     Atomic { update: &'a dyn Fn(u64) -> u64, old: u64 },
-    CopyAsync { from: Access },
+    CopyAsync { from: Access, valid: u32 },
     WaitGroup { pending: u32 },
     Fence { fence: Fence },
     Shuffle { how: Shuffle, value: u32, lane: u32, width: u32, result: (u32, bool) },

@@ -11,19 +11,24 @@ use cuda_std::hooks::Space;
 /// Banks, each 4 bytes wide.
 const BANKS: usize = 32;
 
+/// Wavefronts of an instruction of 16 bytes a lane at least, even where all lanes read the same: so an H200 counts.
+const WIDE_WAVEFRONTS: u64 = 2;
+
 /// Which banks one warp instruction needs.
 struct Banks {
     words: [u8; BANKS],
     distinct: u64,
+    wide: bool,
 }
 
 impl Banks {
     fn new() -> Self {
-        Banks { words: [0; BANKS], distinct: 0 }
+        Banks { words: [0; BANKS], distinct: 0, wide: false }
     }
 
     /// Counts the words of an access, unless this instruction touched them before.
     fn add(&mut self, words: &mut [Word], first: usize, number: u32) {
+        self.wide |= words.len() == 4;
         for (at, word) in words.iter_mut().enumerate() {
             if word.first_seen(number) {
                 self.words[(first + at) % BANKS] += 1;
@@ -36,10 +41,12 @@ impl Banks {
         if self.distinct == 0 {
             return;
         }
-        let wavefronts = u64::from(self.words.iter().copied().max().unwrap_or(0));
+        let least = if self.wide { WIDE_WAVEFRONTS } else { 1 };
+        let fewest = self.distinct.div_ceil(BANKS as u64).max(least);
+        let wavefronts = u64::from(self.words.iter().copied().max().unwrap_or(0)).max(least);
         traffic.instructions += 1;
         traffic.wavefronts += wavefronts;
-        traffic.bank_conflicts += wavefronts - self.distinct.div_ceil(BANKS as u64);
+        traffic.bank_conflicts += wavefronts - fewest;
     }
 }
 

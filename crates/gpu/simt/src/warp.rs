@@ -32,9 +32,10 @@ pub(crate) struct Stuck {
 }
 
 /// A place in the order in which a diverged warp's lanes go: the first line first, so that lanes in a loop catch up with
-/// those that left it.
-fn key(request: &Request) -> (&'static str, u32, u32, Kind) {
-    (request.place.file(), request.place.line(), request.place.column(), request.kind)
+/// those that left it; but stores to global memory before all, which mostly stand behind an `if` that the others skipped.
+fn key(request: &Request) -> (bool, &'static str, u32, u32, Kind) {
+    let other = request.kind != Kind::StoreGlobal;
+    (other, request.place.file(), request.place.line(), request.place.column(), request.kind)
 }
 
 impl Warp {

@@ -107,7 +107,7 @@ fn broadcasts_and_wide_loads_from_shared_memory() {
         tile.load_wide(lane / 8 * 2);
     };
     let counters = fine(launch("wide", 1, 32, 512).run(&mut Memory::new(), run));
-    let expected = SharedTraffic { instructions: 4, wavefronts: 1 + 1 + 4 + 1, bank_conflicts: 0 };
+    let expected = SharedTraffic { instructions: 4, wavefronts: 1 + 2 + 4 + 2, bank_conflicts: 0 };
     assert_eq!(counters.shared.loads, expected);
     assert_eq!(counters.shared.stores.bank_conflicts, 2 * 2, "each store touches every second pair of banks");
 }
@@ -127,6 +127,28 @@ fn arithmetic_and_barriers() {
     assert_eq!(counters.fma, 3 * (63 * 64 / 2 + 64));
     assert_eq!(counters.barriers, 3 * 2);
     assert_eq!(counters.warp_instructions, 3 * 2 * 2, "two warps a block at two barriers");
+}
+
+/// What stands behind an `if` within a loop does not part the lanes for good.
+#[test]
+fn lanes_meet_again_behind_a_guarded_store() {
+    let mut memory = Memory::new();
+    let (x, y) = (memory.input("x", &[1.0f64; 40]), memory.output::<f64>("y", 32));
+    let run = |m: &Handles| unsafe {
+        let lane = u64::from(warp::lane_id());
+        for round in 0..10 {
+            let mut sum = 0.0;
+            for l in 0..4 {
+                sum += m.global(x).load_if(true, 4 * round + l);
+            }
+            if lane < 13 {
+                m.global(y).store(lane, sum);
+            }
+        }
+    };
+    let counters = fine(launch("guarded", 1, 32, 0).run(&mut memory, run));
+    assert_eq!(counters.operand("x").loads, traffic(40, 40 * 32, 40 * 8, 40 * 32));
+    assert_eq!(counters.operand("y").stores.instructions, 10);
 }
 
 #[test]

@@ -10,6 +10,37 @@ use model::Strides;
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
+/// Stamps what both views tell of themselves.
+macro_rules! facts {
+    ($view:ident) => {
+        impl<T> $view<'_, T> {
+            /// Number of rows.
+            pub fn nrows(&self) -> usize {
+                self.shape.rows
+            }
+            /// Number of columns.
+            pub fn ncols(&self) -> usize {
+                self.shape.cols
+            }
+            /// Rows, columns, strides and element type.
+            pub fn shape(&self) -> Shape {
+                self.shape
+            }
+            /// Whether the memory is the host's.
+            pub fn is_host(&self) -> bool {
+                self.place == Place::Host
+            }
+            /// Address of element (0, 0): for a GPU a CUdeviceptr, for the CPU a pointer.
+            pub fn as_raw(&self) -> u64 {
+                wide(self.ptr.expose_provenance())
+            }
+            pub(crate) fn place(&self) -> Place {
+                self.place
+            }
+        }
+    };
+}
+
 mod read;
 mod write;
 

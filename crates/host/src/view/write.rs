@@ -158,40 +158,13 @@ impl<'a, T> MatMut<'a, T> {
         MatMut { shape: self.shape.t(), ..self }
     }
 
-    /// Number of rows.
-    pub fn nrows(&self) -> usize {
-        self.shape.rows
-    }
-
-    /// Number of columns.
-    pub fn ncols(&self) -> usize {
-        self.shape.cols
-    }
-
-    /// Rows, columns, strides and element type.
-    pub fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    /// Whether the memory is the host's.
-    pub fn is_host(&self) -> bool {
-        self.place == Place::Host
-    }
-
-    /// Address of element (0, 0): for a GPU a CUdeviceptr, for the CPU a pointer.
-    pub fn as_raw(&self) -> u64 {
-        wide(self.ptr.expose_provenance())
-    }
-
-    pub(crate) fn place(&self) -> Place {
-        self.place
-    }
-
     /// First address and number of bytes.
     pub(crate) fn extent(&self) -> (u64, u64) {
         extent(wide(self.ptr.addr()), &self.shape)
     }
 }
+
+facts!(MatMut);
 
 impl<T> fmt::Debug for MatMut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

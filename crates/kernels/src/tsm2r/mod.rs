@@ -14,6 +14,8 @@
 //! | [`shared`] | Algorithm 3 | B comes through shared memory, one tile a block, stored by columns |
 //! | [`shared_rowmajor`] | Fig. 1 | the same with the tile stored by rows: conflicts where it is filled |
 //! | [`prefetch`] | Algorithm 4 | what the next step needs is loaded before this one's arithmetic |
+//! | [`staged`] | | A too comes through shared memory, several stages ahead ([`ring`]); several rows a thread; A by rows |
+//! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
 //!
 //! # Thread mapping
 //! Thread t of block (x, y, z) owns row x·T1 + t and columns z·T2 .. of C; y is its part of k.
@@ -36,10 +38,14 @@
 //! strides, 128-bit loads from shared memory.
 
 pub mod inner;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod mma;
 pub mod outer;
 pub mod prefetch;
+pub mod ring;
 pub mod shared;
 pub mod shared_rowmajor;
+pub mod staged;
 
 use crate::product::{Product, product_entry};
 use cuda_std::prelude::*;
@@ -93,3 +99,20 @@ macro_rules! entries {
     };
 }
 model::tsm2r_variants!(entries);
+
+macro_rules! staged_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $kt:literal, $stages:literal, $by_rows:literal;)*) => {
+        $(product_entry!($entry, $elem, staged::Staged::<$threads, $tm, $tn, $kt, $stages, $by_rows>::body);)*
+    };
+}
+model::staged_variants!(staged_entries);
+
+macro_rules! mma_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $kt:literal, $stages:literal, $by_rows:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!($entry, $elem, mma::Mma::<$warps, $rb, $nt, $kt, $stages, $by_rows>::body);
+        )*
+    };
+}
+model::mma_variants!(mma_entries);

@@ -1,6 +1,6 @@
 //! Registers a thread of each entry, as ptxas 13.0.88 allots them. Generated: `.ci/run ptxas --update`.
 
-/// Entry, registers on sm_80, registers on sm_90.
+/// Entry, registers on sm_80 (0 where it is not there), registers on sm_90.
 #[rustfmt::skip]
 pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("copy_ceiling_t256", 32, 27),
@@ -9,6 +9,18 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("dmma_ceiling_t256", 4, 74),
     ("dsum_slots_t256", 25, 26),
     ("dtsm2r_inner_1x1_u1_t128", 32, 32),
+    ("dtsm2r_mma_16x16_k32_s3_t256_rows", 0, 120),
+    ("dtsm2r_mma_16x16_k64_s2_t128", 0, 195),
+    ("dtsm2r_mma_16x24_k32_s3_t256", 0, 128),
+    ("dtsm2r_mma_16x24_k32_s3_t256_rows", 0, 132),
+    ("dtsm2r_mma_16x8_k64_s3_t128", 0, 171),
+    ("dtsm2r_mma_16x8_k64_s3_t128_rows", 0, 158),
+    ("dtsm2r_mma_32x32_k16_s3_t128", 0, 180),
+    ("dtsm2r_mma_32x32_k16_s3_t128_rows", 0, 194),
+    ("dtsm2r_mma_32x48_k16_s4_t256", 0, 207),
+    ("dtsm2r_mma_32x48_k16_s4_t256_rows", 0, 222),
+    ("dtsm2r_mma_32x64_k16_s4_t256", 0, 246),
+    ("dtsm2r_mma_32x64_k16_s4_t256_rows", 0, 255),
     ("dtsm2r_outer_1x16_u1_t128", 128, 152),
     ("dtsm2r_outer_1x2_u1_t128", 40, 32),
     ("dtsm2r_outer_1x4_u1_t128", 32, 32),
@@ -30,6 +42,10 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("dtsm2r_shared_rowmajor_1x2_u4_t128", 32, 32),
     ("dtsm2r_shared_rowmajor_1x4_u4_t128", 32, 38),
     ("dtsm2r_shared_rowmajor_1x8_u4_t128", 48, 48),
+    ("dtsm2r_staged_2x4_k16_s3_t128", 80, 80),
+    ("dtsm2r_staged_2x4_k32_s2_t128_rows", 96, 94),
+    ("dtsm2r_staged_2x8_k16_s3_t128", 96, 96),
+    ("dtsm2r_staged_2x8_k32_s2_t128_rows", 128, 128),
     ("read_ceiling_t256", 28, 30),
     ("sfma_ceiling_t256", 20, 20),
     ("sgemm_tiled_8x8_t256", 128, 128),
@@ -57,6 +73,13 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("stsm2r_shared_rowmajor_1x16_u4_t128", 127, 96),
     ("stsm2r_shared_rowmajor_1x4_u4_t128", 32, 32),
     ("stsm2r_shared_rowmajor_1x8_u4_t128", 40, 40),
+    ("stsm2r_staged_2x16_k32_s2_t256_rows", 117, 121),
+    ("stsm2r_staged_2x4_k32_s3_t128_rows", 64, 64),
+    ("stsm2r_staged_2x8_k32_s3_t128_rows", 80, 72),
+    ("stsm2r_staged_4x16_k16_s3_t128", 119, 123),
+    ("stsm2r_staged_4x24_k8_s4_t128", 156, 166),
+    ("stsm2r_staged_4x4_k16_s3_t128", 62, 63),
+    ("stsm2r_staged_4x8_k16_s3_t128", 72, 72),
     ("update_ceiling_t256", 24, 24),
     ("write_ceiling_t256", 13, 14),
 ];

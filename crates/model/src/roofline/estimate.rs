@@ -8,6 +8,8 @@ use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
 /// Share of the vector units' rate that loops with loads in them reach.
 const ARITHMETIC_SHARE: f64 = 0.85;
+/// Share of the matrix units' rate that loops with loads from shared memory in them reach.
+const MMA_SHARE: f64 = 0.68;
 /// Share of A that comes from memory again when another group of columns reads it; the rest is still in a cache.
 const READ_AGAIN: f64 = 0.78;
 /// Cost of a slot's bytes against those of C and A: short accesses, and the second kernel starts with nothing in flight.
@@ -145,6 +147,8 @@ impl<'a> Estimator<'a> {
 
 /// What one block of an entry moves and computes, k whole, and the times that follow from it.
 struct Block {
+    /// Whether it is of [`Kernel::Ring`]: so much in flight that its SM, and not the block, sets its rate.
+    in_rings: bool,
     in_flight_bytes: f64,
     /// Time of a block's bytes at the machine's whole bandwidth, s.
     bandwidth_s: f64,
@@ -163,26 +167,36 @@ impl Block {
         let e = problem.dtype.bytes() as f64;
         let (m, n, k) = (problem.m as f64, problem.n as f64, problem.k as f64);
         let threads = f64::from(variant.threads);
-        let (t2, t3) = (f64::from(variant.t2), f64::from(variant.t3));
+        let (t2, t3, rows) = (f64::from(variant.t2), f64::from(variant.t3), f64::from(variant.rows));
         let (fmas, delivered) = match variant.kernel {
             // Every lane is handed every element of B that it multiplies with.
             Kernel::Tsm2r if variant.name == "tsm2r_inner" => (threads * n * k, 1.0),
             Kernel::Tsm2r => (threads * t2 * k, 1.0),
+            Kernel::Ring => (rows * t2 * k, ring_delivered(variant)),
             // A TM x TN tile is handed TM + TN elements a step.
             Kernel::Gemm => (threads * t3 * t2 * k, (t3 + t2) / (t3 * t2)),
         };
-        let chains = threads * if variant.kernel == Kernel::Gemm { t2 * t3 } else { t2 };
-        let a_bytes = m * k * (1.0 + (tiling.a_reads as f64 - 1.0) * READ_AGAIN) * e;
+        let chains = match variant.kernel {
+            Kernel::Gemm => threads * t2 * t3,
+            Kernel::Ring => rows * t2,
+            Kernel::Tsm2r => threads * t2,
+        };
+        let a_bytes = m * k * (1.0 + (tiling.a_reads as f64 - 1.0) * READ_AGAIN) * e * detour(variant, problem);
         let bandwidth_s = (a_bytes + k * n * e) / blocks as f64 / machine.read_bytes_per_s;
-        let in_flight_bytes = threads * loads_in_flight(variant) * e;
+        let in_flight_bytes = e * match variant.kernel {
+            Kernel::Ring => f64::from(variant.stages - 1) * rows * t3,
+            _ => threads * loads_in_flight(variant),
+        };
         let sms = f64::from(machine.sms);
-        let rate = fma_rate(machine, problem.dtype);
+        let rate = if variant.mma { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
+        let share = if variant.mma { MMA_SHARE } else { ARITHMETIC_SHARE };
         Block {
+            in_rings: variant.kernel == Kernel::Ring,
             in_flight_bytes,
             bandwidth_s,
             latency_s: bandwidth_s * sms * bytes_needed_in_flight(machine) / in_flight_bytes,
             delivery_s: fmas * delivered * e / (delivered_bytes_per_cycle(variant) * machine.clock_hz),
-            arithmetic_s: sms * fmas / (rate * ARITHMETIC_SHARE),
+            arithmetic_s: sms * fmas / (rate * share),
             busy: chains / fmas_needed_in_flight(machine, rate),
         }
     }
@@ -206,7 +220,9 @@ impl Block {
         }
         let an_sm = blocks as f64 / f64::from(machine.sms);
         let fullest_sm = blocks.div_ceil(u64::from(machine.sms)) as f64;
-        let bandwidth_s = blocks as f64 * self.bandwidth_s;
+        // An SM draws no more than its share of the bandwidth, however much it has in flight.
+        let drawing = if self.in_rings { fullest_sm * f64::from(machine.sms) } else { blocks as f64 };
+        let bandwidth_s = drawing * self.bandwidth_s;
         let delivery_s = fullest_sm * self.delivery_s;
         let arithmetic_s = fullest_sm * self.arithmetic_s / (fullest_sm * self.busy).min(1.0);
         let uneven = if an_sm > 1.0 { UNEVEN * (fullest_sm / an_sm - 1.0) } else { 0.0 };
@@ -220,6 +236,32 @@ fn loads_in_flight(variant: &Variant) -> f64 {
         (Kernel::Tsm2r, 1) => 4.0,
         (Kernel::Tsm2r, t3) => f64::from(t3),
         (Kernel::Gemm, tm) => f64::from(tm) / 4.0,
+        (Kernel::Ring, _) => 0.0,
+    }
+}
+
+/// Elements that shared memory hands the lanes of a [`Kernel::Ring`] entry, a multiply-add.
+fn ring_delivered(variant: &Variant) -> f64 {
+    let (rows, cols) = (f64::from(variant.rows), f64::from(variant.t2));
+    let warps = f64::from(variant.threads / 32);
+    // A warp's fragments of both operands are elements of its own; a thread of the vector units has TM of A and all of B.
+    let (a, b) = if variant.mma { (rows / warps, cols) } else { (rows / f64::from(variant.threads), cols) };
+    (a + b) / (a * b)
+}
+
+/// How many times as long reads of A take that the entry, or A's layout, makes in pieces.
+///
+/// # Source
+/// Measured on an H200 at m = k = 20480: a thread a row with A by rows reaches 42% (f64) and 21% (f32) of what it does
+/// with A by columns; a ring by rows 92% of one by columns.
+fn detour(variant: &Variant, problem: &Problem) -> f64 {
+    let by_rows = problem.a.row != 1 && problem.m > 1;
+    match (variant.kernel, by_rows, variant.dtype) {
+        (Kernel::Tsm2r, true, Dtype::F64) => 2.4,
+        (Kernel::Tsm2r, true, Dtype::F32) => 4.6,
+        (Kernel::Ring, true, _) => 1.12,
+        (Kernel::Ring, false, _) => 1.03,
+        _ => 1.0,
     }
 }
 

@@ -49,7 +49,7 @@ fn splits(plan: &Plan) -> u32 {
 fn aligned_bits<T: Real>(lab: &Lab, m: usize, storage: Storage) -> Outcome<Vec<Reference<T>>> {
     let mut case = make::<T>(lab, m, [storage; 3])?;
     let mut references = Vec::new();
-    for entry in lab.entries::<T>() {
+    for entry in lab.entries_for::<T>(storage.row_major) {
         let plan = case.plan(lab, entry)?;
         references.push((entry, splits(&plan), case.run(lab, &plan)?));
     }

@@ -45,7 +45,7 @@ fn make<T: Real>(lab: &Lab, a: impl Fn(usize, usize) -> f64, b: impl Fn(usize, u
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
     let mut plain = make::<T>(lab, a, b)?;
     let mut base = Vec::new();
-    for entry in lab.entries::<T>() {
+    for entry in lab.entries_for::<T>(false) {
         base.push((entry, plain.plan(lab, entry).map_err(Into::into).and_then(|plan| plain.run(lab, &plan))?));
     }
     for change in CHANGES {

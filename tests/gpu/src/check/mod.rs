@@ -7,6 +7,7 @@ mod edges;
 mod grids;
 mod guards;
 mod layouts;
+mod local;
 mod memory;
 mod quick;
 mod refusals;
@@ -25,6 +26,7 @@ type Check = (&'static str, &'static str, fn(&Lab) -> Outcome);
 /// All of them, in the order in which they are run.
 pub const CHECKS: &[Check] = &[
     ("guards", "comparators and guards can fail", guards::run),
+    ("local", "no kernel has local memory, as the driver compiles it", local::run),
     ("edges", "integers at every tile edge, guards intact, beta = 0 over NaN", edges::run),
     ("layouts", "every layout, gap, alpha and beta; transposed views; calls without a plan", layouts::run),
     ("splits", "k in parts, whose sums are added", splits::run),

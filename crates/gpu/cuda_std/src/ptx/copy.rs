@@ -17,7 +17,24 @@ pub unsafe fn cp_async_16(into: SharedAddress, from: GlobalAddress, inside: bool
             in(reg32) into.0, in(reg64) from.0, in(reg32) if inside { 16u32 } else { 0 }, options(nostack));
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    crate::hooks::hooks().copy_async(into.0, from.0, 16, inside);
+    crate::hooks::hooks().copy_async(into.0, from.0, 16, if inside { 16 } else { 0 });
+}
+
+/// Starts copying the first `bytes` of 16 bytes, at most 16, and zeros for the rest; else as [`cp_async_16`].
+/// `cp.async.cg.shared.global`, from sm_80, PTX 7.0.
+///
+/// # Safety
+/// As for [`cp_async_16`]; the source holds `bytes` bytes.
+#[inline(always)]
+pub unsafe fn cp_async_16_first(into: SharedAddress, from: GlobalAddress, bytes: u32) {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: promised by the caller.
+    unsafe {
+        core::arch::asm!("cp.async.cg.shared.global [{0}], [{1}], 16, {2};",
+            in(reg32) into.0, in(reg64) from.0, in(reg32) bytes, options(nostack));
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    crate::hooks::hooks().copy_async(into.0, from.0, 16, bytes);
 }
 
 /// Starts copying 8 bytes through the first-level cache; else as [`cp_async_16`]. `cp.async.ca.shared.global`, 8 bytes,
@@ -34,7 +51,7 @@ pub unsafe fn cp_async_8(into: SharedAddress, from: GlobalAddress, inside: bool)
             in(reg32) into.0, in(reg64) from.0, in(reg32) if inside { 8u32 } else { 0 }, options(nostack));
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    crate::hooks::hooks().copy_async(into.0, from.0, 8, inside);
+    crate::hooks::hooks().copy_async(into.0, from.0, 8, if inside { 8 } else { 0 });
 }
 
 /// Starts copying 4 bytes through the first-level cache; else as [`cp_async_16`]. `cp.async.ca.shared.global`, 4 bytes,
@@ -51,7 +68,7 @@ pub unsafe fn cp_async_4(into: SharedAddress, from: GlobalAddress, inside: bool)
             in(reg32) into.0, in(reg64) from.0, in(reg32) if inside { 4u32 } else { 0 }, options(nostack));
     }
     #[cfg(not(target_arch = "nvptx64"))]
-    crate::hooks::hooks().copy_async(into.0, from.0, 4, inside);
+    crate::hooks::hooks().copy_async(into.0, from.0, 4, if inside { 4 } else { 0 });
 }
 
 /// Closes this thread's group of copies. `cp.async.commit_group`, from sm_80, PTX 7.0.

@@ -224,7 +224,7 @@ fn shared() -> [Case; 5] {
     ]
 }
 
-fn copies() -> [Case; 4] {
+fn copies() -> [Case; 5] {
     let (single, double) = (|i: u32| i as f32 * 1.5 + 0.25, |i: u32| f64::from(i) * 1.25 + 0.125);
     // Thread 31 - t copied what t reads.
     let outside = |t: u32| (31 - t).is_multiple_of(4);
@@ -232,6 +232,9 @@ fn copies() -> [Case; 4] {
         Case::new("cp_async_16", &["cp.async.cg.shared.global"])
             .input(&each(128, single))
             .gives(&each(128, |i| if outside(i / 4) { 0.0 } else { single(4 * (31 - i / 4) + i % 4) })),
+        Case::new("cp_async_16_first", &["cp.async.cg.shared.global"])
+            .input(&each(128, single))
+            .gives(&each(128, |i| if i % 4 < (31 - i / 4) % 4 { single(4 * (31 - i / 4) + i % 4) } else { 0.0 })),
         Case::new("cp_async_8", &["cp.async.ca.shared.global"])
             .input(&each(32, double))
             .gives(&each(32, |t| if outside(t) { 0.0 } else { double(31 - t) })),

@@ -32,6 +32,13 @@ pub unsafe fn cp_async_16(input: Global<f32>, out: Global<f32>) {
     unsafe { mirrored(4, input, out, |into, from, inside| ptx::cp_async_16(into, from, inside)) }
 }
 
+/// As [`cp_async_16`], but of each piece the first 0 to 3 elements; and whether the operands are aligned.
+#[kernel]
+pub unsafe fn cp_async_16_first(input: Global<f32>, out: Global<f32>) {
+    let bytes = thread::thread_idx_x() % 4 * 4 + u32::from(!input.is_aligned(16));
+    unsafe { mirrored(4, input, out, |into, from, _| ptx::cp_async_16_first(into, from, bytes)) }
+}
+
 #[kernel]
 pub unsafe fn cp_async_8(input: Global<f64>, out: Global<f64>) {
     unsafe { mirrored(1, input, out, |into, from, inside| ptx::cp_async_8(into, from, inside)) }

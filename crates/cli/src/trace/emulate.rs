@@ -1,0 +1,183 @@
+//! The run under the emulator.
+
+use std::str::FromStr;
+
+use bytemuck::Pod;
+use kernels::table::{self, Element};
+use model::launch::{slots_len, tiling};
+use model::variants::SUM_SLOTS_THREADS;
+use model::{Dtype, Layout, Strides, Variant, span, sum_slots};
+use simt::{Buffer, Counters, Launch, Memory};
+
+use crate::error::Fault;
+
+/// Multiply-adds that are emulated at most: a few minutes.
+const MOST_FMAS: u128 = 2_000_000_000;
+/// Elements of A and of B at most.
+const MOST_READ: u64 = 1 << 26;
+/// Elements of C and of the slots at most: of what is written, each 4 bytes take 64 more of history.
+const MOST_WRITTEN: u64 = 1 << 23;
+
+/// Whether A, B and C lie by rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Layouts {
+    by_rows: [bool; 3],
+}
+
+impl Layouts {
+    /// Whether A lies as an entry wants it.
+    pub fn suits(self, wanted: Layout) -> bool {
+        match wanted {
+            Layout::Any => true,
+            Layout::Columns => !self.by_rows[0],
+            Layout::Rows => self.by_rows[0],
+        }
+    }
+}
+
+impl FromStr for Layouts {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let letters = match text {
+            "column-major" => "ccc",
+            "row-major" => "rrr",
+            letters => letters,
+        };
+        let mut by_rows = [false; 3];
+        let known = letters.len() == 3 && letters.bytes().all(|letter| matches!(letter, b'c' | b'r'));
+        for (by_rows, letter) in by_rows.iter_mut().zip(letters.bytes()) {
+            *by_rows = letter == b'r';
+        }
+        if known { Ok(Self { by_rows }) } else { Err("column-major, row-major, or three letters c or r, as in rcc") }
+    }
+}
+
+/// What to run.
+pub struct Request {
+    pub variant: &'static Variant,
+    pub m: u32,
+    pub n: u32,
+    pub k: u32,
+    pub layouts: Layouts,
+    pub splits: u32,
+    /// Accesses of the first warp to record.
+    pub patterns: usize,
+}
+
+/// What was run, and what it did.
+pub struct Outcome {
+    pub request: Request,
+    pub grid: [u32; 3],
+    pub shared_bytes: u32,
+    pub counters: Counters,
+    /// Of the kernel that adds the sums of the parts of k.
+    pub added: Option<Counters>,
+}
+
+/// A packed matrix: strides and elements.
+fn packed(rows: u32, cols: u32, by_rows: bool) -> (Strides, u64) {
+    let strides = if by_rows { Strides::row_major(cols.into()) } else { Strides::column_major(rows.into()) };
+    (strides, span(rows.into(), cols.into(), strides).unwrap_or(u64::MAX))
+}
+
+impl Request {
+    /// Refuses what takes too long, or more memory than a laptop has.
+    pub fn check(&self) -> Result<(), Fault> {
+        let Self { m, n, k, .. } = *self;
+        // The threads beyond the last row compute too.
+        let rows = m.max(self.variant.threads);
+        let fmas = u128::from(rows) * u128::from(n) * u128::from(k);
+        let slots = slots_len(m.into(), n.into(), self.splits);
+        let product = |rows: u32, cols: u32| u64::from(rows) * u64::from(cols);
+        let operands = [("A", product(m, k), MOST_READ), ("B", product(k, n), MOST_READ)];
+        let results = [("C", product(m, n), MOST_WRITTEN), ("the slots", slots, MOST_WRITTEN)];
+        if fmas > MOST_FMAS {
+            let message = "take too long thread by thread: 2 10^9 at most; smaller shapes show the same";
+            return Err(Fault::Input(format!("{m} x {n} x {k}: {fmas} multiply-adds {message}")));
+        }
+        if let Some((name, len, most)) = operands.into_iter().chain(results).find(|(_, len, most)| len > most) {
+            return Err(Fault::Input(format!("{name}: {len} elements are too many to emulate, {most} at most")));
+        }
+        Ok(())
+    }
+
+    fn grid(&self) -> [u32; 3] {
+        let tiling = tiling(self.variant, self.m.into(), self.n.into());
+        let blocks = |along: u64| u32::try_from(along).unwrap_or(u32::MAX);
+        [blocks(tiling.x), self.splits, blocks(tiling.z)]
+    }
+
+    /// Runs it on made-up values, of which only their places are counted.
+    pub fn run<T: Element + Pod>(self, alpha: T, beta: T) -> Result<Outcome, Fault> {
+        let Self { variant, m, n, k, layouts, splits, patterns } = self;
+        let Some(entry) = table::product(variant.entry).and_then(T::of) else {
+            return Err(Fault::Input(format!("{} is not among the kernels of this program", variant.entry)));
+        };
+        let [by_rows_a, by_rows_b, by_rows_c] = layouts.by_rows;
+        let ((sa, len_a), (sb, len_b)) = (packed(m, k, by_rows_a), packed(k, n, by_rows_b));
+        let (sc, len_c) = packed(m, n, by_rows_c);
+        let mut memory = Memory::new();
+        let (a, b) = (memory.input("A", &ones::<T>(len_a)), memory.input("B", &ones::<T>(len_b)));
+        let c = if beta.is_zero() { memory.output("C", len(len_c)) } else { memory.inout("C", &ones::<T>(len_c)) };
+        let slots = memory.output::<T>("slots", len(slots_len(m.into(), n.into(), splits)));
+        let (out, so, scale, add, slot_len) = match splits {
+            1 => (c, sc, alpha, beta, 0),
+            _ => (slots, Strides::column_major(m.into()), T::ONE, T::ZERO, u64::from(m) * u64::from(n)),
+        };
+        let grid = self.grid();
+        let shared_bytes = tiling(variant, m.into(), n.into()).shared_bytes;
+        let block = [variant.threads, 1, 1];
+        let step_limit = u64::MAX; // the request was checked
+        let launch = Launch {
+            kernel: variant.entry,
+            grid,
+            block,
+            shared_bytes,
+            record: patterns,
+            step_limit,
+            ..Launch::default()
+        };
+        let outcome = launch.run(&mut memory, |operands| {
+            let (a, b, c) = (operands.global(a), operands.global(b), operands.global(out));
+            // SAFETY: the operands span their elements, and the geometry is that of the entry's row.
+            unsafe { entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, so.row, so.col, slot_len) };
+        });
+        let counters = outcome.map_err(|fault| Fault::Check(fault.to_string()))?;
+        let added = match splits {
+            1 => None,
+            _ => Some(self.add_slots(&mut memory, slots, (c, sc), (alpha, beta))?),
+        };
+        Ok(Outcome { request: self, grid, shared_bytes, counters, added })
+    }
+
+    fn add_slots<T: Element + Pod>(
+        &self,
+        memory: &mut Memory,
+        slots: Buffer<T>,
+        (c, strides): (Buffer<T>, Strides),
+        (alpha, beta): (T, T),
+    ) -> Result<Counters, Fault> {
+        let Self { m, n, splits, .. } = *self;
+        let dtype: Dtype = self.variant.dtype;
+        // `check` keeps m n far below 2^32.
+        let grid = [(m * n).div_ceil(SUM_SLOTS_THREADS), 1, 1];
+        let block = [SUM_SLOTS_THREADS, 1, 1];
+        let launch = Launch { kernel: sum_slots(dtype), grid, block, step_limit: u64::MAX, ..Launch::default() };
+        let outcome = launch.run(memory, |operands| {
+            let (slots, c) = (operands.global(slots), operands.global(c));
+            // SAFETY: the grid covers C, and the operands span their elements.
+            unsafe { T::SUM_SLOTS(m, n, slots, splits, alpha, beta, c, strides.row, strides.col) };
+        });
+        outcome.map_err(|fault| Fault::Check(fault.to_string()))
+    }
+}
+
+/// `check` has seen that it fits.
+fn len(elements: u64) -> usize {
+    usize::try_from(elements).unwrap_or(usize::MAX)
+}
+
+fn ones<T: Element>(elements: u64) -> Vec<T> {
+    vec![T::ONE; len(elements)]
+}

@@ -1,0 +1,126 @@
+//! `lanky trace`: kernels on the CPU, counted; no GPU.
+
+mod common;
+
+use common::{Bench, text};
+use serde_json::Value;
+
+/// The one value that a run prints.
+fn traced(bench: &Bench, args: &[&str]) -> Value {
+    let output = bench.run(&[&["trace"], args, &["--json"]].concat());
+    assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {}", text(&output.stderr));
+    serde_json::from_str(&text(&output.stdout)).expect("one JSON value")
+}
+
+/// TSM2X's claims about memory, at a shape with a full tile each way: m = k = 256, n = 4.
+#[test]
+fn the_papers_claims_can_be_seen() {
+    let bench = Bench::new();
+    let (m, n, k, t1) = (256, 4, 256, 128);
+    let ladder = ["tsm2r_inner", "tsm2r_outer", "tsm2r_shared", "tsm2r_shared_rowmajor", "tsm2r_prefetch"];
+    for (step, variant) in ladder.into_iter().enumerate() {
+        let args = ["tsm2r", "--variant", variant, "--m", "256", "--n", "4", "--k", "256", "--dtype", "f64"];
+        let trace = traced(&bench, &args);
+        let operand = |name: &str, key: &str| trace["operands"][name][key].as_f64().expect("a number");
+        assert_eq!(trace["fma"], m * n * k, "{variant}");
+        assert_eq!(trace["barriers"], if step < 2 { 0 } else { (m / t1) * (k / t1) * 2 }, "{variant}");
+        assert_eq!(trace["operands"]["A"]["elements_loaded"], m * k * if step == 0 { n } else { 1 }, "{variant}");
+        assert_eq!(trace["operands"]["B"]["elements_loaded"], k * n * if step < 2 { m } else { m / t1 }, "{variant}");
+        assert_eq!(trace["operands"]["C"]["elements_loaded"], 0, "{variant}");
+        assert_eq!((operand("A", "efficiency"), operand("C", "efficiency")), (1.0, 1.0), "{variant}");
+        assert_eq!(operand("B", "efficiency"), if step < 2 { 0.25 } else { 1.0 }, "{variant}");
+        assert_eq!(operand("B", "bytes_used") / operand("B", "bytes_moved"), operand("B", "efficiency"), "{variant}");
+        let stores = trace["shared"]["stores"].as_u64().expect("a count");
+        // Two wavefronts for 32 lanes of 8 bytes; four times as many where four lanes meet in a bank.
+        let conflicts = if variant == "tsm2r_shared_rowmajor" { stores * 2 * 3 } else { 0 };
+        assert_eq!(trace["shared"]["bank_conflicts"], conflicts, "{variant}");
+        assert_eq!(trace["shared"]["loads"].as_u64() > Some(0), step >= 2, "{variant}");
+    }
+}
+
+#[test]
+fn an_entry_is_chosen_by_its_columns_or_named() {
+    let bench = Bench::new();
+    let entry = |args: &[&str]| traced(&bench, &[&["tsm2r", "--m", "130", "--k", "9"], args].concat())["entry"].clone();
+    assert_eq!(entry(&["--n", "5", "--variant", "tsm2r_shared"]), "dtsm2r_shared_1x8_u4_t128");
+    assert_eq!(entry(&["--n", "40", "--variant", "tsm2r_outer", "--dtype", "f32"]), "stsm2r_outer_1x16_u1_t128");
+    let named = "dtsm2r_prefetch_1x8_u4_t256";
+    assert_eq!(entry(&["--n", "3", "--variant", named]), named);
+}
+
+#[test]
+fn parts_and_factors_are_counted_too() {
+    let bench = Bench::new();
+    let shape = ["tsm2r", "--variant", "tsm2r_outer", "--m", "33", "--n", "3", "--k", "300"];
+    let plain = traced(&bench, &shape);
+    assert_eq!((&plain["operands"]["slots"], &plain["grid"][1]), (&Value::Null, &1.into()));
+    let split = traced(&bench, &[&shape[..], &["--splits", "2", "--beta", "-1"]].concat());
+    assert_eq!((&split["grid"][1], &split["operands"]["C"]["elements_loaded"]), (&2.into(), &(33 * 3).into()));
+    assert_eq!(split["operands"]["slots"]["elements_stored"], 2 * 33 * 3);
+    assert_eq!(split["operands"]["slots"]["elements_loaded"], 2 * 33 * 3);
+    // By rows, neighbouring threads load from far apart.
+    let by_rows = traced(&bench, &[&shape[..], &["--layout", "rcc"]].concat());
+    assert!(by_rows["operands"]["A"]["efficiency"].as_f64() <= Some(0.25), "{by_rows}");
+}
+
+/// Without a variant each of the operation has its turn; without `--json` they are tables.
+#[test]
+fn a_whole_operation_is_traced() {
+    let bench = Bench::new();
+    let shape = ["--m", "20", "--n", "2", "--k", "20"];
+    let ladder = traced(&bench, &[&["tsm2r"], &shape[..]].concat());
+    let mut names: Vec<&str> =
+        ladder.as_array().expect("an array").iter().filter_map(|t| t["variant"].as_str()).collect();
+    assert!(names.starts_with(&["tsm2r_inner", "tsm2r_outer", "tsm2r_shared"]), "{names:?}");
+    let len = names.len();
+    names.dedup();
+    assert_eq!(names.len(), len);
+    let output = bench.run(&[&["trace", "gemm"], &shape[..]].concat());
+    let table = text(&output.stdout);
+    for word in ["dgemm_tiled", "efficiency", "bank conflicts", "barriers"] {
+        assert!(table.contains(word), "{table}");
+    }
+}
+
+#[test]
+fn a_drawing_is_svg_with_a_panel_for_each_instruction() {
+    let bench = Bench::new();
+    let path = bench.path("warp.svg");
+    let file = path.to_str().expect("a path in UTF-8");
+    let shape = ["tsm2r", "--variant", "tsm2r_shared_rowmajor", "--m", "128", "--n", "4", "--k", "128"];
+    traced(&bench, &[&shape[..], &["--svg", file]].concat());
+    let drawing = std::fs::read_to_string(&path).expect("a file");
+    let document = roxmltree::Document::parse(&drawing).expect("well-formed");
+    let titles: Vec<&str> = document
+        .descendants()
+        .filter(|node| node.attribute("class") == Some("title"))
+        .filter_map(|node| node.text())
+        .collect();
+    for panel in ["load from A", "load from B", "store to shared memory", "load from shared memory", "store to C"] {
+        assert!(titles.iter().any(|title| title.starts_with(panel)), "{panel}: {titles:?}");
+    }
+    let used = document.descendants().filter(|node| node.attribute("class") == Some("word used")).count();
+    // A, B and C: 32 lanes of two words; the tile's rows: 32 of two words; a broadcast of 16 bytes.
+    assert_eq!(used, 4 * 64 + 4);
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused_in_a_line() {
+    let bench = Bench::new();
+    for (args, words) in [
+        (&["tsm3r"][..], "no kernels of 'tsm3r'"),
+        (&["tsm2r", "--variant", "tsm2r_faster"], "unknown variant 'tsm2r_faster'"),
+        (&["tsm2r", "--variant", "stsm2r_inner_1x1_u1_t128"], "no entry for f64"),
+        (&["tsm2r", "--m", "0"], "at least 1"),
+        (&["tsm2r", "--m", "100000", "--k", "100000"], "too long"),
+        (&["tsm2r", "--m", "1", "--n", "1", "--k", "4000000000"], "too long"),
+        (&["tsm2r", "--m", "5000000", "--n", "4", "--k", "4"], "C: 20000000 elements are too many"),
+        (&["tsm2r", "--layout", "sideways"], "column-major"),
+        (&["tsm2r", "--splits", "0"], "--splits"),
+        (&["tsm2r", "--beta", "some"], "--beta"),
+        (&["tsm2r", "--svg", "x.svg"], "--variant"),
+    ] {
+        let said = bench.fail(2, &[&["trace"], args].concat());
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+}

@@ -1,0 +1,189 @@
+//! Runs a product and compares it, element by element, with a plain one.
+
+use bytemuck::Pod;
+use cuda_std::Global;
+use lanky_kernels::table::{self, Product, ProductFn};
+use model::launch::{slots_len, tiling};
+use model::variants::SUM_SLOTS_THREADS;
+use model::{Dtype, Strides, Variant, span, sum_slots};
+use simt::{Buffer, Counters, Launch, Memory};
+
+/// An element type of the kernels.
+pub trait Element: table::Element + Pod + PartialEq + std::fmt::Debug {
+    const NAN: Self;
+    const DTYPE: Dtype;
+    /// The number, which must fit exactly.
+    fn exactly(value: f64) -> Self;
+}
+
+impl Element for f32 {
+    const NAN: f32 = f32::NAN;
+    const DTYPE: Dtype = Dtype::F32;
+    fn exactly(value: f64) -> f32 {
+        assert_eq!(f64::from(value as f32), value);
+        value as f32
+    }
+}
+
+impl Element for f64 {
+    const NAN: f64 = f64::NAN;
+    const DTYPE: Dtype = Dtype::F64;
+    fn exactly(value: f64) -> f64 {
+        value
+    }
+}
+
+/// A matrix in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    pub rows: u32,
+    pub cols: u32,
+    pub strides: Strides,
+    pub len: usize,
+}
+
+impl Layout {
+    /// By rows or by columns, `gap` elements between the end of one and the start of the next.
+    pub fn new(rows: u32, cols: u32, by_rows: bool, gap: u64) -> Layout {
+        let along = u64::from(if by_rows { cols } else { rows });
+        let strides = if by_rows { Strides::row_major(along + gap) } else { Strides::column_major(along + gap) };
+        let Some(len) = span(rows.into(), cols.into(), strides) else { panic!("{rows} x {cols} is too large") };
+        Layout { rows, cols, strides, len: len as usize }
+    }
+
+    /// Where element (i, j) lies.
+    pub fn at(&self, i: u32, j: u32) -> usize {
+        (u64::from(i) * self.strides.row + u64::from(j) * self.strides.col) as usize
+    }
+
+    /// Small integers at the elements, NaN between them.
+    pub fn filled<T: Element>(&self, seed: u64) -> Vec<T> {
+        let mut data = vec![T::NAN; self.len];
+        for i in 0..self.rows {
+            for j in 0..self.cols {
+                let random = u64::from(i) * 7919 + u64::from(j) * 104_729 + seed;
+                let random = random.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+                data[self.at(i, j)] = T::exactly((random % 5) as f64 - 2.0);
+            }
+        }
+        data
+    }
+}
+
+/// C as a kernel gets it: without a value where β = 0, so that reading it is a fault.
+pub fn result<T: Element>(memory: &mut Memory, c: &[T], beta: T) -> Buffer<T> {
+    if beta.is_zero() { memory.output("C", c.len()) } else { memory.inout("C", c) }
+}
+
+/// C is α · `sum`(i, j) + β · `before`, and nothing else was written.
+pub fn compare<T: Element>(
+    memory: &Memory,
+    (buffer, layout): (Buffer<T>, Layout),
+    before: &[T],
+    (alpha, beta): (T, T),
+    sum: impl Fn(u32, u32) -> T,
+) {
+    assert!(memory.guards_intact());
+    let mut expected = vec![None; layout.len];
+    for i in 0..layout.rows {
+        for j in 0..layout.cols {
+            let at = layout.at(i, j);
+            let old = if beta.is_zero() { T::ZERO } else { beta.mul(before[at]) };
+            expected[at] = Some(alpha.mul(sum(i, j)).add(old));
+        }
+    }
+    let (got, written) = (memory.read(buffer), memory.written(buffer));
+    for (at, expected) in expected.into_iter().enumerate() {
+        assert_eq!(written[at], expected.is_some(), "whether element {at} of C's memory was written");
+        assert!(expected.is_none_or(|expected| got[at] == expected), "{at}: {:?}, not {expected:?}", got[at]);
+    }
+}
+
+/// A product to compute.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub m: u32,
+    pub n: u32,
+    pub k: u32,
+    /// Whether A, B and C lie by rows.
+    pub by_rows: [bool; 3],
+    /// Elements between the end of a row or column and the start of the next.
+    pub gap: u64,
+    /// Elements by which the operands start past 256 bytes.
+    pub offset: usize,
+    pub alpha: f64,
+    pub beta: f64,
+    pub splits: u32,
+}
+
+impl Case {
+    /// C = A B, all packed by columns, in one part.
+    pub const fn plain(m: u32, n: u32, k: u32) -> Case {
+        Case { m, n, k, by_rows: [false; 3], gap: 0, offset: 0, alpha: 1.0, beta: 0.0, splits: 1 }
+    }
+}
+
+/// Computes the case with an entry, of whichever type, and compares; gives what the product kernel did.
+pub fn check(variant: &Variant, case: Case) -> Counters {
+    println!("{} {case:?}", variant.entry); // shown if what follows fails
+    match table::product(variant.entry) {
+        Some(Product::F32(entry)) => check_product(variant, entry, case),
+        Some(Product::F64(entry)) => check_product(variant, entry, case),
+        None => panic!("{} is in the model's table only", variant.entry),
+    }
+}
+
+fn check_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case) -> Counters {
+    let Case { m, n, k, by_rows, gap, offset, alpha, beta, splits } = case;
+    let (at_a, at_b) = (Layout::new(m, k, by_rows[0], gap), Layout::new(k, n, by_rows[1], gap));
+    let at_c = Layout::new(m, n, by_rows[2], gap);
+    let (a, b, c) = (at_a.filled::<T>(1), at_b.filled::<T>(2), at_c.filled::<T>(3));
+    let (alpha, beta) = (T::exactly(alpha), T::exactly(beta));
+
+    let mut memory = Memory::new();
+    memory.offset(offset);
+    let (buffer_a, buffer_b) = (memory.input("A", &a), memory.input("B", &b));
+    let buffer_c = result(&mut memory, &c, beta);
+    let scratch = memory.output::<T>("slots", slots_len(m.into(), n.into(), splits) as usize);
+    let packed = Layout::new(m, n, false, 0);
+    let (out, at_out, scale, add, slot_len) = match splits {
+        1 => (buffer_c, at_c, alpha, beta, 0),
+        _ => (scratch, packed, T::ONE, T::ZERO, packed.len as u64),
+    };
+    let tiling = tiling(variant, m.into(), n.into());
+    let grid = [tiling.x as u32, splits, tiling.z as u32];
+    let block = [variant.threads, 1, 1];
+    let launch = Launch { kernel: variant.entry, grid, block, shared_bytes: tiling.shared_bytes, ..Launch::default() };
+    let outcome = launch.run(&mut memory, |operands| {
+        let (a, b, c) = (operands.global(buffer_a), operands.global(buffer_b), operands.global(out));
+        let (sa, sb, sc) = (at_a.strides, at_b.strides, at_out.strides);
+        // SAFETY: the operands span their elements, and the geometry is that of the entry's row; the emulator checks.
+        unsafe { entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, sc.row, sc.col, slot_len) };
+    });
+    let counters = outcome.unwrap_or_else(|fault| panic!("{fault}"));
+    if splits > 1 {
+        add_slots(&mut memory, (scratch, splits), (buffer_c, at_c), (alpha, beta));
+    }
+    compare(&memory, (buffer_c, at_c), &c, (alpha, beta), |i, j| {
+        (0..k).fold(T::ZERO, |sum, l| sum.add(a[at_a.at(i, l)].mul(b[at_b.at(l, j)])))
+    });
+    counters
+}
+
+/// Runs the entry that adds `count` slots.
+pub fn add_slots<T: Element>(
+    memory: &mut Memory,
+    (slots, count): (Buffer<T>, u32),
+    (c, layout): (Buffer<T>, Layout),
+    (alpha, beta): (T, T),
+) -> Counters {
+    let Layout { rows, cols, strides, .. } = layout;
+    let grid = [(rows * cols).div_ceil(SUM_SLOTS_THREADS), 1, 1];
+    let launch = Launch { kernel: sum_slots(T::DTYPE), grid, block: [SUM_SLOTS_THREADS, 1, 1], ..Launch::default() };
+    let outcome = launch.run(memory, |operands| {
+        let (slots, c): (Global<T>, Global<T>) = (operands.global(slots), operands.global(c));
+        // SAFETY: the grid covers C, the operands span their elements; the emulator checks.
+        unsafe { T::SUM_SLOTS(rows, cols, slots, count, alpha, beta, c, strides.row, strides.col) };
+    });
+    outcome.unwrap_or_else(|fault| panic!("{fault}"))
+}

@@ -1,0 +1,12 @@
+//! Every kernel under the emulator: no fault, the exact result, nothing written outside of it, nothing read that the
+//! contract leaves out, and counters that are what a profiler counts.
+//!
+//! `cargo test --release -p lanky-kernels --test emulated` runs all of it. A fault's message ends with the seed that
+//! replays it: `SIMT_SEED=7 cargo test --release -p lanky-kernels --test emulated tsm2r_shared`.
+
+mod ceilings;
+mod counted;
+mod harness;
+mod products;
+mod profiler;
+mod slots;

@@ -1,0 +1,135 @@
+//! Every product entry round the edges of its tile.
+
+use crate::harness::{Case, check};
+use model::launch::tiling;
+use model::{Kernel, Layout, VARIANTS, Variant};
+
+/// What α and β are.
+const FACTORS: [f64; 4] = [1.0, 0.0, -1.0, 0.5];
+
+/// Rows and columns of C that a block owns, and steps of k that it stages: its tile.
+fn tile(variant: &Variant) -> [u32; 3] {
+    // The largest product that still takes a single block along each axis.
+    let edge = |fits: &dyn Fn(u64) -> bool| (1..=4096).take_while(|&len| fits(len)).count() as u32;
+    let step = tiling(variant, 1, 1).k_step;
+    let alone = |m, n| tiling(variant, m, n).x * tiling(variant, m, n).z == 1;
+    let rows = edge(&|m| alone(m, 1));
+    let cols = edge(&|n| alone(1, n));
+    // Algorithm 1 owns all columns.
+    [rows, if cols == 4096 { 4 } else { cols }, step]
+}
+
+/// Sixteen cases in which every two of m, n, k, α and β meet in all of their combinations: an orthogonal array over the
+/// field of four elements. m, n and k are one less than the tile, the tile, one more, and far from both. Layouts come in
+/// all eight combinations, or those that the entry takes, with gaps and without, k in one to three parts, some of which
+/// are empty.
+fn around([rows, cols, step]: [u32; 3], layout: Layout) -> Vec<Case> {
+    let near = |edge: u32, far: u32| [edge + 1, edge.saturating_sub(1).max(1), edge, far];
+    let (ms, ns, ks) = (near(rows, 5), near(cols, 2 * cols + 3), near(step, 2 * step + 5));
+    let times2 = [0, 2, 3, 1]; // x · 2 in that field; + is ^
+    let cases = (0..16).map(|run| {
+        let (x, y) = (run / 4, run % 4);
+        Case {
+            m: ms[x],
+            n: ns[y],
+            k: ks[x ^ y],
+            by_rows: [x & 1 == 1, y & 1 == 1, (x >> 1) ^ (y >> 1) == 1],
+            gap: (run % 3) as u64,
+            offset: run % 2,
+            alpha: FACTORS[x ^ times2[y]],
+            beta: FACTORS[x ^ times2[times2[y]]],
+            splits: 1 + (run * 2 + x) as u32 % 3,
+        }
+    });
+    let small = [Case::plain(1, 1, 1), Case { beta: 0.5, ..Case::plain(3, 2, 0) }, Case::plain(2, 1, 0)];
+    let by_rows = |mut case: Case| {
+        match layout {
+            Layout::Any => {}
+            Layout::Columns => case.by_rows[0] = false,
+            Layout::Rows => case.by_rows[0] = true,
+        }
+        case
+    };
+    cases.chain(small).map(by_rows).collect()
+}
+
+/// Checks every entry of a variant; without optimisation two or three cases of each, other ones for the
+/// next entry.
+fn check_variant(name: &str) {
+    let entries: Vec<&Variant> = VARIANTS.iter().filter(|variant| variant.name == name).collect();
+    assert!(!entries.is_empty(), "there is no variant {name}");
+    for (row, variant) in entries.into_iter().enumerate() {
+        let cases = around(tile(variant), variant.layout);
+        let every = if cfg!(debug_assertions) { 9 } else { 1 };
+        for case in cases.into_iter().skip(2 * row % every).step_by(every) {
+            check(variant, case);
+        }
+    }
+}
+
+macro_rules! tests {
+    ($($variant:ident),*) => {
+        $(#[test] fn $variant() { check_variant(stringify!($variant)) })*
+        const NAMED: [&str; [$(stringify!($variant)),*].len()] = [$(stringify!($variant)),*];
+    };
+}
+tests!(
+    tsm2r_inner,
+    tsm2r_outer,
+    tsm2r_shared,
+    tsm2r_shared_rowmajor,
+    tsm2r_prefetch,
+    tsm2r_staged,
+    tsm2r_mma,
+    gemm_tiled
+);
+
+/// Those that have no test of their own above.
+#[test]
+fn every_other_variant() {
+    let mut others: Vec<&str> = VARIANTS.iter().map(|v| v.name).filter(|name| !NAMED.contains(name)).collect();
+    others.dedup();
+    others.into_iter().for_each(check_variant);
+}
+
+/// The cases are what they claim to be.
+#[test]
+fn cases_cover_edges_layouts_factors_and_parts() {
+    let cases = around([128, 4, 120], Layout::Any);
+    for m in [127, 128, 129] {
+        for n in [3, 4, 5] {
+            assert!(cases.iter().any(|case| (case.m, case.n) == (m, n)));
+        }
+        for k in [119, 120, 121] {
+            assert!(cases.iter().any(|case| (case.m, case.k) == (m, k)));
+        }
+    }
+    for alpha in FACTORS {
+        for beta in FACTORS {
+            assert!(cases.iter().any(|case| (case.alpha, case.beta) == (alpha, beta)));
+        }
+    }
+    for layout in 0..8 {
+        let by_rows = [layout & 1 == 1, layout & 2 == 2, layout & 4 == 4];
+        assert!(cases.iter().any(|case| case.by_rows == by_rows), "{by_rows:?}");
+    }
+    for splits in 1..=3 {
+        assert!(cases.iter().filter(|case| case.splits == splits && case.k > 0).count() >= 4);
+        assert!(cases.iter().any(|case| case.splits == splits && case.beta == 0.0));
+    }
+}
+
+/// The tile of each kind of kernel is the one that its table says.
+#[test]
+fn tiles_are_those_of_the_table() {
+    for variant in VARIANTS {
+        match (variant.kernel, variant.name) {
+            (Kernel::Tsm2r, "tsm2r_inner") => assert_eq!(tile(variant), [variant.threads, 4, variant.threads]),
+            (Kernel::Tsm2r, "tsm2r_outer" | "tsm2r_shared" | "tsm2r_shared_rowmajor" | "tsm2r_prefetch") => {
+                assert_eq!(tile(variant)[..2], [variant.threads, variant.t2]);
+            }
+            (Kernel::Gemm, _) => assert_eq!(tile(variant), [16 * variant.t3, 16 * variant.t2, 8]),
+            _ => {}
+        }
+    }
+}
