@@ -58,13 +58,19 @@ mod tests {
     use super::*;
     use crate::check::{capture, repeat};
     use crate::small;
-    use model::{Machine, Problem, Refusal, VARIANTS, choose};
+    use model::{Layout, Machine, Problem, Refusal, Strides, VARIANTS, choose};
 
     #[test]
     fn the_sizes_are_split_on_a_large_gpu() -> Result<(), Refusal> {
         for v in VARIANTS {
             let parts = |(m, n, k): (usize, usize, usize)| {
-                let problem = Problem::column_major(v.dtype, m as u64, n as u64, k as u64);
+                let mut problem = Problem::column_major(v.dtype, m as u64, n as u64, k as u64);
+                // Whichever of A and B is the large one, it lies as the entry wants it.
+                if v.layout == Layout::Rows {
+                    problem.a = Strides::row_major(problem.k);
+                } else {
+                    problem.b = Strides::row_major(problem.n);
+                }
                 Ok(choose(&problem, &Machine::H200, Some(v.entry))?.splits)
             };
             for size in SIZES.into_iter().chain([repeat::SIZE, capture::SIZE]) {
