@@ -141,9 +141,7 @@ impl Gpu {
         let text = ptx::module(entry, capability).ok_or_else(|| Error::Unsupported {
             what: format!("kernel {entry} on {} (compute capability {}.{})", self.name, capability.0, capability.1),
         })?;
-        if let Some(needs) = needed_version(&text)
-            && self.driver < needs
-        {
+        if let Some(needs) = needed_version(&text).filter(|&needs| self.driver < needs) {
             return Err(Error::DriverTooOld { driver: self.driver, needs });
         }
         let module = Module::from_ptx(text, &[]).map_err(|error| driver::load_failed(error, entry))?;

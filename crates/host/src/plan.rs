@@ -84,9 +84,8 @@ impl PlanBuilder {
         }
         let (m, n, k) = agree(&a, &b, &c)?;
         check_distinct(Operand::C, &c)?;
-        if let Some(name) = variant
-            && !VARIANTS.iter().any(|v| v.name == name || v.entry == name)
-        {
+        let is_known = |name: &str| VARIANTS.iter().any(|v| v.name == name || v.entry == name);
+        if let Some(name) = variant.filter(|name| !is_known(name)) {
             return Err(unknown_variant(name));
         }
         let choice = match (device.machine(), variant) {

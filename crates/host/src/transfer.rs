@@ -211,10 +211,8 @@ pub(crate) unsafe fn receive<T: Scalar>(
         })?;
         underway.push_back((piece, chunk, len));
         // One fewer than there are chunks, so that the next in turn is never one that is still to be read.
-        if underway.len() == CHUNKS - 1
-            && let Some(oldest) = underway.pop_front()
-        {
-            finish(&mut ring, oldest)?;
+        if underway.len() == CHUNKS - 1 {
+            underway.pop_front().map_or(Ok(()), |oldest| finish(&mut ring, oldest))?;
         }
     }
     underway.into_iter().try_for_each(|left| finish(&mut ring, left))

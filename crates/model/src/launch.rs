@@ -133,7 +133,7 @@ mod tests {
             // A ring takes what a block may opt in to: of compute capability 8.0, or of 9.0 where it needs that anyhow.
             let most = if v.kernel == Kernel::Ring { if v.mma { 227 << 10 } else { 163 << 10 } } else { 48 << 10 };
             assert!(t.shared_bytes <= most, "{}: {} bytes", v.entry, t.shared_bytes);
-            assert!(t.k_step > 0 && t.k_step.is_multiple_of(if v.kernel == Kernel::Gemm { 1 } else { v.t3 }));
+            assert!(t.k_step > 0 && t.k_step % (if v.kernel == Kernel::Gemm { 1 } else { v.t3 }) == 0);
         }
     }
 

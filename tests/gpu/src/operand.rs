@@ -60,7 +60,7 @@ impl<T: Real> Operand<T> {
             false => strides.0 * (rows - 1) + strides.1 * (cols - 1) + 1,
         };
         let first = lab.guard + storage.offset;
-        let guards = |at: usize| if at.is_multiple_of(2) { T::canary() } else { T::filler() };
+        let guards = |at: usize| if at % 2 == 0 { T::canary() } else { T::filler() };
         let mut content: Vec<T> = (0..first + span + lab.guard).map(guards).collect();
         content[first..first + span].fill(T::canary());
         for i in 0..rows {

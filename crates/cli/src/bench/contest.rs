@@ -60,7 +60,7 @@ pub fn race<T: Scalar>(
     while left > 0 {
         let rounds = if is_gpu { rounds_at_once(round_s).min(left) } else { 1 };
         left -= rounds;
-        if is_gpu && let Some(contestant) = contestants.first_mut() {
+        if let Some(contestant) = contestants.first_mut().filter(|_| is_gpu) {
             // A failure shows when it is timed.
             let _ = run(data, *contestant, &mut turn);
         }

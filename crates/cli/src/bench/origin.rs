@@ -53,7 +53,7 @@ fn today() -> String {
 
 /// `2026-11-21`, of days since 1970-01-01 in the Gregorian calendar.
 fn day(mut days: u64) -> String {
-    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let mut year = 1970;
     loop {
         let length = if is_leap(year) { 366 } else { 365 };

@@ -74,10 +74,10 @@ macro_rules! shuffled {
     };
 }
 shuffled!(u32, u32, u32::from, u32::from);
-shuffled!(i32, u32, i32::cast_unsigned, u32::cast_signed);
+shuffled!(i32, u32, |signed| signed as u32, |bits| bits as i32);
 shuffled!(f32, u32, f32::to_bits, f32::from_bits);
 shuffled!(u64, u64, u64::from, u64::from);
-shuffled!(i64, u64, i64::cast_unsigned, u64::cast_signed);
+shuffled!(i64, u64, |signed| signed as u64, |bits| bits as i64);
 shuffled!(f64, u64, f64::to_bits, f64::from_bits);
 
 /// One shuffle: `shfl.sync.MODE.b32` a word, with the segment bits that `width` asks for.

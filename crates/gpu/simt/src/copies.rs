@@ -38,7 +38,7 @@ impl Sm<'_> {
             let at = self.check_shared(group, into.address, &run)?;
             let mut data = [0; 16];
             if request.inside {
-                if !from.address.is_multiple_of(u64::from(request.bytes)) {
+                if from.address % u64::from(request.bytes) != 0 {
                     let message =
                         format!("a copy of {} bytes from an address that is no multiple of them", request.bytes);
                     let whole = Run { access: from, ..run };

@@ -164,9 +164,8 @@ impl Sm<'_> {
     pub(crate) fn locate(&mut self, group: &Group, run: &Run) -> Result<(usize, u64), Box<Fault>> {
         let access = run.access;
         let elements = run.elements();
-        if let Some(extent) = access.extent
-            && (access.index >= extent || extent - access.index < elements)
-        {
+        let is_outside = |extent: u64| access.index >= extent || extent - access.index < elements;
+        if let Some(extent) = access.extent.filter(|&extent| is_outside(extent)) {
             let first = access.index.wrapping_mul(u64::from(access.element_bytes));
             let null = if access.address == first { ", a null pointer" } else { "" };
             let count = if elements == 1 { String::new() } else { format!("{elements} elements from ") };
@@ -174,7 +173,7 @@ impl Sm<'_> {
             return Err(self.access_fault(FaultKind::OutOfBounds, group, run, message));
         }
         // What is 16 bytes but for its end was checked when its copy began.
-        if !access.address.is_multiple_of(1 << run.bytes.trailing_zeros()) {
+        if access.address % (1 << run.bytes.trailing_zeros()) != 0 {
             let message = format!("an access of {} bytes at an address that is no multiple of them", run.bytes);
             return Err(self.access_fault(FaultKind::Misaligned, group, run, message));
         }

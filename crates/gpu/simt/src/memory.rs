@@ -185,7 +185,7 @@ impl Memory {
 
     fn add<T: Pod>(&mut self, name: &'static str, role: Role, len: usize, data: Option<&[T]>) -> Buffer<T> {
         let element_bytes = size_of::<T>();
-        assert!(element_bytes.is_multiple_of(4) && element_bytes > 0, "{name}: elements are whole 4-byte words");
+        assert!(element_bytes % 4 == 0 && element_bytes > 0, "{name}: elements are whole 4-byte words");
         let bytes = len * element_bytes;
         let storage = Storage::new(bytes, self.offset * element_bytes);
         let base = storage.base();

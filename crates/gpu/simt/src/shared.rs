@@ -119,7 +119,7 @@ impl Sm<'_> {
             let message = format!("an access of {bytes} bytes from byte {at} on of {len} bytes of shared memory");
             return Err(self.access_fault(FaultKind::OutOfBounds, group, run, message));
         }
-        if !at.is_multiple_of(bytes) {
+        if at % bytes != 0 {
             let message = format!("an access of {bytes} bytes at byte {at} of shared memory, no multiple of them");
             return Err(self.access_fault(FaultKind::Misaligned, group, run, message));
         }

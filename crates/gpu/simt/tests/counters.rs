@@ -158,7 +158,7 @@ fn operands_are_counted_apart_and_launches_from_zero() {
     let run = |m: &Handles| unsafe {
         let lane = warp::lane_id();
         // One instruction, two operands.
-        let operand = if lane.is_multiple_of(2) { m.global(a) } else { m.global(b) };
+        let operand = if lane % 2 == 0 { m.global(a) } else { m.global(b) };
         operand.load(lane.into());
     };
     for _ in 0..2 {

@@ -71,7 +71,7 @@ fn a_barrier_that_threads_reach_at_different_places() {
 fn barriers_compute() {
     let run = |_: &Handles| {
         let t = thread::thread_idx_x();
-        assert_eq!(thread::sync_threads_count(u32::from(t.is_multiple_of(3))), 32);
+        assert_eq!(thread::sync_threads_count(u32::from(t % 3 == 0)), 32);
         assert_eq!(thread::sync_threads_and(u32::from(t < 96)), 1);
         assert_eq!(thread::sync_threads_and(u32::from(t < 95)), 0);
         assert_eq!(thread::sync_threads_or(u32::from(t == 95)), 1);
@@ -188,7 +188,7 @@ fn shuffles_and_votes_give_what_the_lanes_hold() {
         let down = if lane % 16 < 9 { (value + 7, true) } else { (value, false) };
         assert_eq!(warp::warp_shuffle_down(all, value, 7, 16), down);
         assert_eq!(warp::warp_shuffle_down(all, f64::from(lane), 7, 16).0.fract(), 0.0);
-        assert_eq!(warp::warp_vote_ballot(all, lane.is_multiple_of(3)), 0x4924_9249);
+        assert_eq!(warp::warp_vote_ballot(all, lane % 3 == 0), 0x4924_9249);
         assert!(warp::warp_vote_all(all, lane < 32) && !warp::warp_vote_all(all, lane < 31));
         assert!(warp::warp_vote_any(all, lane == 31) && !warp::warp_vote_any(all, lane == 32));
         let half = if lane < 16 { 0xffff } else { 0xffff_0000 };

@@ -160,17 +160,19 @@ mod x86 {
     /// The CPU has AVX2 and FMA.
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn chains_f32(half: f32) -> (u64, f64) {
-        let (half, one) = (_mm256_set1_ps(half), _mm256_set1_ps(1.0));
-        let mut x = [_mm256_set1_ps(2.0); CHAINS];
-        for _ in 0..ROUNDS {
-            for chain in &mut x {
-                *chain = _mm256_fmadd_ps(*chain, half, one);
-            }
-        }
-        let sum = x.into_iter().fold(_mm256_set1_ps(0.0), |sum, chain| _mm256_add_ps(sum, chain));
         let mut lanes = [0.0_f32; 8];
-        // SAFETY: eight elements are written.
-        unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), sum) };
+        // SAFETY: the CPU has the instructions, by the caller's promise; eight elements are written.
+        unsafe {
+            let (half, one) = (_mm256_set1_ps(half), _mm256_set1_ps(1.0));
+            let mut x = [_mm256_set1_ps(2.0); CHAINS];
+            for _ in 0..ROUNDS {
+                for chain in &mut x {
+                    *chain = _mm256_fmadd_ps(*chain, half, one);
+                }
+            }
+            let sum = x.into_iter().fold(_mm256_set1_ps(0.0), |sum, chain| _mm256_add_ps(sum, chain));
+            _mm256_storeu_ps(lanes.as_mut_ptr(), sum);
+        }
         mean(8 * CHAINS, Some(lanes.iter().copied().map(f64::from).sum()))
     }
 
@@ -178,17 +180,19 @@ mod x86 {
     /// The CPU has AVX2 and FMA.
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn chains_f64(half: f64) -> (u64, f64) {
-        let (half, one) = (_mm256_set1_pd(half), _mm256_set1_pd(1.0));
-        let mut x = [_mm256_set1_pd(2.0); CHAINS];
-        for _ in 0..ROUNDS {
-            for chain in &mut x {
-                *chain = _mm256_fmadd_pd(*chain, half, one);
-            }
-        }
-        let sum = x.into_iter().fold(_mm256_set1_pd(0.0), |sum, chain| _mm256_add_pd(sum, chain));
         let mut lanes = [0.0_f64; 4];
-        // SAFETY: four elements are written.
-        unsafe { _mm256_storeu_pd(lanes.as_mut_ptr(), sum) };
+        // SAFETY: the CPU has the instructions, by the caller's promise; four elements are written.
+        unsafe {
+            let (half, one) = (_mm256_set1_pd(half), _mm256_set1_pd(1.0));
+            let mut x = [_mm256_set1_pd(2.0); CHAINS];
+            for _ in 0..ROUNDS {
+                for chain in &mut x {
+                    *chain = _mm256_fmadd_pd(*chain, half, one);
+                }
+            }
+            let sum = x.into_iter().fold(_mm256_set1_pd(0.0), |sum, chain| _mm256_add_pd(sum, chain));
+            _mm256_storeu_pd(lanes.as_mut_ptr(), sum);
+        }
         mean(4 * CHAINS, Some(lanes.iter().sum()))
     }
 }

@@ -25,9 +25,9 @@ use model::variants::{GEMM_BK as BK, GEMM_SIDE as SIDE};
 #[inline(always)]
 pub unsafe fn body<T: Scalar, const TM: usize, const TN: usize, const THREADS: usize>(x: Product<T>) {
     const { assert!(THREADS == (SIDE * SIDE) as usize, "a block is 16 x 16 threads") };
-    const { assert!(TM.is_multiple_of(T::WIDTH) && TN.is_multiple_of(T::WIDTH), "tiles are whole 16-byte loads") };
-    const { assert!((TM * BK as usize).is_multiple_of(SIDE as usize), "threads stage equal shares of A") };
-    const { assert!((TN * BK as usize).is_multiple_of(SIDE as usize), "threads stage equal shares of B") };
+    const { assert!(TM % T::WIDTH == 0 && TN % T::WIDTH == 0, "tiles are whole 16-byte loads") };
+    const { assert!((TM * BK as usize) % (SIDE as usize) == 0, "threads stage equal shares of A") };
+    const { assert!((TN * BK as usize) % (SIDE as usize) == 0, "threads stage equal shares of B") };
     let (bm, bn) = (SIDE * TM as u32, SIDE * TN as u32);
     let tiles_m = x.m.div_ceil(bm).max(1); // at least one where the compiler cannot know, so that no division can panic
     let (row0, col0) = (thread::block_idx_x() % tiles_m * bm, thread::block_idx_x() / tiles_m * bn);

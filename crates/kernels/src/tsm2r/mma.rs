@@ -43,7 +43,7 @@ impl<const WARPS: usize, const RB: usize, const NT: usize, const KT: usize, cons
     /// elements.
     #[inline(always)]
     pub unsafe fn body(x: Product<f64>) {
-        const { assert!(KT.is_multiple_of(16), "whole fragments") };
+        const { assert!(KT % 16 == 0, "whole fragments") };
         let (warp, lane) = (thread::thread_idx_x() / warp::WARP_LANES, thread::thread_idx_x() % warp::WARP_LANES);
         let (g, q) = (lane / 4, lane % 4);
         let row = |i: usize| (warp * RB as u32 + i as u32) * 16;

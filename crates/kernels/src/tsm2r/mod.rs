@@ -54,7 +54,7 @@ use cuda_std::prelude::*;
 struct Check<const T1: usize, const T2: usize, const T3: usize>;
 
 impl<const T1: usize, const T2: usize, const T3: usize> Check<T1, T2, T3> {
-    const THREADS: () = assert!(T1.is_multiple_of(32) && T1 <= 1024, "T1 must be whole warps of one block");
+    const THREADS: () = assert!(T1 % 32 == 0 && T1 <= 1024, "T1 must be whole warps of one block");
     const TILES: () = assert!(T2 > 0 && T3 > 0 && T3 <= T1, "empty tiles, or more loads than rows of the tile of B");
 }
 

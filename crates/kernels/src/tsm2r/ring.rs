@@ -49,9 +49,9 @@ pub struct Ring<T, S>(PhantomData<(T, S)>);
 impl<T: Scalar, S: Tile> Ring<T, S> {
     const OK: () = {
         assert!(S::STAGES >= 2 && S::STAGES <= 5, "a ring has 2 to 5 stages");
-        assert!(S::THREADS.is_multiple_of(S::KT), "a thread fills one row of B's part of a stage");
-        assert!(S::KT.is_multiple_of(16 / size_of::<T>() as u32), "16 bytes of a row are a piece");
-        assert!((S::BM * S::KT).is_multiple_of(S::THREADS * T::WIDTH as u32), "all threads copy as many pieces");
+        assert!(S::THREADS % S::KT == 0, "a thread fills one row of B's part of a stage");
+        assert!(S::KT % (16 / size_of::<T>() as u32) == 0, "16 bytes of a row are a piece");
+        assert!((S::BM * S::KT) % (S::THREADS * T::WIDTH as u32) == 0, "all threads copy as many pieces");
     };
     /// Elements in 16 bytes.
     const WIDTH: u32 = T::WIDTH as u32;
@@ -94,7 +94,7 @@ impl<T: Scalar, S: Tile> Ring<T, S> {
         const { Self::OK };
         let (start, end) = x.part(S::KT);
         let ld = if S::A_BY_ROWS { x.a_row } else { x.a_col };
-        let whole = x.a.is_aligned(16) && (ld * size_of::<T>() as u64).is_multiple_of(16);
+        let whole = x.a.is_aligned(16) && (ld * size_of::<T>() as u64) % 16 == 0;
         let ahead = (S::STAGES - 1) * S::KT;
         let (mut now, mut last) = (0, 0);
         // Steps l .. are copied while those `ahead` of them are multiplied; the first turns only copy.

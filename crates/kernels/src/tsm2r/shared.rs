@@ -67,7 +67,7 @@ pub(super) unsafe fn multiply<T: Scalar, const T2: usize, const T3: usize>(
     bk: u32,
     step: u32,
 ) {
-    const { assert!(T3.is_multiple_of(T::WIDTH), "T3 must be whole 16-byte loads") };
+    const { assert!(T3 % T::WIDTH == 0, "T3 must be whole 16-byte loads") };
     for i in 0..T3 / T::WIDTH {
         for j in 0..T2 {
             // SAFETY: inside the tile; bk, step and i · WIDTH are multiples of 16 bytes.

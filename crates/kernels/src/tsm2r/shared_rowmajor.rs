@@ -16,7 +16,7 @@ use model::launch::tsm2r_bk;
 pub unsafe fn body<T: Scalar, const T1: usize, const T2: usize, const T3: usize>(x: Product<T>) {
     const { Check::<T1, T2, T3>::THREADS };
     const { Check::<T1, T2, T3>::TILES };
-    const { assert!(T2.is_multiple_of(T::WIDTH), "T2 must be whole 16-byte loads") };
+    const { assert!(T2 % T::WIDTH == 0, "T2 must be whole 16-byte loads") };
     let bk = const { tsm2r_bk(T1 as u32, T3 as u32) };
     let t = thread::thread_idx_x();
     let (row, col) = (own_row::<T1>(), own_col::<T2>());

@@ -44,7 +44,7 @@ impl<const THREADS: usize, const TM: usize, const TN: usize, const KT: usize, co
     /// elements.
     #[inline(always)]
     pub unsafe fn body<T: Scalar>(x: Product<T>) {
-        const { assert!(TN.is_multiple_of(T::WIDTH) && (BY_ROWS || TM == T::WIDTH), "loads of 16 bytes") };
+        const { assert!(TN % T::WIDTH == 0 && (BY_ROWS || TM == T::WIDTH), "loads of 16 bytes") };
         let t = thread::thread_idx_x();
         let row = |i: u32| if BY_ROWS { i * THREADS as u32 + t } else { t * TM as u32 + i };
         let mut rc = [[T::ZERO; TN]; TM]; // (TM, TN)

@@ -7,7 +7,7 @@ fn check<T: Element>((rows, cols): (u32, u32), count: u32, run: usize) {
     println!("{} {rows} x {cols}, {count} slots", T::DTYPE);
     let factors = [1.0, 0.0, -1.0, 0.5].map(T::exactly);
     let (alpha, beta) = (factors[run % 4], factors[run / 4 % 4]);
-    let layout = Layout::new(rows, cols, run.is_multiple_of(2), (run % 3) as u64);
+    let layout = Layout::new(rows, cols, run % 2 == 0, (run % 3) as u64);
     let slot = Layout::new(rows, cols, false, 0);
     let values: Vec<T> = (0..count).flat_map(|part| slot.filled(u64::from(part))).collect();
     let c = layout.filled(9);

@@ -16,7 +16,8 @@ impl Name {
     /// Keeps what fits of `name`.
     pub const fn new(name: &str) -> Self {
         let mut len = if name.len() < Name::LONGEST { name.len() } else { Name::LONGEST };
-        while !name.is_char_boundary(len) {
+        // Within a character: the first byte left out continues one.
+        while len < name.len() && name.as_bytes()[len] & 0xC0 == 0x80 {
             len -= 1;
         }
         let mut bytes = [0; Name::LONGEST];

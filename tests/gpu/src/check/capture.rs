@@ -66,7 +66,7 @@ fn replayed<T: Real>(lab: &Lab, driver: &Driver, case: &mut Case<T>, plan: &Plan
     enqueued?;
     let graph = graph?;
     for replay in 0..replays {
-        if replay.is_multiple_of(20) {
+        if replay % 20 == 0 {
             let (m, _, k) = SIZE;
             (0..m * k).for_each(|e| case.a.set(e % m, e / m, T::of(integer(replay as u64, e % m, e / m, 3))));
             case.a.reset()?;

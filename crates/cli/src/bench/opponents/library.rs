@@ -22,9 +22,7 @@ pub fn open(
 ) -> Result<&'static Library, String> {
     let mut reasons = Vec::new();
     for path in candidates(std::env::var_os(variable), names, folders) {
-        if path.is_absolute()
-            && let (Some(before), Some(name)) = (before, path.file_name())
-        {
+        if let (true, Some(before), Some(name)) = (path.is_absolute(), before, path.file_name()) {
             let beside = path.with_file_name(before(&name.to_string_lossy()));
             // SAFETY: a library that was named or is found where such libraries are; its initialisation asks nothing of the
             // process. It stays loaded for the one after it.

@@ -46,7 +46,7 @@ fn compile() -> Result<Modules, String> {
     };
     let modules = Modules { sm_80: build(NvvmArch::Compute80), sm_90: build(NvvmArch::Compute90) };
     if let Some(folder) = std::env::var_os(FOLDER) {
-        write(&modules, Path::new(&folder)).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        write(&modules, Path::new(&folder)).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
     }
     Ok(modules)
 }
@@ -64,7 +64,7 @@ fn write(modules: &Modules, folder: &Path) -> std::io::Result<()> {
 /// The modules of the folder that the environment names.
 pub fn brought() -> Result<Modules, String> {
     let folder = std::env::var_os(FOLDER).ok_or(format!("{FOLDER} names no folder with PTX"))?;
-    read(Path::new(&folder)).map_err(|error| format!("{}: {error}", folder.display()))
+    read(Path::new(&folder)).map_err(|error| format!("{folder:?}: {error}"))
 }
 
 fn read(folder: &Path) -> std::io::Result<Modules> {

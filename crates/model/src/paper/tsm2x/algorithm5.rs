@@ -117,7 +117,7 @@ fn descend(objective: &impl Fn(f64, f64) -> f64, [from, to]: [u32; 2]) -> (u32, 
 /// TSM2X, Section 3.1.9: t1 is not modelled; every divisor of m is tried once t2 and t3 are known.
 pub fn t1_by_profile(m: u64, most_threads: u32, mut seconds: impl FnMut(u32) -> f64) -> Option<u32> {
     let mut best: Option<(u32, f64)> = None;
-    for t1 in (1..=most_threads).filter(|&t1| m.is_multiple_of(u64::from(t1))) {
+    for t1 in (1..=most_threads).filter(|&t1| m % u64::from(t1) == 0) {
         let took = seconds(t1);
         if !took.is_nan() && best.is_none_or(|(_, least)| took < least) {
             best = Some((t1, took));
