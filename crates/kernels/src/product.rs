@@ -71,6 +71,31 @@ impl<T: Scalar> Product<T> {
             unsafe { self.c.store(at, scaled(self.alpha, sum, self.beta, self.c, at)) };
         }
     }
+
+    /// The same for R x Q sums, whose rows and columns `row` and `col` give.
+    ///
+    /// # Safety
+    /// As for [`Product::write`].
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn write_tile<const R: usize, const Q: usize>(
+        &self,
+        row: impl Fn(usize) -> u32,
+        col: impl Fn(usize) -> u32,
+        sums: [[T; Q]; R],
+    ) {
+        let slot = thread::block_idx_y() as u64 * self.slot_len;
+        for i in 0..R {
+            let (row, start) = (row(i), slot + row(i) as u64 * self.c_row);
+            for j in 0..Q {
+                if row < self.m && col(j) < self.n {
+                    let at = start + col(j) as u64 * self.c_col;
+                    // SAFETY: (row, col) lies in C.
+                    unsafe { self.c.store(at, scaled(self.alpha, sums[i][j], self.beta, self.c, at)) };
+                }
+            }
+        }
+    }
 }
 
 /// α · sum + β · C[at], without reading C where β = 0.

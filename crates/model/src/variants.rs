@@ -44,6 +44,8 @@ pub struct Variant {
     pub t3: u32,
     /// Rows of C a block.
     pub rows: u32,
+    /// Columns of C a thread, or a warp of the matrix units.
+    pub cols: u32,
     /// Stages of [`Kernel::Ring`]; 0 of the others.
     pub stages: u32,
     /// The layout of A that it takes.
@@ -123,48 +125,58 @@ macro_rules! tsm2r_variants {
     };
 }
 
-/// The entries that go through a ring of stages and multiply on the vector units: `entry: element, threads, TM, TN, KT,
-/// stages, whether A's unit stride runs along its rows`.
+/// The entries that go through a ring of stages and multiply on the vector units: `entry: element, threads, TM, TN, BN,
+/// KT, stages, blocks an SM, whether A's unit stride runs along its rows`; a thread owns TM x TN, a block BN columns.
 #[macro_export]
 macro_rules! staged_variants {
     ($emit:ident) => {
         $emit! {
-            // entry                               elem  threads TM TN KT stages by rows
-            stsm2r_staged_4x4_k16_s3_t128:          f32, 128, 4, 4,  16, 3, false;
-            stsm2r_staged_4x8_k16_s3_t128:          f32, 128, 4, 8,  16, 3, false;
-            stsm2r_staged_4x16_k16_s3_t128:         f32, 128, 4, 16, 16, 3, false;
-            stsm2r_staged_4x24_k8_s4_t128:          f32, 128, 4, 24, 8,  4, false;
-            stsm2r_staged_2x4_k32_s3_t128_rows:     f32, 128, 2, 4,  32, 3, true;
-            stsm2r_staged_2x8_k32_s3_t128_rows:     f32, 128, 2, 8,  32, 3, true;
-            stsm2r_staged_2x16_k32_s2_t256_rows:    f32, 256, 2, 16, 32, 2, true;
+            // entry                                      elem threads TM TN  BN  KT stages blocks by rows
+            stsm2r_staged_4x4_n4_k16_s3_t128:            f32, 128,    4, 4,  4,  16, 3,     2,     false;
+            stsm2r_staged_4x4_n8_k16_s3_t128:            f32, 128,    4, 4,  8,  16, 3,     4,     false;
+            stsm2r_staged_4x8_n16_k16_s3_t128:           f32, 128,    4, 8,  16, 16, 3,     4,     false;
+            stsm2r_staged_8x8_n16_k16_s3_t128:           f32, 128,    8, 8,  16, 16, 3,     2,     false;
+            stsm2r_staged_4x12_n24_k16_s3_t128:          f32, 128,    4, 12, 24, 16, 3,     4,     false;
+            stsm2r_staged_8x8_n32_k16_s2_t256:           f32, 256,    8, 8,  32, 16, 2,     2,     false;
+            stsm2r_staged_8x12_n48_k8_s4_t128:           f32, 128,    8, 12, 48, 8,  4,     3,     false;
+            stsm2r_staged_8x8_n64_k16_s3_t256:           f32, 256,    8, 8,  64, 16, 3,     1,     false;
+            stsm2r_staged_2x4_n4_k64_s2_t128_rows:       f32, 128,    2, 4,  4,  64, 2,     1,     true;
+            stsm2r_staged_2x4_n8_k32_s2_t128_rows:       f32, 128,    2, 4,  8,  32, 2,     5,     true;
+            stsm2r_staged_4x8_n16_k32_s2_t128_rows:      f32, 128,    4, 8,  16, 32, 2,     2,     true;
+            stsm2r_staged_4x12_n24_k32_s2_t128_rows:     f32, 128,    4, 12, 24, 32, 2,     2,     true;
+            stsm2r_staged_8x8_n32_k16_s3_t128_rows:      f32, 128,    8, 8,  32, 16, 3,     3,     true;
+            stsm2r_staged_8x12_n48_k16_s3_t128_rows:     f32, 128,    8, 12, 48, 16, 3,     2,     true;
+            stsm2r_staged_8x8_n64_k16_s3_t256_rows:      f32, 256,    8, 8,  64, 16, 3,     1,     true;
 
-            dtsm2r_staged_2x4_k16_s3_t128:          f64, 128, 2, 4,  16, 3, false;
-            dtsm2r_staged_2x8_k16_s3_t128:          f64, 128, 2, 8,  16, 3, false;
-            dtsm2r_staged_2x4_k32_s2_t128_rows:     f64, 128, 2, 4,  32, 2, true;
-            dtsm2r_staged_2x8_k32_s2_t128_rows:     f64, 128, 2, 8,  32, 2, true;
+            dtsm2r_staged_2x4_n4_k16_s3_t128:            f64, 128,    2, 4,  4,  16, 3,     2,     false;
+            dtsm2r_staged_2x4_n8_k16_s3_t128:            f64, 128,    2, 4,  8,  16, 3,     3,     false;
+            dtsm2r_staged_2x4_n4_k32_s2_t128_rows:       f64, 128,    2, 4,  4,  32, 2,     1,     true;
+            dtsm2r_staged_2x8_n8_k32_s2_t128_rows:       f64, 128,    2, 8,  8,  32, 2,     1,     true;
         }
     };
 }
 
 /// The entries that go through a ring of stages and multiply on the matrix units of sm_90: `entry: element, warps, RB,
-/// NT, KT, stages, whether A's unit stride runs along its rows`; a warp owns 16·RB rows and all 8·NT columns.
+/// NT, BN, KT, stages, blocks an SM, whether A's unit stride runs along its rows`; a warp owns 16·RB x 8·NT of C, a block
+/// BN columns.
 #[macro_export]
 macro_rules! mma_variants {
     ($emit:ident) => {
         $emit! {
-            // entry                             elem  warps RB NT KT stages by rows
-            dtsm2r_mma_16x8_k64_s3_t128:          f64, 4, 1, 1, 64, 3, false;
-            dtsm2r_mma_16x16_k64_s2_t128:         f64, 4, 1, 2, 64, 2, false;
-            dtsm2r_mma_16x24_k32_s3_t256:         f64, 8, 1, 3, 32, 3, false;
-            dtsm2r_mma_32x32_k16_s3_t128:         f64, 4, 2, 4, 16, 3, false;
-            dtsm2r_mma_32x48_k16_s4_t256:         f64, 8, 2, 6, 16, 4, false;
-            dtsm2r_mma_32x64_k16_s4_t256:         f64, 8, 2, 8, 16, 4, false;
-            dtsm2r_mma_16x8_k64_s3_t128_rows:     f64, 4, 1, 1, 64, 3, true;
-            dtsm2r_mma_16x16_k32_s3_t256_rows:    f64, 8, 1, 2, 32, 3, true;
-            dtsm2r_mma_16x24_k32_s3_t256_rows:    f64, 8, 1, 3, 32, 3, true;
-            dtsm2r_mma_32x32_k16_s3_t128_rows:    f64, 4, 2, 4, 16, 3, true;
-            dtsm2r_mma_32x48_k16_s4_t256_rows:    f64, 8, 2, 6, 16, 4, true;
-            dtsm2r_mma_32x64_k16_s4_t256_rows:    f64, 8, 2, 8, 16, 4, true;
+            // entry                                      elem warps RB NT BN KT  stages blocks by rows
+            dtsm2r_mma_16x8_n8_k32_s3_t128:              f64, 4,    1,  1,  8,  32, 3,     3,     false;
+            dtsm2r_mma_16x16_n16_k32_s3_t128:            f64, 4,    1,  2,  16, 32, 3,     2,     false;
+            dtsm2r_mma_16x24_n24_k32_s3_t256:            f64, 8,    1,  3,  24, 32, 3,     1,     false;
+            dtsm2r_mma_16x32_n32_k16_s4_t128:            f64, 4,    1,  4,  32, 16, 4,     3,     false;
+            dtsm2r_mma_32x48_n48_k16_s3_t128:            f64, 4,    2,  6,  48, 16, 3,     2,     false;
+            dtsm2r_mma_64x32_n64_k16_s3_t128:            f64, 4,    4,  4,  64, 16, 3,     2,     false;
+            dtsm2r_mma_16x8_n8_k32_s4_t128_rows:         f64, 4,    1,  1,  8,  32, 4,     2,     true;
+            dtsm2r_mma_16x16_n16_k32_s3_t128_rows:       f64, 4,    1,  2,  16, 32, 3,     2,     true;
+            dtsm2r_mma_16x16_n16_k64_s2_t128_rows:       f64, 4,    1,  2,  16, 64, 2,     2,     true;
+            dtsm2r_mma_16x24_n24_k32_s3_t128_rows:       f64, 4,    1,  3,  24, 32, 3,     2,     true;
+            dtsm2r_mma_16x32_n32_k32_s2_t128_rows:       f64, 4,    1,  4,  32, 32, 2,     3,     true;
+            dtsm2r_mma_16x48_n48_k32_s2_t128_rows:       f64, 4,    1,  6,  48, 32, 2,     2,     true;
+            dtsm2r_mma_16x64_n64_k16_s4_t128_rows:       f64, 4,    1,  8,  64, 16, 4,     2,     true;
         }
     };
 }
@@ -223,7 +235,7 @@ macro_rules! tsm2r_rows {
     ($($entry:ident: $elem:ident, $variant:ident, $t1:literal, $t2:literal, $t3:literal, $blocks:literal, $wide:literal;)*) => {
         const TSM2R: &[Variant] = &[$(Variant {
             name: concat!("tsm2r_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem,
-            kernel: Kernel::Tsm2r, threads: $t1, t2: $t2, t3: $t3, rows: $t1, stages: 0, layout: Layout::Any, mma: false,
+            kernel: Kernel::Tsm2r, threads: $t1, t2: $t2, t3: $t3, rows: $t1, cols: $t2, stages: 0, layout: Layout::Any, mma: false,
             min_blocks: $blocks, wide_shared: $wide,
         }),*];
     };
@@ -234,7 +246,7 @@ macro_rules! gemm_rows {
     ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
         const GEMM: &[Variant] = &[$(Variant {
             name: "gemm_tiled", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gemm,
-            threads: $threads, t2: $tn, t3: $tm, rows: GEMM_SIDE * $tm, stages: 0, layout: Layout::Any, mma: false,
+            threads: $threads, t2: $tn, t3: $tm, rows: GEMM_SIDE * $tm, cols: $tn, stages: 0, layout: Layout::Any, mma: false,
             min_blocks: $blocks, wide_shared: true,
         }),*];
     };
@@ -247,22 +259,22 @@ const fn layout(by_rows: bool) -> Layout {
 }
 
 macro_rules! staged_rows {
-    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $kt:literal, $stages:literal, $by_rows:literal;)*) => {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
         const STAGED: &[Variant] = &[$(Variant {
             name: "tsm2r_staged", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Ring,
-            threads: $threads, t2: $tn, t3: $kt, rows: $threads * $tm, stages: $stages, layout: layout($by_rows),
-            mma: false, min_blocks: 0, wide_shared: true,
+            threads: $threads, t2: $bn, t3: $kt, rows: $threads / ($bn / $tn) * $tm, cols: $tn,
+            stages: $stages, layout: layout($by_rows), mma: false, min_blocks: $blocks, wide_shared: true,
         }),*];
     };
 }
 staged_variants!(staged_rows);
 
 macro_rules! mma_rows {
-    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $kt:literal, $stages:literal, $by_rows:literal;)*) => {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
         const MMA: &[Variant] = &[$(Variant {
             name: "tsm2r_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Ring,
-            threads: 32 * $warps, t2: 8 * $nt, t3: $kt, rows: 16 * $rb * $warps, stages: $stages,
-            layout: layout($by_rows), mma: true, min_blocks: 1, wide_shared: true,
+            threads: 32 * $warps, t2: $bn, t3: $kt, rows: $warps / ($bn / (8 * $nt)) * 16 * $rb, cols: 8 * $nt,
+            stages: $stages, layout: layout($by_rows), mma: true, min_blocks: $blocks, wide_shared: true,
         }),*];
     };
 }
@@ -285,6 +297,12 @@ pub const VARIANTS: &[Variant] = &{
 };
 
 impl Variant {
+    /// Rows of C a thread, or a warp of the matrix units.
+    pub const fn own_rows(&self) -> u32 {
+        let owners = if self.mma { self.threads / 32 } else { self.threads };
+        self.rows * self.t2 / self.cols / owners
+    }
+
     /// The oldest compute capability that has its instructions.
     pub const fn since(&self) -> (u32, u32) {
         match (self.kernel, self.mma) {
@@ -348,9 +366,8 @@ mod tests {
                     )
                 }
                 Kernel::Ring => {
-                    let rows = v.rows / if v.mma { v.threads / 32 } else { v.threads };
-                    let found = [next(), next(), next(), next(), next()];
-                    assert_eq!(found, [rows, v.t2, v.t3, v.stages, v.threads].map(Some), "{}", v.entry);
+                    let found = [next(), next(), next(), next(), next(), next()];
+                    assert_eq!(found, [v.own_rows(), v.cols, v.t2, v.t3, v.stages, v.threads].map(Some), "{}", v.entry);
                     assert_eq!(v.entry.ends_with("_rows"), v.layout == Layout::Rows, "{}", v.entry);
                 }
                 Kernel::Gemm => {

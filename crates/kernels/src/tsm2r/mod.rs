@@ -101,17 +101,25 @@ macro_rules! entries {
 model::tsm2r_variants!(entries);
 
 macro_rules! staged_entries {
-    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $kt:literal, $stages:literal, $by_rows:literal;)*) => {
-        $(product_entry!($entry, $elem, staged::Staged::<$threads, $tm, $tn, $kt, $stages, $by_rows>::body);)*
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
+        $(product_entry!(
+            $entry,
+            $elem,
+            staged::Staged::<$elem, ring::Block<$threads, { $threads / ($bn / $tn) * $tm }, $bn, $kt, $stages, $by_rows>, $tm, $tn>::body
+        );)*
     };
 }
 model::staged_variants!(staged_entries);
 
 macro_rules! mma_entries {
-    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $kt:literal, $stages:literal, $by_rows:literal;)*) => {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            product_entry!($entry, $elem, mma::Mma::<$warps, $rb, $nt, $kt, $stages, $by_rows>::body);
+            product_entry!(
+                $entry,
+                $elem,
+                mma::Mma::<ring::Block<{ 32 * $warps }, { $warps / ($bn / (8 * $nt)) * 16 * $rb }, $bn, $kt, $stages, $by_rows>, $rb, $nt>::body
+            );
         )*
     };
 }

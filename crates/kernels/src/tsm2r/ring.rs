@@ -16,9 +16,11 @@
 //! # Tails
 //! What lies outside of A and B arrives as zeros: `cp.async` writes them without touching memory.
 //!
-//! # Alignment
-//! Where A's base and leading dimension are multiples of 16 bytes its pieces are copied whole, else element by element.
-//! The branch is the same for all threads; the stage is the same, and so are the sums.
+//! # Two ways to fill
+//! A stage that lies wholly inside of A, whose base and leading dimension are multiples of 16 bytes, is copied by pieces:
+//! an addition and a copy each, so that the threads' time goes into multiplying. All others are copied element by
+//! element, each with a look at the edges. The branch is the same for all threads; the stage is the same, and so are the
+//! sums.
 
 use crate::product::Product;
 use core::marker::PhantomData;
@@ -39,26 +41,52 @@ pub trait Tile {
     const STAGES: u32;
     /// Whether A's unit stride runs along its rows.
     const A_BY_ROWS: bool;
-    /// Whether a stage keeps B by rows.
-    const B_BY_ROWS: bool;
 }
 
-/// A ring of stages of elements of T.
-pub struct Ring<T, S>(PhantomData<(T, S)>);
+/// A block of THREADS threads for BM rows and BN columns of C, with STAGES stages of KT steps of k; BY_ROWS: A's unit
+/// stride runs along its rows.
+pub struct Block<
+    const THREADS: usize,
+    const BM: usize,
+    const BN: usize,
+    const KT: usize,
+    const STAGES: usize,
+    const BY_ROWS: bool,
+>;
 
-impl<T: Scalar, S: Tile> Ring<T, S> {
+impl<const THREADS: usize, const BM: usize, const BN: usize, const KT: usize, const STAGES: usize, const BY_ROWS: bool>
+    Tile for Block<THREADS, BM, BN, KT, STAGES, BY_ROWS>
+{
+    const THREADS: u32 = THREADS as u32;
+    const BM: u32 = BM as u32;
+    const BN: u32 = BN as u32;
+    const KT: u32 = KT as u32;
+    const STAGES: u32 = STAGES as u32;
+    const A_BY_ROWS: bool = BY_ROWS;
+}
+
+/// A ring of stages of elements of T, laid out for the matrix units or for the vector units.
+pub struct Ring<T, S, const MMA: bool>(PhantomData<(T, S)>);
+
+impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     const OK: () = {
-        assert!(S::STAGES >= 2 && S::STAGES <= 5, "a ring has 2 to 5 stages");
+        assert!(S::STAGES >= 2 && S::STAGES <= 6, "a ring has 2 to 6 stages");
         assert!(S::THREADS % S::KT == 0, "a thread fills one row of B's part of a stage");
-        assert!(S::KT % (16 / size_of::<T>() as u32) == 0, "16 bytes of a row are a piece");
-        assert!((S::BM * S::KT) % (S::THREADS * T::WIDTH as u32) == 0, "all threads copy as many pieces");
+        let pieces = Self::LINE / Self::WIDTH;
+        assert!(pieces % S::THREADS == 0 || S::THREADS % pieces == 0, "whole turns or lines at once");
+        assert!(Self::LINE % S::THREADS == 0 || S::THREADS % Self::LINE == 0, "the same by elements");
+        assert!(Self::LINES % at_once(pieces, S::THREADS).0 == 0, "the threads fill whole stages");
+        assert!(Self::LINES % at_once(Self::LINE, S::THREADS).0 == 0, "the same by elements");
     };
     /// Elements in 16 bytes.
     const WIDTH: u32 = T::WIDTH as u32;
     const BYTES: u32 = size_of::<T>() as u32;
     const PITCH: u32 = ring_pitch(S::KT, Self::BYTES);
     const A_LEN: u32 = ring_a_len(S::BM, S::KT, S::A_BY_ROWS, Self::BYTES);
-    const B_LEN: u32 = ring_b_len(S::BN, S::KT, S::B_BY_ROWS, Self::BYTES);
+    const B_LEN: u32 = ring_b_len(S::BN, S::KT, !MMA, Self::BYTES);
+    /// Elements of A's part of a stage along its unit stride, and across.
+    const LINE: u32 = if S::A_BY_ROWS { S::KT } else { S::BM };
+    const LINES: u32 = if S::A_BY_ROWS { S::BM } else { S::KT };
 
     /// Where the 16 bytes of A from element (row, l) of the stage on lie: along the unit stride, and aligned to it.
     #[inline(always)]
@@ -67,15 +95,15 @@ impl<T: Scalar, S: Tile> Ring<T, S> {
             row * Self::PITCH + l
         } else {
             // Fragments of `mma` take four columns a lane: these pieces of them lie in different banks.
-            let piece = (row / Self::WIDTH) ^ (l / 4 % 4 * 2);
-            l * S::BM + piece * Self::WIDTH
+            let swizzle = if MMA { l / 4 % 4 * 2 } else { 0 };
+            l * S::BM + (row / Self::WIDTH ^ swizzle) * Self::WIDTH
         }
     }
 
     /// Where element (l, j) of B's part of the stage lies.
     #[inline(always)]
     pub fn b_at(l: u32, j: u32) -> u32 {
-        if S::B_BY_ROWS { l * S::BN + j } else { j * Self::PITCH + l }
+        if MMA { j * Self::PITCH + l } else { l * S::BN + j }
     }
 
     /// Where a stage keeps A and B.
@@ -93,16 +121,23 @@ impl<T: Scalar, S: Tile> Ring<T, S> {
     pub unsafe fn run(x: &Product<T>, mut multiply: impl FnMut(Shared<T>, Shared<T>)) {
         const { Self::OK };
         let (start, end) = x.part(S::KT);
-        let ld = if S::A_BY_ROWS { x.a_row } else { x.a_col };
-        let whole = x.a.is_aligned(16) && (ld * size_of::<T>() as u64) % 16 == 0;
+        let inside = Inside {
+            aligned: x.a.is_aligned(16) && Self::ld(x) * size_of::<T>() as u64 % 16 == 0,
+            rows: (thread::block_idx_x() + 1) as u64 * S::BM as u64 <= x.m as u64,
+            cols: (thread::block_idx_z() + 1) * S::BN <= x.n,
+        };
         let ahead = (S::STAGES - 1) * S::KT;
         let (mut now, mut last) = (0, 0);
-        // Steps l .. are copied while those `ahead` of them are multiplied; the first turns only copy.
+        // Steps l .. are copied while those `ahead` of them are multiplied; the first turns only copy, the last only
+        // multiply.
         for l in (start..end + ahead).step_by(S::KT as usize) {
             Self::wait();
             thread::sync_threads(); // everyone's copies are there, and everyone is done with the stage before
-            // SAFETY: `end` <= k.
-            unsafe { Self::fill(x, last, l, end, whole) };
+            if l < end {
+                // SAFETY: `end` <= k.
+                unsafe { Self::fill(x, last, l, end, inside) };
+            }
+            ptx::cp_async_commit_group();
             last = if last + 1 == S::STAGES { 0 } else { last + 1 };
             if l >= start + ahead {
                 let (sa, sb) = Self::stage(now);
@@ -114,18 +149,28 @@ impl<T: Scalar, S: Tile> Ring<T, S> {
 
     /// Starts the copies of steps `l ..` into a stage.
     #[inline(always)]
-    unsafe fn fill(x: &Product<T>, index: u32, l: u32, end: u32, whole: bool) {
+    unsafe fn fill(x: &Product<T>, index: u32, l: u32, end: u32, inside: Inside) {
         let (sa, sb) = Self::stage(index);
-        // SAFETY: the caller's promise: `end` <= k.
+        let steps_inside = l + S::KT <= end;
+        // SAFETY: the caller's promise: `end` <= k; what is not guarded lies inside.
         unsafe {
-            if S::A_BY_ROWS {
-                Self::fill_a_by_rows(x, sa, l, end, whole);
+            if steps_inside && inside.rows && inside.aligned {
+                Self::fill_a_by_pieces(x, sa, l);
             } else {
-                Self::fill_a_by_cols(x, sa, l, end, whole);
+                Self::fill_a_by_elements(x, sa, l, end);
             }
-            Self::fill_b(x, sb, l, end);
+            if steps_inside && inside.cols {
+                Self::fill_b::<false>(x, sb, l, end);
+            } else {
+                Self::fill_b::<true>(x, sb, l, end);
+            }
         }
-        ptx::cp_async_commit_group();
+    }
+
+    /// A's stride from line to line.
+    #[inline(always)]
+    fn ld(x: &Product<T>) -> u64 {
+        if S::A_BY_ROWS { x.a_row } else { x.a_col }
     }
 
     /// Waits for the oldest stage in flight.
@@ -135,54 +180,109 @@ impl<T: Scalar, S: Tile> Ring<T, S> {
             2 => ptx::cp_async_wait_group::<0>(),
             3 => ptx::cp_async_wait_group::<1>(),
             4 => ptx::cp_async_wait_group::<2>(),
-            _ => ptx::cp_async_wait_group::<3>(),
+            5 => ptx::cp_async_wait_group::<3>(),
+            _ => ptx::cp_async_wait_group::<4>(),
         }
     }
 
-    /// Pieces of a column each, neighbouring threads neighbouring ones.
+    /// The element of A at the start of this block's part of step l.
     #[inline(always)]
-    unsafe fn fill_a_by_cols(x: &Product<T>, sa: Shared<T>, l: u32, end: u32, whole: bool) {
-        let pieces = S::BM / Self::WIDTH;
-        for i in 0..S::KT * pieces / S::THREADS {
-            let piece = i * S::THREADS + own::<S>();
-            let (row, step) = (piece % pieces * Self::WIDTH, piece / pieces);
-            let of_a = thread::block_idx_x() * S::BM + row;
-            let len = if l + step < end { inside(of_a, x.m, Self::WIDTH) } else { 0 };
-            let from = of_a as u64 + (l + step) as u64 * x.a_col;
-            // SAFETY: the first `len` elements lie within A.
-            unsafe { copy(sa, Self::at(row, step), x.a, from, len, whole) };
+    fn origin(x: &Product<T>, l: u32) -> u64 {
+        (thread::block_idx_x() * S::BM) as u64 * x.a_row + l as u64 * x.a_col
+    }
+
+    /// Where A's part of a stage keeps the element at `along` of a line.
+    #[inline(always)]
+    fn of_line(line: u32, along: u32) -> u32 {
+        let first = along / Self::WIDTH * Self::WIDTH;
+        (if S::A_BY_ROWS { Self::at(line, first) } else { Self::at(first, line) }) + along % Self::WIDTH
+    }
+
+    /// Starts copying steps `l ..` of A: neighbouring threads take neighbouring pieces of 16 bytes of a line.
+    ///
+    /// # Safety
+    /// The stage lies inside of A, and all its pieces are aligned.
+    #[inline(always)]
+    unsafe fn fill_a_by_pieces(x: &Product<T>, sa: Shared<T>, l: u32) {
+        let pieces = const { Self::LINE / Self::WIDTH };
+        let (line, along) = (own::<S>() / pieces, own::<S>() % pieces);
+        let (lines, turns) = const { at_once(Self::LINE / Self::WIDTH, S::THREADS) };
+        let mut from = Self::origin(x, l) + line as u64 * Self::ld(x) + (along * Self::WIDTH) as u64;
+        for i in (0..Self::LINES).step_by(lines as usize) {
+            for turn in 0..turns {
+                let on = turn * S::THREADS * Self::WIDTH;
+                let into = sa.address(Self::of_line(i + line, along * Self::WIDTH + on));
+                // SAFETY: promised by the caller.
+                unsafe { ptx::cp_async_16(into, x.a.address(from + on as u64), true) };
+            }
+            from += lines as u64 * Self::ld(x);
         }
     }
 
-    /// Pieces of a row each.
+    /// Starts copying steps `l ..` of A: neighbouring threads take neighbouring elements of a line.
+    ///
+    /// # Safety
+    /// `end` <= k.
     #[inline(always)]
-    unsafe fn fill_a_by_rows(x: &Product<T>, sa: Shared<T>, l: u32, end: u32, whole: bool) {
-        let pieces = S::KT / Self::WIDTH;
-        for i in 0..S::BM * pieces / S::THREADS {
-            let piece = i * S::THREADS + own::<S>();
-            let (row, step) = (piece / pieces, piece % pieces * Self::WIDTH);
-            let of_a = thread::block_idx_x() * S::BM + row;
-            let len = if of_a < x.m { inside(l + step, end, Self::WIDTH) } else { 0 };
-            let from = of_a as u64 * x.a_row + (l + step) as u64;
-            // SAFETY: the first `len` elements lie within A.
-            unsafe { copy(sa, Self::at(row, step), x.a, from, len, whole) };
-        }
-    }
-
-    /// One row of the stage a thread.
-    #[inline(always)]
-    unsafe fn fill_b(x: &Product<T>, sb: Shared<T>, l: u32, end: u32) {
-        let (row, start, stride) = (own::<S>() % S::KT, own::<S>() / S::KT, S::THREADS / S::KT);
-        for i in 0..S::BN.div_ceil(stride) {
-            let j = i * stride + start;
-            if j < S::BN {
-                let col = thread::block_idx_z() * S::BN + j;
-                let from = x.b.address((l + row) as u64 * x.b_row + col as u64 * x.b_col);
-                // SAFETY: the element lies within B where it is copied.
-                unsafe { copy_element::<T>(sb.address(Self::b_at(row, j)), from, l + row < end && col < x.n) };
+    unsafe fn fill_a_by_elements(x: &Product<T>, sa: Shared<T>, l: u32, end: u32) {
+        let (line, along) = (own::<S>() / Self::LINE, own::<S>() % Self::LINE);
+        let start = thread::block_idx_x() * S::BM;
+        // The loop stays one: unrolled, its addresses would take the registers that multiplying needs.
+        let (lines, _) = const { at_once(Self::LINE, S::THREADS) };
+        for line in (line..ptx::opaque(Self::LINES)).step_by(lines as usize) {
+            for along in (along..Self::LINE).step_by(S::THREADS as usize) {
+                let (row, step) = if S::A_BY_ROWS { (start + line, l + along) } else { (start + along, l + line) };
+                let from = x.a.address(row as u64 * x.a_row + step as u64 * x.a_col);
+                let into = sa.address(Self::of_line(line, along));
+                // SAFETY: the element lies within A where it is copied.
+                unsafe { copy::<T>(into, from, row < x.m && step < end) };
             }
         }
     }
+
+    /// Starts copying steps `l ..` of B, a row of the stage a thread; GUARDED: not all of it lies inside of B.
+    ///
+    /// # Safety
+    /// `end` <= k.
+    #[inline(always)]
+    unsafe fn fill_b<const GUARDED: bool>(x: &Product<T>, sb: Shared<T>, l: u32, end: u32) {
+        let (row, start) = (own::<S>() % S::KT, own::<S>() / S::KT);
+        let cols = const { S::THREADS / S::KT };
+        let first = thread::block_idx_z() * S::BN;
+        let at = |j: u32| (l + row) as u64 * x.b_row + (first + j) as u64 * x.b_col;
+        if GUARDED {
+            for j in (start..ptx::opaque(S::BN)).step_by(cols as usize) {
+                let inside = l + row < end && first + j < x.n;
+                // SAFETY: the element lies within B where it is copied.
+                unsafe { copy::<T>(sb.address(Self::b_at(row, j)), x.b.address(at(j)), inside) };
+            }
+        } else {
+            let mut from = at(start);
+            for j in (0..S::BN).step_by(cols as usize) {
+                if S::BN % cols == 0 || j + start < S::BN {
+                    // SAFETY: promised by the caller.
+                    unsafe { copy::<T>(sb.address(Self::b_at(row, j + start)), x.b.address(from), true) };
+                }
+                from += cols as u64 * x.b_col;
+            }
+        }
+    }
+}
+
+/// What all threads of a block know of its rows of A and columns of B.
+#[derive(Clone, Copy)]
+struct Inside {
+    /// A's pieces of 16 bytes are aligned.
+    aligned: bool,
+    /// All of the rows exist.
+    rows: bool,
+    /// All of the columns exist.
+    cols: bool,
+}
+
+/// How many lines of `line` copies all threads do at once, and how many turns a line takes.
+const fn at_once(line: u32, threads: u32) -> (u32, u32) {
+    if threads > line { (threads / line, 1) } else { (1, line / threads) }
 }
 
 /// This thread, with what the compiler cannot know: there are no more than THREADS.
@@ -191,30 +291,9 @@ fn own<S: Tile>() -> u32 {
     thread::thread_idx_x() % S::THREADS
 }
 
-/// How many of `width` elements from `start` on lie before `end`.
-#[inline(always)]
-fn inside(start: u32, end: u32, width: u32) -> u32 {
-    let left = end.saturating_sub(start);
-    if left < width { left } else { width }
-}
-
-/// Starts copying 16 bytes of A, `len` elements and zeros for the rest: whole, or element by element.
-#[inline(always)]
-unsafe fn copy<T: Scalar>(into: Shared<T>, at: u32, a: Global<T>, from: u64, len: u32, whole: bool) {
-    if whole {
-        // SAFETY: both are aligned to 16 bytes, and so many elements lie within A.
-        unsafe { ptx::cp_async_16_first(into.address(at), a.address(from), len * size_of::<T>() as u32) };
-    } else {
-        for e in 0..T::WIDTH as u32 {
-            // SAFETY: the element lies within A where it is copied.
-            unsafe { copy_element::<T>(into.address(at + e), a.address(from + e as u64), e < len) };
-        }
-    }
-}
-
 /// Starts copying one element, or zero.
 #[inline(always)]
-unsafe fn copy_element<T: Scalar>(into: ptx::SharedAddress, from: ptx::GlobalAddress, inside: bool) {
+unsafe fn copy<T: Scalar>(into: ptx::SharedAddress, from: ptx::GlobalAddress, inside: bool) {
     // SAFETY: the caller's promise; an element is aligned to its size.
     unsafe {
         if size_of::<T>() == 8 { ptx::cp_async_8(into, from, inside) } else { ptx::cp_async_4(into, from, inside) }

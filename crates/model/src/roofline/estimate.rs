@@ -242,10 +242,7 @@ fn loads_in_flight(variant: &Variant) -> f64 {
 
 /// Elements that shared memory hands the lanes of a [`Kernel::Ring`] entry, a multiply-add.
 fn ring_delivered(variant: &Variant) -> f64 {
-    let (rows, cols) = (f64::from(variant.rows), f64::from(variant.t2));
-    let warps = f64::from(variant.threads / 32);
-    // A warp's fragments of both operands are elements of its own; a thread of the vector units has TM of A and all of B.
-    let (a, b) = if variant.mma { (rows / warps, cols) } else { (rows / f64::from(variant.threads), cols) };
+    let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     (a + b) / (a * b)
 }
 

@@ -46,3 +46,20 @@ pub unsafe fn mma_m16n8k16_f64(a: [f64; 8], b: [f64; 4], c: [f64; 4]) -> [f64; 4
     #[cfg(not(target_arch = "nvptx64"))]
     crate::hooks::hooks().mma_m16n8k16_f64(a, b, c, core::panic::Location::caller())
 }
+
+/// The same number, of which the compiler knows nothing any more: a loop up to it stays a loop. `mov.u32`, any
+/// architecture.
+#[inline(always)]
+pub fn opaque(x: u32) -> u32 {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let y;
+        // SAFETY: copying a register has no requirements.
+        unsafe {
+            core::arch::asm!("mov.u32 {0}, {1};", out(reg32) y, in(reg32) x, options(pure, nomem, nostack));
+        }
+        y
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    x
+}
