@@ -157,3 +157,43 @@ fn a_file_that_describes_no_gpu_is_refused_by_its_field() {
     bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "none.toml"]);
     bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "gpu.toml", "--gpu", "h200"]);
 }
+
+/// Results of an H200 that are kept in the repository.
+const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r.csv");
+
+/// Share of the predictions for TSM2R on an H200 that must stay within 10% of the measured times. It is raised when the
+/// model becomes better, and when new results say so.
+const WITHIN_10_PERCENT: f64 = 0.90;
+
+#[test]
+fn predictions_are_what_an_h200_took() {
+    let bench = Bench::new();
+    let compared = object(&bench, &["--against", RESULTS]);
+    let lines = std::fs::read_to_string(RESULTS).expect("results").lines().count() as u64;
+    assert_eq!(
+        (compared["rows"].as_u64(), compared["skipped"].as_u64()),
+        (Some(lines - 1), Some(0)),
+        "entries are gone"
+    );
+    let within = compared["within_10_percent"].as_f64().expect("a number");
+    let words = says(&bench, &["--against", RESULTS]);
+    assert!(within >= WITHIN_10_PERCENT, "{words}");
+    assert!(words.contains(&format!("within 10%  {:.1}% of the predictions", 100.0 * within)), "{words}");
+}
+
+#[test]
+fn predictions_are_compared_with_results_alone() {
+    let bench = Bench::new();
+    bench.put("other.csv", "a,b\n1,2\n");
+    for (args, said) in [
+        (&["plan", "--against", "none.csv"][..], "none.csv: no such file"),
+        (&["plan", "--against", "other.csv"], "other.csv: no results of lanky bench"),
+        (&["plan", "--against", RESULTS, "--gpu", "h201"], "unknown GPU 'h201'"),
+        (&["plan"], "required"),
+        (&["plan", "4", "4"], "3 values required"),
+        (&["plan", "4", "4", "4", "--against", RESULTS], "cannot be used with"),
+    ] {
+        let error = bench.fail(2, args);
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+}

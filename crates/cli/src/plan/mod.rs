@@ -1,5 +1,6 @@
 //! `lanky plan`: what would be chosen for a product and why, on the GPU here, one that is known, or one from a file.
 
+mod against;
 mod choice;
 mod file;
 mod gpu;
@@ -15,10 +16,10 @@ use crate::say;
 /// Runs the command.
 pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     check_variant(args.variant.as_deref())?;
-    let (m, n, k) = (args.m, args.n, args.k);
+    let &[m, n, k] = args.lengths.as_slice() else { return against(args) };
     let dtype: Dtype = args.dtype.into();
     if m == 0 || n == 0 || k == 0 {
-        return nothing(args, dtype);
+        return nothing(args, dtype, [m, n, k]);
     }
     let (machine, note) = gpu::machine(args)?;
     let problem = Problem::column_major(dtype, m, n, k);
@@ -35,6 +36,12 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     say::print(&text)
 }
 
+/// Compares predictions with results.
+fn against(args: &PlanArgs) -> Result<(), Fault> {
+    let compared = against::compare(&args.against, gpu::named(args)?.as_ref())?;
+    if args.json { say::print_json(&compared) } else { say::print(&compared.text()) }
+}
+
 /// The object of `plan --json` where nothing is multiplied.
 #[derive(Serialize)]
 struct Nothing {
@@ -47,8 +54,7 @@ struct Nothing {
 }
 
 /// Says that there is nothing to choose.
-fn nothing(args: &PlanArgs, dtype: Dtype) -> Result<(), Fault> {
-    let PlanArgs { m, n, k, .. } = *args;
+fn nothing(args: &PlanArgs, dtype: Dtype, [m, n, k]: [u64; 3]) -> Result<(), Fault> {
     let reason = if m != 0 && n != 0 { "C <- beta C is all there is to do" } else { "C has no element" };
     if args.json {
         say::print_json(&Nothing { operation: "none", dtype: dtype.name(), m, n, k, reason })
