@@ -1,6 +1,7 @@
 //! Filter what can run, estimate each, take the fastest; and say why.
 
 use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
+use crate::occupancy::registers_at;
 use crate::roofline::{Bound, Estimate, Estimator, MOST_SPLITS, bound};
 use crate::variants::Layout;
 use crate::{Kernel, Machine, Operation, Problem, VARIANTS, Variant, classify};
@@ -114,27 +115,36 @@ pub const LARGEST_DIMENSION: u64 = u32::MAX as u64 - (1 << 16);
 pub fn choose(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Choice, Refusal> {
     check(problem, force)?;
     // What the most promising entry takes is soon found, and most others cannot take as little whatever their splits.
-    let least = considered(problem, machine, force).flatten().min_by(|a, b| a.least_s().total_cmp(&b.least_s()));
-    let promising = least.map(|fit| fit.choice());
-    let enough_s = promising.map_or(f64::INFINITY, |choice| choice.estimate.seconds);
+    let mut leasts = [f64::INFINITY; VARIANTS.len()];
+    let mut promising: Option<(f64, Fit<'_>)> = None;
     let mut refusal = Refusal::NoSuchDtype { dtype: problem.dtype };
-    let mut best: Option<Choice> = None;
-    for fit in considered(problem, machine, force) {
-        let choice = match fit {
-            Ok(fit) if fit.least_s() > enough_s => continue,
-            Ok(fit) => promising.filter(|p| p.variant.entry == fit.variant.entry).unwrap_or_else(|| fit.choice()),
-            Err(why) => {
-                refusal = why;
-                continue;
+    for (fit, least) in considered(problem, machine, force).zip(&mut leasts) {
+        match fit {
+            Ok(fit) => {
+                *least = fit.least_s();
+                if promising.as_ref().is_none_or(|(so_far, _)| *least < *so_far) {
+                    promising = Some((*least, fit));
+                }
             }
-        };
+            Err(why) => refusal = why,
+        }
+    }
+    let Some((_, promising)) = promising else { return Err(refusal) };
+    let (mut place, mut best) = (promising.place, promising.choice());
+    for (other, least) in in_question(problem, force).zip(leasts) {
+        let enough_s = best.estimate.seconds;
+        if least > enough_s || other == promising.place {
+            continue;
+        }
+        let fit = Fit::new(other, problem, machine).ok();
+        let Some(choice) = fit.and_then(|fit| fit.choice_within(enough_s)) else { continue };
         // The first of equals.
-        if best.is_none_or(|b| choice.estimate.seconds < b.estimate.seconds) {
-            best = Some(choice);
+        if choice.estimate.seconds < enough_s || (choice.estimate.seconds == enough_s && other < place) {
+            (place, best) = (other, choice);
         }
     }
     let chooser = if force.is_some() { Chooser::Caller } else { Chooser::Model };
-    best.map(|choice| Choice { chooser, ..choice }).ok_or(refusal)
+    Ok(Choice { chooser, ..best })
 }
 
 /// Every entry that [`choose`] weighs, in the table's order, at the splits that suit it best.
@@ -167,15 +177,19 @@ fn named(variant: &Variant, force: Option<&str>) -> bool {
     force.is_none_or(|name| name == variant.name || name == variant.entry)
 }
 
-/// The entries that are in question for a problem, each with what it would do or why it cannot.
+/// The places in [`VARIANTS`] of the entries that are in question for a problem.
+fn in_question<'a>(problem: &'a Problem, force: Option<&'a str>) -> impl Iterator<Item = usize> + 'a {
+    let asked = move |v: &Variant| if force.is_none() { serves(v, problem) } else { named(v, force) };
+    (0..VARIANTS.len()).filter(move |place| VARIANTS[*place].dtype == problem.dtype && asked(&VARIANTS[*place]))
+}
+
+/// The same, each with what it would do or why it cannot.
 fn considered<'a>(
     problem: &'a Problem,
     machine: &'a Machine,
     force: Option<&'a str>,
 ) -> impl Iterator<Item = Result<Fit<'a>, Refusal>> + 'a {
-    let dtype = move |v: &&Variant| v.dtype == problem.dtype;
-    let asked = move |v: &&Variant| if force.is_none() { serves(v, problem) } else { named(v, force) };
-    VARIANTS.iter().filter(dtype).filter(asked).map(move |v| Fit::new(v, problem, machine))
+    in_question(problem, force).map(move |place| Fit::new(place, problem, machine))
 }
 
 /// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not.
@@ -199,6 +213,8 @@ fn takes(layout: Layout, launched: &Problem) -> bool {
 
 /// An entry laid over a problem.
 struct Fit<'a> {
+    /// Its place in [`VARIANTS`].
+    place: usize,
     variant: &'static Variant,
     problem: &'a Problem,
     machine: &'a Machine,
@@ -211,7 +227,8 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    fn new(variant: &'static Variant, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
+    fn new(place: usize, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
+        let variant = &VARIANTS[place];
         // A thread owns a row: the longer side of C gives more of them.
         let swapped = variant.kernel != Kernel::Gemm && problem.n > problem.m;
         let launched = if swapped { problem.transposed() } else { *problem };
@@ -228,8 +245,9 @@ impl<'a> Fit<'a> {
         if tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ) {
             return Err(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) });
         }
-        let estimator = Estimator::new(variant, &tiles, &launched, machine);
-        Ok(Fit { variant, problem, machine, swapped, launched, tiles, estimator })
+        let registers = registers_at(place, machine);
+        let estimator = Estimator::with_registers(registers, variant, &tiles, &launched, machine);
+        Ok(Fit { place, variant, problem, machine, swapped, launched, tiles, estimator })
     }
 
     /// What the entry cannot take less than, s.
@@ -239,7 +257,15 @@ impl<'a> Fit<'a> {
 
     /// The best launch of the entry.
     fn choice(&self) -> Choice {
-        let splits = self.best_split();
+        self.launch(self.best_split(f64::INFINITY).unwrap_or(1))
+    }
+
+    /// The best launch of the entry; `None` if it is found to take more than `enough_s` whatever its splits.
+    fn choice_within(&self, enough_s: f64) -> Option<Choice> {
+        self.best_split(enough_s).map(|splits| self.launch(splits))
+    }
+
+    fn launch(&self, splits: u32) -> Choice {
         let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
         Choice {
             operation: classify(self.problem.m, self.problem.n, self.problem.k),
@@ -257,21 +283,22 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// The fewest parts of k whose expected time is like the least.
-    fn best_split(&self) -> u32 {
-        let most = self.estimator.most_splits();
-        let mut timed = [f64::INFINITY; MOST_SPLITS as usize];
-        let mut least = f64::INFINITY;
-        for (splits, seconds) in (1..=most).zip(&mut timed) {
+    /// The fewest parts of k whose expected time is like the least; `None` if all are found to take more than `enough_s`.
+    fn best_split(&self, enough_s: f64) -> Option<u32> {
+        let estimator = &self.estimator;
+        // A few times first: what is far above them need not be worked out.
+        let few = (0..=MOST_SPLITS.ilog2()).map(|log| 1 << log).take_while(|splits| *splits <= estimator.most_splits());
+        let mut least = few.map(|splits| estimator.seconds(splits)).fold(enough_s, f64::min);
+        let mut timed = [f64::INFINITY; MOST_SPLITS as usize + 1];
+        for splits in estimator.splits() {
             // More parts have more slots: from some number on, none can take less than the least so far.
-            if self.estimator.least_s(splits) > least {
+            if estimator.least_s(splits) > least * ALIKE {
                 break;
             }
-            *seconds = self.estimator.seconds(splits);
-            least = least.min(*seconds);
+            timed[splits as usize] = estimator.seconds_within(splits, least * ALIKE);
+            least = least.min(timed[splits as usize]);
         }
-        let fewest = (1..=most).zip(&timed).find(|(_, seconds)| **seconds <= least * ALIKE);
-        fewest.map_or(1, |(splits, _)| splits)
+        (1..=estimator.most_splits()).find(|splits| timed[*splits as usize] <= least * ALIKE)
     }
 }
 
@@ -374,7 +401,7 @@ mod tests {
                     assert_eq!(of_all, Some(choice));
                     let tiles = tiling(choice.variant, choice.problem.m, choice.problem.n);
                     let estimator = Estimator::new(choice.variant, &tiles, &choice.problem, &machine);
-                    let all = || (1..=estimator.most_splits()).map(|splits| (splits, estimator.seconds(splits)));
+                    let all = || estimator.splits().map(|splits| (splits, estimator.seconds(splits)));
                     let least = all().fold(f64::INFINITY, |least, (_, seconds)| least.min(seconds));
                     let first = all().find(|(_, seconds)| *seconds <= least * ALIKE).map(|(splits, _)| splits);
                     assert_eq!(first, Some(choice.splits), "{choice}");

@@ -32,6 +32,11 @@ fn delivered_bytes_per_cycle(variant: &Variant) -> f64 {
 
 /// Most parts that k is cut into.
 pub(crate) const MOST_SPLITS: u32 = 256;
+/// Most waves that k is cut for.
+const MOST_WAVES: u64 = 8;
+
+/// More than sums in another order round otherwise.
+const ROUNDING: f64 = 1e-12;
 
 /// What an entry does to the machine: the terms of its time, for one number of splits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,15 +87,27 @@ pub struct Estimator<'a> {
 impl<'a> Estimator<'a> {
     /// Of an entry for a problem on a machine.
     pub fn new(variant: &Variant, tiling: &Tiling, problem: &Problem, machine: &'a Machine) -> Self {
+        Self::with_registers(registers(variant, machine), variant, tiling, problem, machine)
+    }
+
+    /// The same where the registers of its threads are known.
+    pub(crate) fn with_registers(
+        registers: u32,
+        variant: &Variant,
+        tiling: &Tiling,
+        problem: &Problem,
+        machine: &'a Machine,
+    ) -> Self {
         let c_bytes = problem.m as f64 * problem.n as f64 * problem.dtype.bytes() as f64;
-        let registers = registers(variant, machine);
         let resident = resident_blocks(machine, variant.threads, registers, tiling.shared_bytes).max(1);
         let wave = u64::from(resident) * u64::from(machine.sms);
         let blocks = tiling.x.saturating_mul(tiling.z);
         let block = Block::new(variant, tiling, blocks, problem, machine);
         let steps = problem.k.div_ceil(u64::from(tiling.k_step));
-        let most_splits = u32::try_from(steps).unwrap_or(MOST_SPLITS).clamp(1, MOST_SPLITS);
-        let full_wave_s = block.wave_s(wave, machine);
+        // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
+        let filling = (MOST_WAVES * wave).div_ceil(blocks.max(1));
+        let most_splits = u32::try_from(steps.min(filling)).unwrap_or(MOST_SPLITS).clamp(1, MOST_SPLITS);
+        let full_wave_s = block.wave(wave, machine).seconds();
         // No block takes less than its share of a full wave, and a wave of few blocks takes its latency.
         let shares_s = blocks as f64 / wave as f64 * full_wave_s;
         let each_way_s = 1.0 / machine.write_bytes_per_s + 1.0 / machine.read_bytes_per_s;
@@ -110,21 +127,47 @@ impl<'a> Estimator<'a> {
 
     /// The expected time with k in `splits` parts, s.
     pub fn seconds(&self, splits: u32) -> f64 {
-        let blocks = self.blocks.saturating_mul(u64::from(splits));
-        let waves_s =
-            (blocks / self.wave) as f64 * self.full_wave_s + self.block.wave_s(blocks % self.wave, self.machine);
-        waves_s / f64::from(splits) + self.fixed_s + self.slots_s(splits)
+        self.seconds_within(splits, f64::INFINITY)
     }
 
-    /// Most parts that k can be cut into: 256, or its steps.
+    /// As [`Estimator::seconds`]; infinity where the largest terms, which are sooner added up, exceed `limit` already.
+    pub fn seconds_within(&self, splits: u32, limit: f64) -> f64 {
+        let blocks = self.blocks.saturating_mul(u64::from(splits));
+        let part = 1.0 / f64::from(splits);
+        let full_s = (blocks / self.wave) as f64 * self.full_wave_s;
+        let last = self.block.wave(blocks % self.wave, self.machine);
+        let rest_s = self.fixed_s + self.slots_s(splits);
+        if ((full_s + last.least_s()) * part + rest_s) * (1.0 - ROUNDING) > limit {
+            return f64::INFINITY;
+        }
+        (full_s + last.seconds()) * part + rest_s
+    }
+
+    /// The numbers of parts that k may be cut into, ascending: all up to 32, and of more those after which another part
+    /// gives some SM one block more; no more than its steps, than 256, and than fill the machine eight times.
+    pub fn splits(&self) -> impl Iterator<Item = u32> + '_ {
+        let (sms, blocks) = (u64::from(self.machine.sms), self.blocks.max(1));
+        let next = move |splits: &u32| match *splits {
+            splits if splits >= self.most_splits => None,
+            splits if splits < 32 => Some(splits + 1),
+            splits => {
+                let fullest_sm = blocks.saturating_mul(u64::from(splits) + 1).div_ceil(sms);
+                let filled = fullest_sm.saturating_mul(sms) / blocks;
+                Some(u32::try_from(filled).unwrap_or(u32::MAX).clamp(splits + 1, self.most_splits))
+            }
+        };
+        core::iter::successors(Some(1), next)
+    }
+
+    /// The most of [`Estimator::splits`].
     pub fn most_splits(&self) -> u32 {
         self.most_splits
     }
 
     /// What no time with k in `splits` parts or more is below, s.
     pub fn least_s(&self, splits: u32) -> f64 {
-        // Slots are only ever added. Sums in another order round otherwise.
-        (self.least_waves_s + self.fixed_s + self.slots_s(splits)) * (1.0 - 1e-12)
+        // Slots are only ever added.
+        (self.least_waves_s + self.fixed_s + self.slots_s(splits)) * (1.0 - ROUNDING)
     }
 
     /// Time of the slots and of the launch that adds them, s.
@@ -213,10 +256,10 @@ impl Block {
         root_of_cubes(&[bandwidth_s, self.latency_s * part, fullest_sm * self.delivery_s, arithmetic_s])
     }
 
-    /// Time of `blocks` that run at once, s.
-    fn wave_s(&self, blocks: u64, machine: &Machine) -> f64 {
+    /// What `blocks` that run at once take.
+    fn wave(&self, blocks: u64, machine: &Machine) -> Wave {
         if blocks == 0 {
-            return 0.0;
+            return Wave { terms_s: [0.0; 4], uneven: 0.0 };
         }
         let an_sm = blocks as f64 / f64::from(machine.sms);
         let fullest_sm = blocks.div_ceil(u64::from(machine.sms)) as f64;
@@ -226,7 +269,26 @@ impl Block {
         let delivery_s = fullest_sm * self.delivery_s;
         let arithmetic_s = fullest_sm * self.arithmetic_s / (fullest_sm * self.busy).min(1.0);
         let uneven = if an_sm > 1.0 { UNEVEN * (fullest_sm / an_sm - 1.0) } else { 0.0 };
-        root_of_cubes(&[bandwidth_s, self.latency_s, delivery_s, arithmetic_s]) * (1.0 + uneven)
+        Wave { terms_s: [bandwidth_s, self.latency_s, delivery_s, arithmetic_s], uneven }
+    }
+}
+
+/// Blocks that run at once.
+struct Wave {
+    /// What bandwidth, latency, delivery and arithmetic alone would take, k whole, s.
+    terms_s: [f64; 4],
+    /// The share by which the SMs with one block more than the others lengthen it.
+    uneven: f64,
+}
+
+impl Wave {
+    fn seconds(&self) -> f64 {
+        root_of_cubes(&self.terms_s) * (1.0 + self.uneven)
+    }
+
+    /// What [`Wave::seconds`] is not below, sooner found.
+    fn least_s(&self) -> f64 {
+        self.terms_s.iter().fold(0.0_f64, |a, &b| a.max(b)) * (1.0 + self.uneven)
     }
 }
 
@@ -301,15 +363,37 @@ mod tests {
         }
     }
 
+    /// Blocks of one row tile each, on 132 SMs that hold 8.
+    #[test]
+    fn splits_are_all_few_and_then_those_that_fill() {
+        let Some(v) = crate::VARIANTS.iter().find(|v| v.entry == "dtsm2r_prefetch_1x1_u16_t128") else { panic!() };
+        let splits = |m, k| {
+            let problem = Problem::column_major(v.dtype, m, 1, k);
+            let estimator = Estimator::new(v, &tiling(v, m, 1), &problem, &Machine::H200);
+            assert_eq!((estimator.splits().last(), estimator.resident), (Some(estimator.most_splits()), 8));
+            estimator.splits().collect::<std::vec::Vec<u32>>()
+        };
+        let all = |most| (1..=most).collect::<std::vec::Vec<u32>>();
+        assert_eq!(splits(128, 1_000_000), [&all(32)[..], &[132, 256]].concat());
+        assert_eq!(splits(3 * 128, 1_000_000), [&all(32)[..], &[44, 88, 132, 176, 220, 256]].concat());
+        assert_eq!(splits(128, 40 * 128), [&all(32)[..], &[40]].concat());
+        assert_eq!(splits(1, 1), [1]);
+        // 160 blocks: more than an SM's worth each, and 8 waves of 1056.
+        assert_eq!(splits(20_480, 1_000_000), all(53));
+    }
+
     #[test]
     fn no_time_is_below_the_least() {
         for (m, n, k) in [(20480, 16, 20480), (128, 4, 1_000_000), (1000, 7, 300), (100_000, 40, 65)] {
             for v in crate::VARIANTS {
                 let problem = Problem::column_major(v.dtype, m, n, k);
                 let estimator = Estimator::new(v, &tiling(v, m, n), &problem, &Machine::H200);
-                for splits in 1..=estimator.most_splits() {
+                for splits in estimator.splits() {
                     let (seconds, least) = (estimator.seconds(splits), estimator.least_s(splits));
                     assert!(least <= seconds, "{} {m} {n} {k} in {splits}: {seconds} below {least}", v.entry);
+                    assert_eq!(estimator.seconds_within(splits, seconds), seconds);
+                    let below = estimator.seconds_within(splits, seconds * 0.5);
+                    assert!(below == seconds || below == f64::INFINITY, "{} {m} {n} {k} in {splits}: {below}", v.entry);
                 }
             }
         }
