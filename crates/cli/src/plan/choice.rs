@@ -41,7 +41,7 @@ fn intensity(choice: &Choice) -> f64 {
 
 /// Operations a byte from which a machine's multipliers bind.
 fn knee(problem: &Problem, machine: &Machine) -> f64 {
-    2.0 * model::roofline::fma_rate(machine, problem.dtype) / machine.read_bytes_per_s
+    2.0 * model::roofline::peak_fma_rate(machine, problem.dtype) / machine.read_bytes_per_s
 }
 
 /// The plan in words.
