@@ -137,8 +137,11 @@ pub struct PlanArgs {
     /// Show the TSM2X paper's own reasoning, step by step
     #[arg(long)]
     pub paper: bool,
+    /// Draw the roofline with the choice and what it was chosen from
+    #[arg(long, value_name = "FIGURE.svg", conflicts_with = "paper")]
+    pub svg: Option<PathBuf>,
     /// Compare the predictions with results of lanky bench; with -variants.csv, also the choices with the best of all
-    #[arg(long, value_name = "RESULTS.csv", num_args = 1.., conflicts_with_all = ["lengths", "dtype", "variant", "paper"])]
+    #[arg(long, value_name = "RESULTS.csv", num_args = 1.., conflicts_with_all = ["lengths", "dtype", "variant", "paper", "svg"])]
     pub against: Vec<PathBuf>,
     /// Print one JSON object
     #[arg(long)]

@@ -197,3 +197,59 @@ fn predictions_are_compared_with_results_alone() {
         assert!(error.contains(said), "{args:?}: {error}");
     }
 }
+
+#[test]
+fn the_roofline_has_the_choice_on_it() {
+    let bench = Bench::new();
+    let args = ["20480", "16", "20480", "--gpu", "h200", "--svg", "roof.svg"];
+    let plan = object(&bench, &args);
+    let svg = text(&bench.get("roof.svg"));
+    let document = roxmltree::Document::parse(&svg).expect("well-formed");
+    let marks = |class: &str| -> Vec<(f64, f64, String)> {
+        let of_class = document.descendants().filter(|node| node.attribute("class") == Some(class));
+        let number = |node: &roxmltree::Node, names: [&str; 2]| {
+            names.iter().find_map(|name| node.attribute(*name)).expect("a place").parse::<f64>().expect("a number")
+        };
+        let title =
+            |node: &roxmltree::Node| node.first_element_child().and_then(|child| child.text()).map(str::to_string);
+        of_class
+            .filter_map(|node| Some((number(&node, ["cx", "x"]), number(&node, ["cy", "y"]), title(&node)?)))
+            .collect()
+    };
+    let (ours, others, bound) = (marks("mark ours"), marks("mark theirs"), marks("mark bound"));
+    let candidates = plan["candidates"].as_array().expect("candidates").len();
+    assert_eq!((ours.len(), others.len(), bound.len()), (1, candidates - 1, 1), "{svg}");
+    assert!(ours[0].2.starts_with(&format!("{}: ", plan["entry"].as_str().expect("text"))), "{ours:?}");
+    // Down the page is less: the choice is below the bound, and the others are below the choice.
+    assert!(bound[0].1 < ours[0].1 && others.iter().all(|other| other.1 + 3.5 >= ours[0].1 - 0.06), "{svg}");
+    assert!(document.descendants().filter(|node| node.attribute("class") == Some("line bound")).count() >= 2);
+    // A vector's roof is the memory's slope; one without a GPU's name is drawn as well.
+    assert!(
+        says(&bench, &["20480", "1", "20480", "--dtype", "f32", "--gpu", "k40c", "--svg", "roof.svg"]).contains("K40c")
+    );
+    for args in [
+        &["plan", "0", "4", "4", "--svg", "none.svg"][..],
+        &["plan", "4", "4", "4", "--gpu", "h200", "--paper", "--svg", "none.svg"],
+        &["plan", "4", "4", "4", "--gpu", "h200", "--svg", "none/none.svg"],
+    ] {
+        bench.fail(2, args);
+    }
+    assert_eq!(bench.names(), ["roof.svg"]);
+}
+
+#[test]
+fn the_limiting_resource_is_named_with_its_time() {
+    let bench = Bench::new();
+    for (n, dtype, limit) in [("16", "f64", "the bandwidth"), ("64", "f32", "the multiply-adds")] {
+        let args = ["20480", n, "20480", "--dtype", dtype, "--gpu", "h200"];
+        let plan = object(&bench, &args);
+        assert_eq!(plan["terms"]["limit"], limit, "{plan}");
+        let words = says(&bench, &args);
+        assert!(words.contains(&format!("limit     {limit}, which alone would take ")), "{words}");
+        let expected = plan["predicted_seconds"].as_f64().expect("a number");
+        let terms = ["bandwidth", "latency", "delivery", "arithmetic", "overhead"];
+        let seconds = terms.map(|term| plan["terms"][format!("{term}_seconds")].as_f64().expect("a number"));
+        assert!(seconds.iter().all(|term| *term > 0.0 && *term < expected), "{plan}");
+        assert!(seconds.iter().sum::<f64>() * 1.15 >= expected, "{plan}");
+    }
+}

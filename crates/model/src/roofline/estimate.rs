@@ -49,6 +49,33 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
+/// What each resource alone would take for all waves of an entry, and what comes on top.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    /// The bytes at the memory's rate, s.
+    pub bandwidth_s: f64,
+    /// The same bytes at the rate that Little's law gives those in flight, s.
+    pub latency_s: f64,
+    /// B from shared memory or cache to every lane, s.
+    pub delivery_s: f64,
+    /// The multiply-adds, s.
+    pub arithmetic_s: f64,
+    /// C, the slots and the launches, s.
+    pub overhead_s: f64,
+}
+
+impl Terms {
+    /// The resource that alone would take longest, in words, and its time.
+    pub fn largest(&self) -> (&'static str, f64) {
+        let others = [
+            ("what is in flight against the latency", self.latency_s),
+            ("handing B to the lanes", self.delivery_s),
+            ("the multiply-adds", self.arithmetic_s),
+        ];
+        others.into_iter().fold(("the bandwidth", self.bandwidth_s), |a, b| if b.1 > a.1 { b } else { a })
+    }
+}
+
 /// The expected time of an entry that cuts k into `splits` parts; many numbers of splits are cheaper by an [`Estimator`].
 pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Problem, machine: &Machine) -> Estimate {
     Estimator::new(variant, tiling, problem, machine).estimate(splits)
@@ -141,6 +168,22 @@ impl<'a> Estimator<'a> {
             return f64::INFINITY;
         }
         (full_s + last.seconds()) * part + rest_s
+    }
+
+    /// Why it takes as long as it does.
+    pub fn terms(&self, splits: u32) -> Terms {
+        let blocks = self.blocks.saturating_mul(u64::from(splits));
+        let (full, last) =
+            (self.block.wave(self.wave, self.machine), self.block.wave(blocks % self.wave, self.machine));
+        let waves = (blocks / self.wave) as f64;
+        let of = |at: usize| (waves * full.terms_s[at] + last.terms_s[at]) / f64::from(splits);
+        Terms {
+            bandwidth_s: of(0),
+            latency_s: of(1),
+            delivery_s: of(2),
+            arithmetic_s: of(3),
+            overhead_s: self.fixed_s + self.slots_s(splits),
+        }
     }
 
     /// The numbers of parts that k may be cut into, ascending: all up to 32, and of more those after which another part
@@ -380,6 +423,31 @@ mod tests {
         assert_eq!(splits(1, 1), [1]);
         // 160 blocks: more than an SM's worth each, and 8 waves of 1056.
         assert_eq!(splits(20_480, 1_000_000), all(53));
+    }
+
+    /// Each term grows in the machine that lacks what it is of, and a time is between its largest and their sum.
+    #[test]
+    fn terms_say_what_a_time_consists_of() {
+        let h200 = Machine::H200;
+        let machines = [
+            ("the bandwidth", Machine { read_bytes_per_s: 2e11, memory_latency_s: 1e-8, ..h200 }),
+            ("what is in flight against the latency", Machine { memory_latency_s: 2e-5, ..h200 }),
+            ("the multiply-adds", Machine { fma_f64_per_s: 2e11, ..h200 }),
+            ("handing B to the lanes", Machine { clock_hz: 1e8, ..h200 }),
+        ];
+        for (resource, machine) in machines {
+            let Some(v) = crate::VARIANTS.iter().find(|v| v.entry == "dtsm2r_prefetch_1x4_u16_t128") else { panic!() };
+            let problem = Problem::column_major(v.dtype, 20_480, 4, 20_480);
+            let estimator = Estimator::new(v, &tiling(v, 20_480, 4), &problem, &machine);
+            for splits in [1, 7] {
+                let (terms, seconds) = (estimator.terms(splits), estimator.seconds(splits));
+                let (largest, least) = terms.largest();
+                assert_eq!(largest, resource, "{terms:?}");
+                let Terms { bandwidth_s, latency_s, delivery_s, arithmetic_s, overhead_s } = terms;
+                let most = (bandwidth_s + latency_s + delivery_s + arithmetic_s) * (1.0 + UNEVEN) + overhead_s;
+                assert!(seconds >= least + overhead_s * 0.999 && seconds <= most, "{terms:?} {seconds}");
+            }
+        }
     }
 
     #[test]

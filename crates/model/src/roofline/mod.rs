@@ -4,7 +4,7 @@ mod cubes;
 mod estimate;
 
 pub(crate) use estimate::MOST_SPLITS;
-pub use estimate::{Estimate, Estimator, estimate};
+pub use estimate::{Estimate, Estimator, Terms, estimate};
 
 use crate::{Dtype, Machine, Problem};
 
