@@ -128,6 +128,23 @@ fn an_error_stands_alone_wherever_the_machine_is_from() {
 }
 
 #[test]
+fn a_forced_variant_is_refused_with_every_reason() {
+    let bench = Bench::new();
+    // B is the wider side: it is computed transposed, and A by rows then.
+    let lengths = ["plan", "16", "20480", "20480"];
+    let entry = ["--variant", "dtsm2r_mma_16x8_k64_s3_t128_rows", "--gpu", "v100"];
+    let error = bench.fail(2, &[&["plan", "20480", "16", "20480"], &entry[..]].concat());
+    for reason in ["variant dtsm2r_mma", "compute capability 9.0; ", "along the rows of A; ", "bytes of shared memory"]
+    {
+        assert!(error.contains(reason), "{reason}: {error}");
+    }
+    let error = bench.fail(2, &[&lengths[..], &["--variant", "tsm2r_mma", "--gpu", "a100"]].concat());
+    assert!(error.contains("9.0; ") && error.contains(" of ") && error.contains(" entries)"), "{error}");
+    let error = bench.fail(2, &[&lengths[..], &["--variant", "tsm2r_mma", "--dtype", "f32", "--gpu", "h200"]].concat());
+    assert!(error.contains("it has no entry for f32"), "{error}");
+}
+
+#[test]
 fn a_gpu_can_come_from_a_file() {
     let bench = Bench::new();
     bench.put("half.toml", "like = \"h200\"\nname = \"half an H200\"\nsms = 66\nread_bytes_per_s = 2.3e12\n");

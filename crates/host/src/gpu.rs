@@ -8,7 +8,7 @@ use crate::stream::Stream;
 use cust::context::Context;
 use cust::device::{Device as Raw, DeviceAttribute as Attribute};
 use cust::module::Module;
-use model::{Choice, DeviceFacts, Machine, Problem};
+use model::{Choice, DeviceFacts, Machine, Problem, Refusals};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,7 +117,9 @@ impl Gpu {
         if let Some(choice) = lock(&self.choices).get(problem) {
             return Ok(*choice);
         }
-        let choice = model::choose(problem, &self.machine, None).map_err(|refusal| refused(refusal, None))?;
+        let machine = &self.machine;
+        let choice = model::choose(problem, machine, None)
+            .map_err(|refusal| refused(&Refusals { refusal, problem, machine, force: None }))?;
         let mut choices = lock(&self.choices);
         if choices.len() >= REMEMBERED {
             choices.clear();

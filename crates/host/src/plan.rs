@@ -11,7 +11,7 @@ use crate::scalar::Scalar;
 use crate::shape::{Shape, agree, check_distinct, wide};
 use crate::stream::{Queue, Stream};
 use crate::view::{MatMut, MatRef};
-use model::{Choice, Operation, VARIANTS, classify};
+use model::{Choice, Operation, Refusals, VARIANTS, classify};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -91,9 +91,11 @@ impl PlanBuilder {
         }
         let choice = match (device.machine(), variant) {
             _ if m == 0 || n == 0 || k == 0 => None,
-            (Some(machine), _) => Some(
-                model::choose(&problem(&a, &b, &c), machine, variant).map_err(|refusal| refused(refusal, variant))?,
-            ),
+            (Some(machine), force) => {
+                let problem = &problem(&a, &b, &c);
+                let choice = model::choose(problem, machine, force);
+                Some(choice.map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))?)
+            }
             (None, Some(name)) => {
                 let what = format!("variant {name} on the CPU: the variants are a GPU's kernels");
                 return Err(Error::Unsupported { what });

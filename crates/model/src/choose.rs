@@ -4,7 +4,7 @@ use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
 use crate::occupancy::registers_at;
 use crate::roofline::{Bound, Estimate, Estimator, MOST_SPLITS, bound};
 use crate::variants::Layout;
-use crate::{Kernel, Machine, Operation, Problem, VARIANTS, Variant, classify};
+use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant, classify};
 use core::fmt;
 
 /// Who made a choice.
@@ -45,73 +45,28 @@ pub struct Choice {
     pub chooser: Chooser,
 }
 
-/// Why no entry can compute a product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// No variant or entry has the name that was asked for.
-    UnknownVariant,
-    /// The variant exists, but has no entry of this element type.
-    NoSuchDtype {
-        /// The element type that was asked for.
-        dtype: crate::Dtype,
-    },
-    /// A dimension exceeds [`LARGEST_DIMENSION`].
-    DimensionTooLarge {
-        /// `m`, `n` or `k`.
-        name: &'static str,
-        /// Its value.
-        value: u64,
-    },
-    /// The variant wants A's unit stride along its rows, or down its columns, and the product has it elsewhere.
-    Layout {
-        /// Where the variant's last entry wants it.
-        wanted: Layout,
-    },
-    /// The machine lacks the variant's instructions.
-    TooOld {
-        /// The compute capability that it needs.
-        needs: (u32, u32),
-    },
-    /// A block of the machine has too little shared memory.
-    SharedMemory {
-        /// Bytes that a block needs.
-        bytes: u32,
-    },
-    /// The variant would need more blocks than a grid has.
-    GridTooLarge {
-        /// Columns that it can serve at most.
-        columns: u64,
-    },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::UnknownVariant => f.write_str("no variant or entry has this name"),
-            Refusal::NoSuchDtype { dtype } => write!(f, "it has no entry for {dtype}"),
-            Refusal::DimensionTooLarge { name, value } => {
-                write!(f, "{name} is {value}, the kernels count up to {LARGEST_DIMENSION}")
-            }
-            Refusal::Layout { wanted: Layout::Rows } => f.write_str("it wants unit stride along the rows of A"),
-            Refusal::Layout { .. } => f.write_str("it wants unit stride down the columns of A"),
-            Refusal::TooOld { needs: (major, minor) } => write!(f, "it needs compute capability {major}.{minor}"),
-            Refusal::SharedMemory { bytes } => write!(f, "its blocks need {bytes} bytes of shared memory"),
-            Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
-        }
-    }
-}
-
-impl core::error::Error for Refusal {}
-
 /// The largest m, n and k: kernels count them in 32 bits, and coordinates of a tile that hangs over must not wrap.
 pub const LARGEST_DIMENSION: u64 = u32::MAX as u64 - (1 << 16);
+
+/// Each entry in question for a product, with every reason why it cannot compute it.
+pub(crate) fn reasons<'a>(
+    problem: &'a Problem,
+    machine: &'a Machine,
+    force: Option<&'a str>,
+) -> impl Iterator<Item = [Option<Refusal>; 4]> + 'a {
+    in_question(problem, force).map(move |place| {
+        let variant = &VARIANTS[place];
+        let (_, launched) = laid(variant, problem);
+        refusals(variant, &launched, &tiling(variant, launched.m, launched.n), machine)
+    })
+}
 
 /// The entry and launch for a product on a machine, all dimensions at least 1.
 ///
 /// `force` names a variant (`tsm2r_prefetch`) or an entry (`dtsm2r_prefetch_1x8_u16_t128`) to choose among.
 ///
 /// # Errors
-/// A [`Refusal`] where nothing is eligible.
+/// A [`Refusal`] where nothing is eligible; [`Refusals`](crate::Refusals) has all reasons.
 pub fn choose(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Choice, Refusal> {
     check(problem, force)?;
     // What the most promising entry takes is soon found, and most others cannot take as little whatever their splits.
@@ -211,6 +166,24 @@ fn takes(layout: Layout, launched: &Problem) -> bool {
     }
 }
 
+/// Every reason why an entry cannot compute a product that is launched so.
+fn refusals(variant: &Variant, launched: &Problem, tiles: &Tiling, machine: &Machine) -> [Option<Refusal>; 4] {
+    let too_many = tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ);
+    [
+        (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() }),
+        (!takes(variant.layout, launched)).then_some(Refusal::Layout { wanted: variant.layout }),
+        (tiles.shared_bytes > machine.shared_per_block).then_some(Refusal::SharedMemory { bytes: tiles.shared_bytes }),
+        too_many.then_some(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) }),
+    ]
+}
+
+/// How an entry computes a product: as it is, or transposed.
+fn laid(variant: &Variant, problem: &Problem) -> (bool, Problem) {
+    // A thread owns a row: the longer side of C gives more of them.
+    let swapped = variant.kernel != Kernel::Gemm && problem.n > problem.m;
+    (swapped, if swapped { problem.transposed() } else { *problem })
+}
+
 /// An entry laid over a problem.
 struct Fit<'a> {
     /// Its place in [`VARIANTS`].
@@ -229,21 +202,10 @@ struct Fit<'a> {
 impl<'a> Fit<'a> {
     fn new(place: usize, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
         let variant = &VARIANTS[place];
-        // A thread owns a row: the longer side of C gives more of them.
-        let swapped = variant.kernel != Kernel::Gemm && problem.n > problem.m;
-        let launched = if swapped { problem.transposed() } else { *problem };
+        let (swapped, launched) = laid(variant, problem);
         let tiles = tiling(variant, launched.m, launched.n);
-        if machine.compute_capability < variant.since() {
-            return Err(Refusal::TooOld { needs: variant.since() });
-        }
-        if !takes(variant.layout, &launched) {
-            return Err(Refusal::Layout { wanted: variant.layout });
-        }
-        if tiles.shared_bytes > machine.shared_per_block {
-            return Err(Refusal::SharedMemory { bytes: tiles.shared_bytes });
-        }
-        if tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ) {
-            return Err(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) });
+        if let Some(refusal) = refusals(variant, &launched, &tiles, machine).into_iter().flatten().next() {
+            return Err(refusal);
         }
         let registers = registers_at(place, machine);
         let estimator = Estimator::with_registers(registers, variant, &tiles, &launched, machine);

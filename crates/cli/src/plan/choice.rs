@@ -5,7 +5,7 @@ use std::fmt::Write;
 use model::launch::tiling;
 use model::occupancy::{Residency, registers, residency};
 use model::roofline::{Estimator, Terms, peak_fma_rate};
-use model::{Choice, Machine, Problem, Refusal};
+use model::{Choice, Machine, Problem, Refusal, Refusals};
 use serde::Serialize;
 
 use super::head::Head;
@@ -26,7 +26,11 @@ impl Plan {
     /// # Errors
     /// [`Fault::Input`] with the model's reasons.
     pub fn of(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Self, Fault> {
-        let refused = |refusal: Refusal| Fault::Input(refusal.to_string());
+        let refused = |refusal: Refusal| {
+            let reasons = Refusals { refusal, problem, machine, force };
+            let of = force.map_or(String::new(), |name| format!("variant {name}: "));
+            Fault::Input(format!("{of}{reasons}"))
+        };
         let choice = model::choose(problem, machine, force).map_err(refused)?;
         let mut candidates: Vec<Choice> = model::candidates(problem, machine, force).map_err(refused)?.collect();
         candidates.sort_by(|a, b| a.estimate.seconds.total_cmp(&b.estimate.seconds));
