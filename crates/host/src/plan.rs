@@ -5,13 +5,13 @@ use crate::device::{Device, Kind};
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::gpu::{Gpu, lock};
 use crate::memory::DeviceMemory;
-use crate::ops::enqueue::{enqueue, refused, slots_bytes, unknown_variant};
+use crate::ops::enqueue::{enqueue, slots_bytes, unknown_variant};
 use crate::ops::gemm::{check, is_done, problem};
 use crate::scalar::Scalar;
 use crate::shape::{Shape, agree, check_distinct, wide};
 use crate::stream::{Queue, Stream};
 use crate::view::{MatMut, MatRef};
-use model::{Choice, Operation, Refusals, VARIANTS, classify};
+use model::{Choice, Operation, VARIANTS, classify};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -89,18 +89,14 @@ impl PlanBuilder {
         {
             return Err(unknown_variant(name));
         }
-        let choice = match (device.machine(), variant) {
+        let choice = match (device.kind(), variant) {
             _ if m == 0 || n == 0 || k == 0 => None,
-            (Some(machine), force) => {
-                let problem = &problem(&a, &b, &c);
-                let choice = model::choose(problem, machine, force);
-                Some(choice.map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))?)
-            }
-            (None, Some(name)) => {
+            (Kind::Cuda(gpu), variant) => Some(gpu.choice(&problem(&a, &b, &c), variant)?),
+            (_, Some(name)) => {
                 let what = format!("variant {name} on the CPU: the variants are a GPU's kernels");
                 return Err(Error::Unsupported { what });
             }
-            (None, None) => None,
+            (_, None) => None,
         };
         let operation = classify(wide(m), wide(n), wide(k));
         Ok(Plan { device, a, b, c, operation, choice, workspaces: Mutex::default() })
