@@ -112,7 +112,7 @@ pub fn text(plan: &Plan, problem: &Problem, machine: &Machine) -> String {
 fn alone(terms: &Terms) -> String {
     let Terms { bandwidth_s, latency_s, delivery_s, arithmetic_s, overhead_s } = *terms;
     format!(
-        "bandwidth {}, latency {}, B to the lanes {}, multiply-adds {}; C, slots and launches {} more",
+        "bandwidth {}, latency {}, B to the lanes {}, multiply-adds {}; C, slots, launches and ends of blocks {} more",
         say::time(bandwidth_s),
         say::time(latency_s),
         say::time(delivery_s),

@@ -1,7 +1,9 @@
 //! What an entry is expected to take.
 
 use super::cubes::root_of_cubes;
+use super::ends::Ends;
 use super::fma_rate;
+use super::terms::{Terms, Wave};
 use crate::launch::Tiling;
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight, registers, resident_blocks};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
@@ -49,33 +51,6 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
-/// What each resource alone would take for all waves of an entry, and what comes on top.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Terms {
-    /// The bytes at the memory's rate, s.
-    pub bandwidth_s: f64,
-    /// The same bytes at the rate that Little's law gives those in flight, s.
-    pub latency_s: f64,
-    /// B from shared memory or cache to every lane, s.
-    pub delivery_s: f64,
-    /// The multiply-adds, s.
-    pub arithmetic_s: f64,
-    /// C, the slots and the launches, s.
-    pub overhead_s: f64,
-}
-
-impl Terms {
-    /// The resource that alone would take longest, in words, and its time.
-    pub fn largest(&self) -> (&'static str, f64) {
-        let others = [
-            ("what is in flight against the latency", self.latency_s),
-            ("handing B to the lanes", self.delivery_s),
-            ("the multiply-adds", self.arithmetic_s),
-        ];
-        others.into_iter().fold(("the bandwidth", self.bandwidth_s), |a, b| if b.1 > a.1 { b } else { a })
-    }
-}
-
 /// The expected time of an entry that cuts k into `splits` parts; many numbers of splits are cheaper by an [`Estimator`].
 pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Problem, machine: &Machine) -> Estimate {
     Estimator::new(variant, tiling, problem, machine).estimate(splits)
@@ -87,10 +62,11 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// cost, rounded off where two are alike. Bandwidth: the blocks' bytes at the machine's rate. Latency: the same bytes at
 /// the rate of Little's law, in flight / latency. Delivery: B from shared memory or cache to every lane. A block of one
 /// of `splits` parts moves and computes 1/splits of what a block of the whole k does, and a wave of them takes 1/splits
-/// of its time.
+/// of its time. On top come the slots, C, the launches, and what a block of a ring takes to begin and to end, as far as its
+/// SM holds no others that fill the time.
 ///
 /// # Source
-/// TSM2X, Eqs. (3) to (12), takes the largest; waves, delivery and slots are ours.
+/// TSM2X, Eqs. (3) to (12), takes the largest; waves, delivery, slots and ends are ours.
 pub struct Estimator<'a> {
     machine: &'a Machine,
     resident: u32,
@@ -163,7 +139,7 @@ impl<'a> Estimator<'a> {
         let part = 1.0 / f64::from(splits);
         let full_s = (blocks / self.wave) as f64 * self.full_wave_s;
         let last = self.block.wave(blocks % self.wave, self.machine);
-        let rest_s = self.fixed_s + self.slots_s(splits);
+        let rest_s = self.fixed_s + self.slots_s(splits) + self.turns_s(blocks, splits);
         if ((full_s + last.least_s()) * part + rest_s) * (1.0 - ROUNDING) > limit {
             return f64::INFINITY;
         }
@@ -182,8 +158,15 @@ impl<'a> Estimator<'a> {
             latency_s: of(1),
             delivery_s: of(2),
             arithmetic_s: of(3),
-            overhead_s: self.fixed_s + self.slots_s(splits),
+            overhead_s: self.fixed_s + self.slots_s(splits) + self.turns_s(blocks, splits),
         }
+    }
+
+    /// What of the time in which blocks begin and end is not filled by other blocks of their SM, in all waves, s.
+    fn turns_s(&self, blocks: u64, splits: u32) -> f64 {
+        let last_an_sm = (blocks % self.wave).div_ceil(u64::from(self.machine.sms)) as f64;
+        let last = if last_an_sm > 0.0 { 1.0 / last_an_sm } else { 0.0 };
+        self.block.ends.seconds(splits) * ((blocks / self.wave) as f64 / f64::from(self.resident) + last)
     }
 
     /// The numbers of parts that k may be cut into, ascending: all up to 32, and of more those after which another part
@@ -246,6 +229,7 @@ struct Block {
     arithmetic_s: f64,
     /// Share of the multiply-adds that must be in flight on an SM that a block has.
     busy: f64,
+    ends: Ends,
 }
 
 impl Block {
@@ -284,6 +268,7 @@ impl Block {
             delivery_s: fmas * delivered * e / (delivered_bytes_per_cycle(variant) * machine.clock_hz),
             arithmetic_s: sms * fmas / (rate * share),
             busy: chains / fmas_needed_in_flight(machine, rate),
+            ends: Ends::of(variant, problem, machine, rate * share),
         }
     }
 
@@ -313,25 +298,6 @@ impl Block {
         let arithmetic_s = fullest_sm * self.arithmetic_s / (fullest_sm * self.busy).min(1.0);
         let uneven = if an_sm > 1.0 { UNEVEN * (fullest_sm / an_sm - 1.0) } else { 0.0 };
         Wave { terms_s: [bandwidth_s, self.latency_s, delivery_s, arithmetic_s], uneven }
-    }
-}
-
-/// Blocks that run at once.
-struct Wave {
-    /// What bandwidth, latency, delivery and arithmetic alone would take, k whole, s.
-    terms_s: [f64; 4],
-    /// The share by which the SMs with one block more than the others lengthen it.
-    uneven: f64,
-}
-
-impl Wave {
-    fn seconds(&self) -> f64 {
-        root_of_cubes(&self.terms_s) * (1.0 + self.uneven)
-    }
-
-    /// What [`Wave::seconds`] is not below, sooner found.
-    fn least_s(&self) -> f64 {
-        self.terms_s.iter().fold(0.0_f64, |a, &b| a.max(b)) * (1.0 + self.uneven)
     }
 }
 

@@ -1,10 +1,13 @@
 //! Bounds: what no kernel can beat, and what an entry is expected to reach.
 
 mod cubes;
+mod ends;
 mod estimate;
+mod terms;
 
 pub(crate) use estimate::MOST_SPLITS;
-pub use estimate::{Estimate, Estimator, Terms, estimate};
+pub use estimate::{Estimate, Estimator, estimate};
+pub use terms::Terms;
 
 use crate::{Dtype, Machine, Problem};
 
