@@ -15,7 +15,7 @@ pub enum Refusal {
         /// The element type that was asked for.
         dtype: crate::Dtype,
     },
-    /// A dimension exceeds [`LARGEST_DIMENSION`](crate::choose::LARGEST_DIMENSION).
+    /// A dimension exceeds [`LARGEST_DIMENSION`].
     DimensionTooLarge {
         /// `m`, `n` or `k`.
         name: &'static str,
