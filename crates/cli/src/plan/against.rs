@@ -305,7 +305,7 @@ mod tests {
             let choices = of(&[row(picked, pick_ns), row(other, 1000.0)]).choices.expect("several entries");
             (choices.losses[0].loss, choices.within_3_percent)
         };
-        assert_eq!((loss(900.0), loss(1030.0).1), ((0.0, 1.0), 1.0));
+        assert_eq!((loss(900.0), loss(1029.0).1), ((0.0, 1.0), 1.0));
         assert!((loss(1100.0).0 - 0.1).abs() <= 1e-9 && loss(1100.0).1 == 0.0);
     }
 }
