@@ -8,12 +8,14 @@ use model::{Dtype, Machine, Problem, choose};
 
 fn choosing(c: &mut Criterion) {
     let mut group = c.benchmark_group("choose");
-    for (name, (m, n, k)) in [
-        ("skinny", (20480, 4, 20480)),
-        ("few rows, many parts of k", (128, 4, 1_000_000)),
-        ("square", (4096, 4096, 4096)),
+    for (name, dtype, (m, n, k)) in [
+        ("skinny", Dtype::F64, (20480, 4, 20480)),
+        ("a vector, many entries alike", Dtype::F64, (20480, 1, 20480)),
+        ("few rows, many parts of k", Dtype::F64, (128, 4, 1_000_000)),
+        ("a tiny C, many entries and parts alike", Dtype::F32, (8, 8, 100_000)),
+        ("square", Dtype::F64, (4096, 4096, 4096)),
     ] {
-        let problem = Problem::column_major(Dtype::F64, m, n, k);
+        let problem = Problem::column_major(dtype, m, n, k);
         group.bench_function(name, |b| b.iter(|| choose(black_box(&problem), &Machine::H200, None)));
     }
     let problem = Problem::column_major(Dtype::F64, 20480, 4, 20480);

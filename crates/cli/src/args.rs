@@ -119,12 +119,9 @@ pub struct InfoArgs {
 
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// Rows of A and C
-    pub m: u64,
-    /// Columns of B and C
-    pub n: u64,
-    /// Columns of A, rows of B
-    pub k: u64,
+    /// C is M x N, A is M x K, B is K x N
+    #[arg(value_names = ["M", "N", "K"], num_args = 3, required_unless_present = "against")]
+    pub lengths: Vec<u64>,
     /// Element type
     #[arg(long, default_value = "f64")]
     pub dtype: Element,
@@ -140,6 +137,12 @@ pub struct PlanArgs {
     /// Show the TSM2X paper's own reasoning, step by step
     #[arg(long)]
     pub paper: bool,
+    /// Draw the roofline with the choice and what it was chosen from
+    #[arg(long, value_name = "FIGURE.svg", conflicts_with = "paper")]
+    pub svg: Option<PathBuf>,
+    /// Compare the predictions with results of lanky bench; with -variants.csv, also the choices with the best of all
+    #[arg(long, value_name = "RESULTS.csv", num_args = 1.., conflicts_with_all = ["lengths", "dtype", "variant", "paper", "svg"])]
+    pub against: Vec<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -41,6 +41,16 @@ pub fn is_stdout(path: &Path) -> bool {
     ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
 
+/// Writes a whole file.
+///
+/// # Errors
+/// As [`Output::create`], and where the system cannot write it.
+pub fn write(path: &Path, text: &str) -> Result<(), Fault> {
+    let mut output = Output::create(path)?;
+    output.write_all(text.as_bytes()).map_err(|error| output.fault(&error))?;
+    output.commit()
+}
+
 /// A file that is being written.
 pub struct Output {
     /// As the user named it.

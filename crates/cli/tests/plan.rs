@@ -128,6 +128,23 @@ fn an_error_stands_alone_wherever_the_machine_is_from() {
 }
 
 #[test]
+fn a_forced_variant_is_refused_with_every_reason() {
+    let bench = Bench::new();
+    // B is the wider side: it is computed transposed, and A by rows then.
+    let lengths = ["plan", "16", "20480", "20480"];
+    let entry = ["--variant", "dtsm2r_mma_16x8_k64_s3_t128_rows", "--gpu", "v100"];
+    let error = bench.fail(2, &[&["plan", "20480", "16", "20480"], &entry[..]].concat());
+    for reason in ["variant dtsm2r_mma", "compute capability 9.0; ", "along the rows of A; ", "bytes of shared memory"]
+    {
+        assert!(error.contains(reason), "{reason}: {error}");
+    }
+    let error = bench.fail(2, &[&lengths[..], &["--variant", "tsm2r_mma", "--gpu", "a100"]].concat());
+    assert!(error.contains("9.0; ") && error.contains(" of ") && error.contains(" entries)"), "{error}");
+    let error = bench.fail(2, &[&lengths[..], &["--variant", "tsm2r_mma", "--dtype", "f32", "--gpu", "h200"]].concat());
+    assert!(error.contains("it has no entry for f32"), "{error}");
+}
+
+#[test]
 fn a_gpu_can_come_from_a_file() {
     let bench = Bench::new();
     bench.put("half.toml", "like = \"h200\"\nname = \"half an H200\"\nsms = 66\nread_bytes_per_s = 2.3e12\n");
@@ -156,4 +173,100 @@ fn a_file_that_describes_no_gpu_is_refused_by_its_field() {
     }
     bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "none.toml"]);
     bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "gpu.toml", "--gpu", "h200"]);
+}
+
+/// Results of an H200 that are kept in the repository.
+const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r.csv");
+
+/// Share of the predictions for TSM2R on an H200 that must stay within 10% of the measured times. It is raised when the
+/// model becomes better, and when new results say so.
+const WITHIN_10_PERCENT: f64 = 0.93;
+
+#[test]
+fn predictions_are_what_an_h200_took() {
+    let bench = Bench::new();
+    let compared = object(&bench, &["--against", RESULTS]);
+    let lines = std::fs::read_to_string(RESULTS).expect("results").lines().count() as u64;
+    assert_eq!(
+        (compared["rows"].as_u64(), compared["skipped"].as_u64()),
+        (Some(lines - 1), Some(0)),
+        "entries are gone"
+    );
+    let within = compared["within_10_percent"].as_f64().expect("a number");
+    let words = says(&bench, &["--against", RESULTS]);
+    assert!(within >= WITHIN_10_PERCENT, "{words}");
+    assert!(words.contains(&format!("within 10%  {:.1}% of the predictions", 100.0 * within)), "{words}");
+}
+
+#[test]
+fn predictions_are_compared_with_results_alone() {
+    let bench = Bench::new();
+    bench.put("other.csv", "a,b\n1,2\n");
+    for (args, said) in [
+        (&["plan", "--against", "none.csv"][..], "none.csv: no such file"),
+        (&["plan", "--against", "other.csv"], "other.csv: no results of lanky bench"),
+        (&["plan", "--against", RESULTS, "--gpu", "h201"], "unknown GPU 'h201'"),
+        (&["plan"], "required"),
+        (&["plan", "4", "4"], "3 values required"),
+        (&["plan", "4", "4", "4", "--against", RESULTS], "cannot be used with"),
+    ] {
+        let error = bench.fail(2, args);
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn the_roofline_has_the_choice_on_it() {
+    let bench = Bench::new();
+    let args = ["20480", "16", "20480", "--gpu", "h200", "--svg", "roof.svg"];
+    let plan = object(&bench, &args);
+    let svg = text(&bench.get("roof.svg"));
+    let document = roxmltree::Document::parse(&svg).expect("well-formed");
+    let marks = |class: &str| -> Vec<(f64, f64, String)> {
+        let of_class = document.descendants().filter(|node| node.attribute("class") == Some(class));
+        let number = |node: &roxmltree::Node, names: [&str; 2]| {
+            names.iter().find_map(|name| node.attribute(*name)).expect("a place").parse::<f64>().expect("a number")
+        };
+        let title =
+            |node: &roxmltree::Node| node.first_element_child().and_then(|child| child.text()).map(str::to_string);
+        of_class
+            .filter_map(|node| Some((number(&node, ["cx", "x"]), number(&node, ["cy", "y"]), title(&node)?)))
+            .collect()
+    };
+    let (ours, others, bound) = (marks("mark ours"), marks("mark theirs"), marks("mark bound"));
+    let candidates = plan["candidates"].as_array().expect("candidates").len();
+    assert_eq!((ours.len(), others.len(), bound.len()), (1, candidates - 1, 1), "{svg}");
+    assert!(ours[0].2.starts_with(&format!("{}: ", plan["entry"].as_str().expect("text"))), "{ours:?}");
+    // Down the page is less: the choice is below the bound, and the others are below the choice.
+    assert!(bound[0].1 < ours[0].1 && others.iter().all(|other| other.1 + 3.5 >= ours[0].1 - 0.06), "{svg}");
+    assert!(document.descendants().filter(|node| node.attribute("class") == Some("line bound")).count() >= 2);
+    // A vector's roof is the memory's slope; one without a GPU's name is drawn as well.
+    assert!(
+        says(&bench, &["20480", "1", "20480", "--dtype", "f32", "--gpu", "k40c", "--svg", "roof.svg"]).contains("K40c")
+    );
+    for args in [
+        &["plan", "0", "4", "4", "--svg", "none.svg"][..],
+        &["plan", "4", "4", "4", "--gpu", "h200", "--paper", "--svg", "none.svg"],
+        &["plan", "4", "4", "4", "--gpu", "h200", "--svg", "none/none.svg"],
+    ] {
+        bench.fail(2, args);
+    }
+    assert_eq!(bench.names(), ["roof.svg"]);
+}
+
+#[test]
+fn the_limiting_resource_is_named_with_its_time() {
+    let bench = Bench::new();
+    for (n, dtype, limit) in [("16", "f64", "the bandwidth"), ("64", "f32", "the multiply-adds")] {
+        let args = ["20480", n, "20480", "--dtype", dtype, "--gpu", "h200"];
+        let plan = object(&bench, &args);
+        assert_eq!(plan["terms"]["limit"], limit, "{plan}");
+        let words = says(&bench, &args);
+        assert!(words.contains(&format!("limit     {limit}, which alone would take ")), "{words}");
+        let expected = plan["predicted_seconds"].as_f64().expect("a number");
+        let terms = ["bandwidth", "latency", "delivery", "arithmetic", "overhead"];
+        let seconds = terms.map(|term| plan["terms"][format!("{term}_seconds")].as_f64().expect("a number"));
+        assert!(seconds.iter().all(|term| *term > 0.0 && *term < expected), "{plan}");
+        assert!(seconds.iter().sum::<f64>() * 1.15 >= expected, "{plan}");
+    }
 }

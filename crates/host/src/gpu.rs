@@ -8,7 +8,7 @@ use crate::stream::Stream;
 use cust::context::Context;
 use cust::device::{Device as Raw, DeviceAttribute as Attribute};
 use cust::module::Module;
-use model::{Choice, DeviceFacts, Machine, Problem};
+use model::{Choice, DeviceFacts, Machine, Problem, Refusals};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ pub(crate) struct Gpu {
     pub(crate) synchronous: bool,
     /// Streams of calls that take none.
     pub(crate) idle: Mutex<Vec<Stream>>,
-    /// What the model chose for the products of calls that make no plan.
+    /// What the model chose, by shape.
     choices: Mutex<HashMap<Problem, Choice>>,
     context: Context,
     modules: Mutex<HashMap<&'static str, Arc<Module>>>,
@@ -112,12 +112,20 @@ impl Gpu {
         driver::memory()
     }
 
-    /// What the model chooses for a product; thought about once.
-    pub(crate) fn choice(&self, problem: &Problem) -> Result<Choice> {
+    /// What the model chooses for a product; thought about once, unless a variant is forced.
+    pub(crate) fn choice(&self, problem: &Problem, force: Option<&str>) -> Result<Choice> {
+        let machine = &self.machine;
+        let choose = || {
+            let choice = model::choose(problem, machine, force);
+            choice.map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))
+        };
+        if force.is_some() {
+            return choose();
+        }
         if let Some(choice) = lock(&self.choices).get(problem) {
             return Ok(*choice);
         }
-        let choice = model::choose(problem, &self.machine, None).map_err(|refusal| refused(refusal, None))?;
+        let choice = choose()?;
         let mut choices = lock(&self.choices);
         if choices.len() >= REMEMBERED {
             choices.clear();

@@ -5,7 +5,7 @@ use crate::device::{Device, Kind};
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::gpu::{Gpu, lock};
 use crate::memory::DeviceMemory;
-use crate::ops::enqueue::{enqueue, refused, slots_bytes, unknown_variant};
+use crate::ops::enqueue::{enqueue, slots_bytes, unknown_variant};
 use crate::ops::gemm::{check, is_done, problem};
 use crate::scalar::Scalar;
 use crate::shape::{Shape, agree, check_distinct, wide};
@@ -88,16 +88,14 @@ impl PlanBuilder {
         if let Some(name) = variant.filter(|name| !is_known(name)) {
             return Err(unknown_variant(name));
         }
-        let choice = match (device.machine(), variant) {
+        let choice = match (device.kind(), variant) {
             _ if m == 0 || n == 0 || k == 0 => None,
-            (Some(machine), _) => Some(
-                model::choose(&problem(&a, &b, &c), machine, variant).map_err(|refusal| refused(refusal, variant))?,
-            ),
-            (None, Some(name)) => {
+            (Kind::Cuda(gpu), variant) => Some(gpu.choice(&problem(&a, &b, &c), variant)?),
+            (_, Some(name)) => {
                 let what = format!("variant {name} on the CPU: the variants are a GPU's kernels");
                 return Err(Error::Unsupported { what });
             }
-            (None, None) => None,
+            (_, None) => None,
         };
         let operation = classify(wide(m), wide(n), wide(k));
         Ok(Plan { device, a, b, c, operation, choice, workspaces: Mutex::default() })

@@ -1,9 +1,10 @@
 //! Filter what can run, estimate each, take the fastest; and say why.
 
 use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
+use crate::occupancy::registers_at;
 use crate::roofline::{Bound, Estimate, Estimator, MOST_SPLITS, bound};
 use crate::variants::Layout;
-use crate::{Kernel, Machine, Operation, Problem, VARIANTS, Variant, classify};
+use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant, classify};
 use core::fmt;
 
 /// Who made a choice.
@@ -44,97 +45,61 @@ pub struct Choice {
     pub chooser: Chooser,
 }
 
-/// Why no entry can compute a product.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// No variant or entry has the name that was asked for.
-    UnknownVariant,
-    /// The variant exists, but has no entry of this element type.
-    NoSuchDtype {
-        /// The element type that was asked for.
-        dtype: crate::Dtype,
-    },
-    /// A dimension exceeds [`LARGEST_DIMENSION`].
-    DimensionTooLarge {
-        /// `m`, `n` or `k`.
-        name: &'static str,
-        /// Its value.
-        value: u64,
-    },
-    /// The variant wants A's unit stride along its rows, or down its columns, and the product has it elsewhere.
-    Layout {
-        /// Where the variant's last entry wants it.
-        wanted: Layout,
-    },
-    /// The machine lacks the variant's instructions.
-    TooOld {
-        /// The compute capability that it needs.
-        needs: (u32, u32),
-    },
-    /// A block of the machine has too little shared memory.
-    SharedMemory {
-        /// Bytes that a block needs.
-        bytes: u32,
-    },
-    /// The variant would need more blocks than a grid has.
-    GridTooLarge {
-        /// Columns that it can serve at most.
-        columns: u64,
-    },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::UnknownVariant => f.write_str("no variant or entry has this name"),
-            Refusal::NoSuchDtype { dtype } => write!(f, "it has no entry for {dtype}"),
-            Refusal::DimensionTooLarge { name, value } => {
-                write!(f, "{name} is {value}, the kernels count up to {LARGEST_DIMENSION}")
-            }
-            Refusal::Layout { wanted: Layout::Rows } => f.write_str("it wants unit stride along the rows of A"),
-            Refusal::Layout { .. } => f.write_str("it wants unit stride down the columns of A"),
-            Refusal::TooOld { needs: (major, minor) } => write!(f, "it needs compute capability {major}.{minor}"),
-            Refusal::SharedMemory { bytes } => write!(f, "its blocks need {bytes} bytes of shared memory"),
-            Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
-        }
-    }
-}
-
-impl core::error::Error for Refusal {}
-
 /// The largest m, n and k: kernels count them in 32 bits, and coordinates of a tile that hangs over must not wrap.
 pub const LARGEST_DIMENSION: u64 = u32::MAX as u64 - (1 << 16);
+
+/// Each entry in question for a product, with every reason why it cannot compute it.
+pub(crate) fn reasons<'a>(
+    problem: &'a Problem,
+    machine: &'a Machine,
+    force: Option<&'a str>,
+) -> impl Iterator<Item = [Option<Refusal>; 4]> + 'a {
+    in_question(problem, force).map(move |place| {
+        let variant = &VARIANTS[place];
+        let (_, launched) = laid(variant, problem);
+        refusals(variant, &launched, &tiling(variant, launched.m, launched.n), machine)
+    })
+}
 
 /// The entry and launch for a product on a machine, all dimensions at least 1.
 ///
 /// `force` names a variant (`tsm2r_prefetch`) or an entry (`dtsm2r_prefetch_1x8_u16_t128`) to choose among.
 ///
 /// # Errors
-/// A [`Refusal`] where nothing is eligible.
+/// A [`Refusal`] where nothing is eligible; [`Refusals`](crate::Refusals) has all reasons.
 pub fn choose(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Choice, Refusal> {
     check(problem, force)?;
     // What the most promising entry takes is soon found, and most others cannot take as little whatever their splits.
-    let least = considered(problem, machine, force).flatten().min_by(|a, b| a.least_s().total_cmp(&b.least_s()));
-    let promising = least.map(|fit| fit.choice());
-    let enough_s = promising.map_or(f64::INFINITY, |choice| choice.estimate.seconds);
+    let mut leasts = [f64::INFINITY; VARIANTS.len()];
+    let mut promising: Option<(f64, Fit<'_>)> = None;
     let mut refusal = Refusal::NoSuchDtype { dtype: problem.dtype };
-    let mut best: Option<Choice> = None;
-    for fit in considered(problem, machine, force) {
-        let choice = match fit {
-            Ok(fit) if fit.least_s() > enough_s => continue,
-            Ok(fit) => promising.filter(|p| p.variant.entry == fit.variant.entry).unwrap_or_else(|| fit.choice()),
-            Err(why) => {
-                refusal = why;
-                continue;
+    for (fit, least) in considered(problem, machine, force).zip(&mut leasts) {
+        match fit {
+            Ok(fit) => {
+                *least = fit.least_s();
+                if promising.as_ref().is_none_or(|(so_far, _)| *least < *so_far) {
+                    promising = Some((*least, fit));
+                }
             }
-        };
+            Err(why) => refusal = why,
+        }
+    }
+    let Some((_, promising)) = promising else { return Err(refusal) };
+    let (mut place, mut best) = (promising.place, promising.choice());
+    for (other, least) in in_question(problem, force).zip(leasts) {
+        let enough_s = best.estimate.seconds;
+        if least > enough_s || other == promising.place {
+            continue;
+        }
+        let fit = Fit::new(other, problem, machine).ok();
+        let Some(choice) = fit.and_then(|fit| fit.choice_within(enough_s)) else { continue };
         // The first of equals.
-        if best.is_none_or(|b| choice.estimate.seconds < b.estimate.seconds) {
-            best = Some(choice);
+        if choice.estimate.seconds < enough_s || (choice.estimate.seconds == enough_s && other < place) {
+            (place, best) = (other, choice);
         }
     }
     let chooser = if force.is_some() { Chooser::Caller } else { Chooser::Model };
-    best.map(|choice| Choice { chooser, ..choice }).ok_or(refusal)
+    Ok(Choice { chooser, ..best })
 }
 
 /// Every entry that [`choose`] weighs, in the table's order, at the splits that suit it best.
@@ -167,15 +132,19 @@ fn named(variant: &Variant, force: Option<&str>) -> bool {
     force.is_none_or(|name| name == variant.name || name == variant.entry)
 }
 
-/// The entries that are in question for a problem, each with what it would do or why it cannot.
+/// The places in [`VARIANTS`] of the entries that are in question for a problem.
+fn in_question<'a>(problem: &'a Problem, force: Option<&'a str>) -> impl Iterator<Item = usize> + 'a {
+    let asked = move |v: &Variant| if force.is_none() { serves(v, problem) } else { named(v, force) };
+    (0..VARIANTS.len()).filter(move |place| VARIANTS[*place].dtype == problem.dtype && asked(&VARIANTS[*place]))
+}
+
+/// The same, each with what it would do or why it cannot.
 fn considered<'a>(
     problem: &'a Problem,
     machine: &'a Machine,
     force: Option<&'a str>,
 ) -> impl Iterator<Item = Result<Fit<'a>, Refusal>> + 'a {
-    let dtype = move |v: &&Variant| v.dtype == problem.dtype;
-    let asked = move |v: &&Variant| if force.is_none() { serves(v, problem) } else { named(v, force) };
-    VARIANTS.iter().filter(dtype).filter(asked).map(move |v| Fit::new(v, problem, machine))
+    in_question(problem, force).map(move |place| Fit::new(place, problem, machine))
 }
 
 /// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not.
@@ -197,8 +166,28 @@ fn takes(layout: Layout, launched: &Problem) -> bool {
     }
 }
 
+/// Every reason why an entry cannot compute a product that is launched so.
+fn refusals(variant: &Variant, launched: &Problem, tiles: &Tiling, machine: &Machine) -> [Option<Refusal>; 4] {
+    let too_many = tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ);
+    [
+        (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() }),
+        (!takes(variant.layout, launched)).then_some(Refusal::Layout { wanted: variant.layout }),
+        (tiles.shared_bytes > machine.shared_per_block).then_some(Refusal::SharedMemory { bytes: tiles.shared_bytes }),
+        too_many.then_some(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) }),
+    ]
+}
+
+/// How an entry computes a product: as it is, or transposed.
+fn laid(variant: &Variant, problem: &Problem) -> (bool, Problem) {
+    // A thread owns a row: the longer side of C gives more of them.
+    let swapped = variant.kernel != Kernel::Gemm && problem.n > problem.m;
+    (swapped, if swapped { problem.transposed() } else { *problem })
+}
+
 /// An entry laid over a problem.
 struct Fit<'a> {
+    /// Its place in [`VARIANTS`].
+    place: usize,
     variant: &'static Variant,
     problem: &'a Problem,
     machine: &'a Machine,
@@ -211,25 +200,16 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    fn new(variant: &'static Variant, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
-        // A thread owns a row: the longer side of C gives more of them.
-        let swapped = variant.kernel != Kernel::Gemm && problem.n > problem.m;
-        let launched = if swapped { problem.transposed() } else { *problem };
+    fn new(place: usize, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
+        let variant = &VARIANTS[place];
+        let (swapped, launched) = laid(variant, problem);
         let tiles = tiling(variant, launched.m, launched.n);
-        if machine.compute_capability < variant.since() {
-            return Err(Refusal::TooOld { needs: variant.since() });
+        if let Some(refusal) = refusals(variant, &launched, &tiles, machine).into_iter().flatten().next() {
+            return Err(refusal);
         }
-        if !takes(variant.layout, &launched) {
-            return Err(Refusal::Layout { wanted: variant.layout });
-        }
-        if tiles.shared_bytes > machine.shared_per_block {
-            return Err(Refusal::SharedMemory { bytes: tiles.shared_bytes });
-        }
-        if tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ) {
-            return Err(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) });
-        }
-        let estimator = Estimator::new(variant, &tiles, &launched, machine);
-        Ok(Fit { variant, problem, machine, swapped, launched, tiles, estimator })
+        let registers = registers_at(place, machine);
+        let estimator = Estimator::with_registers(registers, variant, &tiles, &launched, machine);
+        Ok(Fit { place, variant, problem, machine, swapped, launched, tiles, estimator })
     }
 
     /// What the entry cannot take less than, s.
@@ -239,7 +219,15 @@ impl<'a> Fit<'a> {
 
     /// The best launch of the entry.
     fn choice(&self) -> Choice {
-        let splits = self.best_split();
+        self.launch(self.best_split(f64::INFINITY).unwrap_or(1))
+    }
+
+    /// The best launch of the entry; `None` if it is found to take more than `enough_s` whatever its splits.
+    fn choice_within(&self, enough_s: f64) -> Option<Choice> {
+        self.best_split(enough_s).map(|splits| self.launch(splits))
+    }
+
+    fn launch(&self, splits: u32) -> Choice {
         let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
         Choice {
             operation: classify(self.problem.m, self.problem.n, self.problem.k),
@@ -257,21 +245,22 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// The fewest parts of k whose expected time is like the least.
-    fn best_split(&self) -> u32 {
-        let most = self.estimator.most_splits();
-        let mut timed = [f64::INFINITY; MOST_SPLITS as usize];
-        let mut least = f64::INFINITY;
-        for (splits, seconds) in (1..=most).zip(&mut timed) {
+    /// The fewest parts of k whose expected time is like the least; `None` if all are found to take more than `enough_s`.
+    fn best_split(&self, enough_s: f64) -> Option<u32> {
+        let estimator = &self.estimator;
+        // A few times first: what is far above them need not be worked out.
+        let few = (0..=MOST_SPLITS.ilog2()).map(|log| 1 << log).take_while(|splits| *splits <= estimator.most_splits());
+        let mut least = few.map(|splits| estimator.seconds(splits)).fold(enough_s, f64::min);
+        let mut timed = [f64::INFINITY; MOST_SPLITS as usize + 1];
+        for splits in estimator.splits() {
             // More parts have more slots: from some number on, none can take less than the least so far.
-            if self.estimator.least_s(splits) > least {
+            if estimator.least_s(splits) > least * ALIKE {
                 break;
             }
-            *seconds = self.estimator.seconds(splits);
-            least = least.min(*seconds);
+            timed[splits as usize] = estimator.seconds_within(splits, least * ALIKE);
+            least = least.min(timed[splits as usize]);
         }
-        let fewest = (1..=most).zip(&timed).find(|(_, seconds)| **seconds <= least * ALIKE);
-        fewest.map_or(1, |(splits, _)| splits)
+        (1..=estimator.most_splits()).find(|splits| timed[*splits as usize] <= least * ALIKE)
     }
 }
 
@@ -374,7 +363,7 @@ mod tests {
                     assert_eq!(of_all, Some(choice));
                     let tiles = tiling(choice.variant, choice.problem.m, choice.problem.n);
                     let estimator = Estimator::new(choice.variant, &tiles, &choice.problem, &machine);
-                    let all = || (1..=estimator.most_splits()).map(|splits| (splits, estimator.seconds(splits)));
+                    let all = || estimator.splits().map(|splits| (splits, estimator.seconds(splits)));
                     let least = all().fold(f64::INFINITY, |least, (_, seconds)| least.min(seconds));
                     let first = all().find(|(_, seconds)| *seconds <= least * ALIKE).map(|(splits, _)| splits);
                     assert_eq!(first, Some(choice.splits), "{choice}");

@@ -1,8 +1,7 @@
 //! What a kernel and its launch must agree on: tiles, parts of k, grids, shared memory and scratch.
 
-use crate::variants::Layout;
-use crate::variants::{GEMM_BK, GEMM_SIDE};
-use crate::{Kernel, Variant};
+use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
+use crate::{Kernel, VARIANTS, Variant};
 
 /// Most blocks along y and z of a grid.
 pub const GRID_YZ: u32 = 65_535;
@@ -105,10 +104,33 @@ pub const fn slots_len(m: u64, n: u64, splits: u32) -> u64 {
     if splits <= 1 { 0 } else { m * n * splits as u64 }
 }
 
+/// The block of an entry's launches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockShape {
+    /// The entry.
+    pub entry: &'static str,
+    /// Threads.
+    pub threads: u32,
+    /// Dynamic shared memory, bytes.
+    pub shared_bytes: u32,
+}
+
+/// The blocks in which entries are launched: one for each, whatever the product, since neither its threads nor its shared
+/// memory follow from m, n or k.
+pub fn block_shapes() -> impl Iterator<Item = BlockShape> {
+    entries().map(|entry| {
+        let product = VARIANTS.iter().find(|v| v.entry == entry);
+        BlockShape {
+            entry,
+            threads: launch_bounds(entry).map_or(0, |bounds| bounds.threads),
+            shared_bytes: product.map_or(0, |v| tiling(v, 1, 1).shared_bytes),
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::VARIANTS;
 
     #[test]
     fn parts_tile_k_without_gap_or_overlap() {
@@ -135,6 +157,21 @@ mod tests {
             assert!(t.shared_bytes <= most, "{}: {} bytes", v.entry, t.shared_bytes);
             assert!(t.k_step > 0 && t.k_step % (if v.kernel == Kernel::Gemm { 1 } else { v.t3 }) == 0);
         }
+    }
+
+    #[test]
+    fn an_entry_has_one_block_shape() {
+        for v in VARIANTS {
+            let shapes = || block_shapes().filter(|shape| shape.entry == v.entry);
+            assert_eq!(shapes().count(), 1, "{}", v.entry);
+            for (m, n) in [(1, 1), (31, 64), (20_480, 16), (1_000_000, 1_000_000)] {
+                let (threads, shared_bytes) = (v.threads, tiling(v, m, n).shared_bytes);
+                let wanted = BlockShape { entry: v.entry, threads, shared_bytes };
+                assert_eq!(shapes().next(), Some(wanted), "m = {m}, n = {n}");
+            }
+        }
+        assert_eq!(block_shapes().count(), entries().count());
+        assert!(block_shapes().all(|shape| shape.threads > 0));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! | [`machine`] | what the GPU can do |
 //! | [`occupancy`], [`roofline`] | how much of it a kernel can use: residency, Little's law, bounds |
 //! | [`launch`] | grid, shared memory, parts of k, scratch |
-//! | [`mod@choose`] | which of all that is the fastest |
+//! | [`mod@choose`], [`refusal`] | which of all that is the fastest, or why none is |
 //! | [`paper`] | what the papers would do, and why |
 //! | [`results`] | what a measured result consists of |
 //!
@@ -37,13 +37,15 @@ pub mod launch;
 pub mod machine;
 pub mod occupancy;
 pub mod paper;
+pub mod refusal;
 pub mod results;
 pub mod roofline;
 pub mod shape;
 pub mod variants;
 
-pub use choose::{Choice, Chooser, Refusal, candidates, choose};
+pub use choose::{Choice, Chooser, candidates, choose};
 pub use dtype::Dtype;
 pub use machine::{DeviceFacts, Machine, MachineError, Name};
+pub use refusal::{Refusal, Refusals};
 pub use shape::{Operand, Operation, Problem, Strides, classify, span};
 pub use variants::{Kernel, LaunchBounds, Layout, VARIANTS, Variant, entries, launch_bounds, sum_slots};

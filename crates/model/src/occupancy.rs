@@ -1,7 +1,7 @@
 //! How many blocks an SM holds, and how much of the machine they can keep busy.
 
 use crate::generated::registers::REGISTERS;
-use crate::{Kernel, Machine, Variant};
+use crate::{Kernel, Machine, VARIANTS, Variant};
 use core::fmt;
 
 /// Threads a warp.
@@ -12,10 +12,46 @@ const WARP: u32 = 32;
 /// [`registers_estimate`] predicts them before there is anything to assemble.
 pub fn registers(variant: &Variant, machine: &Machine) -> u32 {
     match REGISTERS.binary_search_by(|(entry, ..)| (*entry).cmp(variant.entry)) {
-        Ok(at) if machine.compute_capability < (9, 0) => REGISTERS[at].1,
-        Ok(at) => REGISTERS[at].2,
+        Ok(at) => of_architecture(REGISTERS[at], machine),
         Err(_) => registers_estimate(variant),
     }
+}
+
+/// The same for the entry at a place of [`VARIANTS`]: a search by name takes longer than all else about an entry.
+pub(crate) fn registers_at(place: usize, machine: &Machine) -> u32 {
+    match ROWS[place] {
+        usize::MAX => registers_estimate(&VARIANTS[place]),
+        at => of_architecture(REGISTERS[at], machine),
+    }
+}
+
+fn of_architecture((_, sm_80, sm_90): (&str, u32, u32), machine: &Machine) -> u32 {
+    if machine.compute_capability < (9, 0) { sm_80 } else { sm_90 }
+}
+
+/// The row of [`REGISTERS`] of each entry of [`VARIANTS`]; the largest number where there is none.
+const ROWS: [usize; VARIANTS.len()] = {
+    let mut rows = [usize::MAX; VARIANTS.len()];
+    let mut place = 0;
+    while place < rows.len() {
+        let mut row = 0;
+        while row < REGISTERS.len() {
+            if same(REGISTERS[row].0.as_bytes(), VARIANTS[place].entry.as_bytes()) {
+                rows[place] = row;
+            }
+            row += 1;
+        }
+        place += 1;
+    }
+    rows
+};
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
 }
 
 /// Registers that a kernel holds beside its tiles: addresses, counters, constants.
@@ -255,6 +291,16 @@ mod tests {
             let rows = REGISTERS.iter().filter(|(entry, ..)| *entry == v.entry);
             assert_eq!(rows.count(), 1, "{}: .ci/run ptx ptxas --update", v.entry);
         }
+    }
+
+    #[test]
+    fn registers_are_the_same_by_name_and_by_place() {
+        for machine in [Machine::A100, Machine::H200] {
+            for (place, v) in VARIANTS.iter().enumerate() {
+                assert_eq!(registers_at(place, &machine), registers(v, &machine), "{}", v.entry);
+            }
+        }
+        assert!(same(b"ab", b"ab") && !same(b"ab", b"abc") && !same(b"abc", b"ab") && !same(b"ab", b"ac"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ usage: lanky-gpu-tests COMMAND [--device cuda:N|cpu] [options]
   large                 more than 2^32 elements     [--log2 N] for 2^N
   speed                 every entry and cuBLAS      [--size N] [--n 1,2,4] [--dtype f32|f64] [--layout col|row]
                         [--entry PART] [--samples N] [--csv FILE] [--json]
+  occupancy             blocks an SM by the driver and by the model      [--csv FILE]
   cold                  the first call of a process
 The device is cuda:0 unless another is named. Exit codes: 0 all passed, 1 a failure, 2 wrong usage, 3 no device.";
 

@@ -10,6 +10,7 @@
 //! | `check` | the checks of [`check`] |
 //! | `large` | matrices of more than 2^32 elements |
 //! | `speed` | every entry against the read ceiling and cuBLAS |
+//! | `occupancy` | the blocks an SM holds of every entry: the driver's count against the model's |
 //! | `cold` | what the first call of a process costs |
 
 mod args;
@@ -21,6 +22,7 @@ mod driver;
 mod lab;
 mod large;
 mod memory;
+mod occupancy;
 mod operand;
 mod oracle;
 mod real;
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         "check" => with_lab(ordinal, GUARD, false, |lab| check::run(lab, &args.only)),
         "large" => with_lab(ordinal, GUARD, false, |lab| large::run(lab, args.log2)),
         "speed" => with_lab(ordinal, GUARD, args.json, |lab| speed::run(lab, &args)),
+        "occupancy" => with_lab(ordinal, GUARD, false, |lab| occupancy::run(lab, args.csv.as_deref())),
         other => {
             eprintln!("there is no command {other}\n{USAGE}");
             return ExitCode::from(USAGE_ERROR);

@@ -1,10 +1,14 @@
-//! The model's choice: in words, and as JSON.
+//! The model's choice: in words, as JSON, and for a drawing.
 
 use std::fmt::Write;
 
+use model::launch::tiling;
 use model::occupancy::{Residency, registers, residency};
-use model::{Choice, Machine, Problem, Refusal};
+use model::roofline::{Estimator, Terms, peak_fma_rate};
+use model::{Choice, Machine, Problem, Refusal, Refusals};
 use serde::Serialize;
+
+use super::head::Head;
 
 use crate::error::Fault;
 use crate::say;
@@ -13,14 +17,20 @@ use crate::say;
 const LISTED: usize = 6;
 
 /// The choice for a product and what it was chosen from, the fastest first.
-struct Plan {
-    choice: Choice,
-    candidates: Vec<Choice>,
+pub struct Plan {
+    pub choice: Choice,
+    pub candidates: Vec<Choice>,
 }
 
 impl Plan {
-    fn of(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Self, Fault> {
-        let refused = |refusal: Refusal| Fault::Input(refusal.to_string());
+    /// # Errors
+    /// [`Fault::Input`] with the model's reasons.
+    pub fn of(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Self, Fault> {
+        let refused = |refusal: Refusal| {
+            let reasons = Refusals { refusal, problem, machine, force };
+            let of = force.map_or(String::new(), |name| format!("variant {name}: "));
+            Fault::Input(format!("{of}{reasons}"))
+        };
         let choice = model::choose(problem, machine, force).map_err(refused)?;
         let mut candidates: Vec<Choice> = model::candidates(problem, machine, force).map_err(refused)?.collect();
         candidates.sort_by(|a, b| a.estimate.seconds.total_cmp(&b.estimate.seconds));
@@ -33,21 +43,27 @@ fn resident(choice: &Choice, machine: &Machine) -> Residency {
     residency(machine, choice.threads, registers(choice.variant, machine), choice.shared_bytes)
 }
 
+/// What the chosen entry's time consists of.
+fn terms(choice: &Choice, machine: &Machine) -> Terms {
+    let Choice { variant, problem, splits, .. } = choice;
+    Estimator::new(variant, &tiling(variant, problem.m, problem.n), problem, machine).terms(*splits)
+}
+
 /// Operations a byte of a product.
-fn intensity(choice: &Choice) -> f64 {
+pub fn intensity(choice: &Choice) -> f64 {
     let bytes = choice.bound.read_bytes.saturating_add(choice.bound.write_bytes);
     choice.bound.flops / bytes as f64
 }
 
 /// Operations a byte from which a machine's multipliers bind.
 fn knee(problem: &Problem, machine: &Machine) -> f64 {
-    2.0 * model::roofline::fma_rate(machine, problem.dtype) / machine.read_bytes_per_s
+    2.0 * peak_fma_rate(machine, problem.dtype) / machine.read_bytes_per_s
 }
 
 /// The plan in words.
-pub fn text(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<String, Fault> {
-    let Plan { choice, candidates } = Plan::of(problem, machine, force)?;
-    let held = resident(&choice, machine);
+pub fn text(plan: &Plan, problem: &Problem, machine: &Machine) -> String {
+    let Plan { choice, candidates } = plan;
+    let held = resident(choice, machine);
     let mut text = choice.to_string();
     let mut line = |name: &str, words: String| {
         // Writing to a string does not fail.
@@ -57,10 +73,14 @@ pub fn text(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result
         "intensity",
         format!(
             "{:.2} operations a byte; the multipliers would bind from {:.2} on",
-            intensity(&choice),
+            intensity(choice),
             knee(problem, machine)
         ),
     );
+    let terms = terms(choice, machine);
+    let (limit, alone_s) = terms.largest();
+    line("limit", format!("{limit}, which alone would take {}", say::time(alone_s)));
+    line("terms", alone(&terms));
     line(
         "resident",
         format!(
@@ -70,7 +90,7 @@ pub fn text(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result
             registers(choice.variant, machine)
         ),
     );
-    line("on", words(machine));
+    line("on", words(problem, machine));
     if machine.compute_capability < (8, 0) {
         let (major, minor) = machine.compute_capability;
         line(
@@ -86,38 +106,42 @@ pub fn text(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result
     if let Some(more) = candidates.get(LISTED..).filter(|more| !more.is_empty()) {
         let _ = write!(text, "\n    and {} slower ones", more.len());
     }
-    Ok(text)
+    text
+}
+
+fn alone(terms: &Terms) -> String {
+    let Terms { bandwidth_s, latency_s, delivery_s, arithmetic_s, overhead_s } = *terms;
+    format!(
+        "bandwidth {}, latency {}, B to the lanes {}, multiply-adds {}; C, slots, launches and ends of blocks {} more",
+        say::time(bandwidth_s),
+        say::time(latency_s),
+        say::time(delivery_s),
+        say::time(arithmetic_s),
+        say::time(overhead_s)
+    )
 }
 
 fn parts(splits: u32) -> String {
     if splits == 1 { "one part of k".into() } else { format!("{splits} parts of k") }
 }
 
-fn words(machine: &Machine) -> String {
+fn words(problem: &Problem, machine: &Machine) -> String {
     format!(
-        "{}: {} SMs, {} read, {} written, {:.1} TFLOP/s in f64",
+        "{}: {} SMs, {} read, {} written, {:.1} TFLOP/s in {}",
         machine.name,
         machine.sms,
         say::rate(machine.read_bytes_per_s / 1e9),
         say::rate(machine.write_bytes_per_s / 1e9),
-        2.0 * machine.fma_f64_per_s / 1e12
+        2.0 * peak_fma_rate(machine, problem.dtype) / 1e12,
+        problem.dtype
     )
 }
 
 /// The object of `plan --json`.
 #[derive(Serialize)]
 pub struct Object {
-    operation: &'static str,
-    dtype: &'static str,
-    m: u64,
-    n: u64,
-    k: u64,
-    /// What the GPU calls itself.
-    gpu: String,
-    /// Whether Cᵀ = Bᵀ Aᵀ is computed.
-    swapped: bool,
-    /// `memory` or `compute`.
-    bound: &'static str,
+    #[serde(flatten)]
+    head: Head,
     /// What no kernel can beat.
     bound_seconds: f64,
     /// Operations a byte.
@@ -137,12 +161,38 @@ pub struct Object {
     occupancy: f64,
     /// What there would have to be more of for more blocks.
     limited_by: String,
+    /// What each resource alone would take.
+    terms: TermsObject,
     utilisation_memory: f64,
     predicted_seconds: f64,
     /// `model` or `caller`.
     chooser: &'static str,
     /// All that were weighed, the fastest first.
     candidates: Vec<Candidate>,
+}
+
+#[derive(Serialize)]
+struct TermsObject {
+    /// The one that would take longest.
+    limit: &'static str,
+    bandwidth_seconds: f64,
+    latency_seconds: f64,
+    delivery_seconds: f64,
+    arithmetic_seconds: f64,
+    overhead_seconds: f64,
+}
+
+impl TermsObject {
+    fn of(terms: &Terms) -> Self {
+        Self {
+            limit: terms.largest().0,
+            bandwidth_seconds: terms.bandwidth_s,
+            latency_seconds: terms.latency_s,
+            delivery_seconds: terms.delivery_s,
+            arithmetic_seconds: terms.arithmetic_s,
+            overhead_seconds: terms.overhead_s,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -155,21 +205,15 @@ struct Candidate {
 
 impl Object {
     /// The plan as an object.
-    pub fn of(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Self, Fault> {
-        let Plan { choice, candidates } = Plan::of(problem, machine, force)?;
-        let held = resident(&choice, machine);
+    pub fn of(plan: &Plan, problem: &Problem, machine: &Machine) -> Self {
+        let Plan { choice, candidates } = plan;
+        let held = resident(choice, machine);
         let variant = choice.variant;
-        Ok(Self {
-            operation: choice.operation.name(),
-            dtype: problem.dtype.name(),
-            m: problem.m,
-            n: problem.n,
-            k: problem.k,
-            gpu: machine.name.to_string(),
-            swapped: choice.swapped,
-            bound: if choice.bound.memory_s >= choice.bound.arithmetic_s { "memory" } else { "compute" },
+        let bound = if choice.bound.memory_s >= choice.bound.arithmetic_s { "memory" } else { "compute" };
+        Self {
+            head: Head::of(problem, machine, choice.operation, choice.swapped, bound),
             bound_seconds: choice.bound.seconds(),
-            intensity: intensity(&choice),
+            intensity: intensity(choice),
             variant: variant.name,
             entry: variant.entry,
             t1: variant.threads,
@@ -183,6 +227,7 @@ impl Object {
             resident_blocks: held.blocks(),
             occupancy: held.occupancy(machine),
             limited_by: held.limit().to_string(),
+            terms: TermsObject::of(&terms(choice, machine)),
             utilisation_memory: choice.estimate.memory_utilisation,
             predicted_seconds: choice.estimate.seconds,
             chooser: match choice.chooser {
@@ -190,7 +235,7 @@ impl Object {
                 model::Chooser::Caller => "caller",
             },
             candidates: candidates.iter().map(Candidate::of).collect(),
-        })
+        }
     }
 }
 

@@ -13,10 +13,18 @@ use crate::error::Fault;
 /// # Errors
 /// [`Fault::Input`]: no GPU of this name is known, or the file describes none.
 pub fn machine(args: &PlanArgs) -> Result<(Machine, Option<String>), Fault> {
+    Ok(named(args)?.map_or_else(here, |machine| (machine, None)))
+}
+
+/// The GPU that was named, or that a file describes.
+///
+/// # Errors
+/// As [`machine`].
+pub fn named(args: &PlanArgs) -> Result<Option<Machine>, Fault> {
     match (&args.gpu, &args.gpu_file) {
-        (Some(name), _) => Ok((by_name(&name.to_ascii_lowercase()).ok_or_else(|| unknown(name))?, None)),
-        (None, Some(path)) => Ok((file::read(path)?, None)),
-        (None, None) => Ok(here()),
+        (Some(name), _) => Ok(Some(by_name(&name.to_ascii_lowercase()).ok_or_else(|| unknown(name))?)),
+        (None, Some(path)) => Ok(Some(file::read(path)?)),
+        (None, None) => Ok(None),
     }
 }
 

@@ -1,38 +1,53 @@
 //! `lanky plan`: what would be chosen for a product and why, on the GPU here, one that is known, or one from a file.
 
+mod against;
 mod choice;
+mod drawing;
 mod file;
 mod gpu;
+mod head;
 mod paper;
 
 use model::{Dtype, Problem};
 use serde::Serialize;
 
+use choice::Plan;
+
 use crate::args::{PlanArgs, check_variant};
 use crate::error::Fault;
+use crate::output;
 use crate::say;
 
 /// Runs the command.
 pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     check_variant(args.variant.as_deref())?;
-    let (m, n, k) = (args.m, args.n, args.k);
+    let &[m, n, k] = args.lengths.as_slice() else { return against(args) };
     let dtype: Dtype = args.dtype.into();
     if m == 0 || n == 0 || k == 0 {
-        return nothing(args, dtype);
+        return nothing(args, dtype, [m, n, k]);
     }
     let (machine, note) = gpu::machine(args)?;
     let problem = Problem::column_major(dtype, m, n, k);
-    let force = args.variant.as_deref();
-    let text = match (args.paper, args.json) {
-        (true, true) => say::json(&paper::Object::of(&problem, &machine))?,
-        (true, false) => paper::text(&problem, &machine),
-        (false, true) => say::json(&choice::Object::of(&problem, &machine, force)?)?,
-        (false, false) => choice::text(&problem, &machine, force)?,
+    let text = if args.paper {
+        if args.json { say::json(&paper::Object::of(&problem, &machine))? } else { paper::text(&problem, &machine) }
+    } else {
+        let plan = Plan::of(&problem, &machine, args.variant.as_deref())?;
+        if let Some(path) = &args.svg {
+            output::write(path, &drawing::roofline(&plan, &problem, &machine).alone())?;
+        }
+        let object = || say::json(&choice::Object::of(&plan, &problem, &machine));
+        if args.json { object()? } else { choice::text(&plan, &problem, &machine) }
     };
     if let Some(note) = note {
         say::note(&note);
     }
     say::print(&text)
+}
+
+/// Compares predictions with results.
+fn against(args: &PlanArgs) -> Result<(), Fault> {
+    let compared = against::compare(&args.against, gpu::named(args)?.as_ref())?;
+    if args.json { say::print_json(&compared) } else { say::print(&compared.text()) }
 }
 
 /// The object of `plan --json` where nothing is multiplied.
@@ -47,8 +62,10 @@ struct Nothing {
 }
 
 /// Says that there is nothing to choose.
-fn nothing(args: &PlanArgs, dtype: Dtype) -> Result<(), Fault> {
-    let PlanArgs { m, n, k, .. } = *args;
+fn nothing(args: &PlanArgs, dtype: Dtype, [m, n, k]: [u64; 3]) -> Result<(), Fault> {
+    if let Some(path) = &args.svg {
+        return Err(Fault::at(path, "no figure: nothing is multiplied"));
+    }
     let reason = if m != 0 && n != 0 { "C <- beta C is all there is to do" } else { "C has no element" };
     if args.json {
         say::print_json(&Nothing { operation: "none", dtype: dtype.name(), m, n, k, reason })

@@ -1,9 +1,10 @@
 //! TSM2X's own reasoning, step by step: in words, and as JSON.
 
 use model::paper::tsm2x::{Bound, Optimum, Origin, Reasoning, reason};
-use model::{Machine, Problem};
+use model::{Machine, Operation, Problem};
 use serde::Serialize;
 
+use super::head::Head;
 use crate::say;
 
 /// The paper's reasoning about a product, its skinny side being B's.
@@ -143,17 +144,9 @@ fn origin(r: &Reasoning) -> &'static str {
 /// The object of `plan --paper --json`.
 #[derive(Serialize)]
 pub struct Object {
-    operation: &'static str,
-    dtype: &'static str,
-    m: u64,
-    n: u64,
-    k: u64,
-    /// What the GPU calls itself.
-    gpu: String,
-    /// Whether Cᵀ = Bᵀ Aᵀ is reasoned about: n is then m.
-    swapped: bool,
-    /// `memory` or `compute`, Eq. (14).
-    bound: &'static str,
+    /// Bound by Eq. (14).
+    #[serde(flatten)]
+    head: Head,
     /// Eq. (13) with both utilisations 1, columns.
     t2_threshold: f64,
     t1: u32,
@@ -190,14 +183,7 @@ impl Object {
     pub fn of(problem: &Problem, machine: &Machine) -> Self {
         let (laid, r) = reasoning(problem, machine);
         Self {
-            operation: "tsm2r",
-            dtype: problem.dtype.name(),
-            m: problem.m,
-            n: problem.n,
-            k: problem.k,
-            gpu: machine.name.to_string(),
-            swapped: laid != *problem,
-            bound: r.bound.name(),
+            head: Head::of(problem, machine, Operation::Tsm2r, laid != *problem, r.bound.name()),
             t2_threshold: r.threshold,
             t1: r.parameters.t1,
             t2: r.parameters.t2,

@@ -1,18 +1,17 @@
 //! `lanky report`: results as one page that needs nothing else, or its first figure alone.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
 use crate::bench::result::{self, Row};
 use crate::error::Fault;
-use crate::output::Output;
+use crate::output::write;
 
-mod axis;
+pub mod axis;
 mod bandwidth;
 mod page;
-mod plot;
+pub mod plot;
 mod roofline;
 mod speedup;
 mod style;
@@ -47,12 +46,6 @@ pub fn run(args: &ReportArgs) -> Result<(), Fault> {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Fault> {
-    let mut output = Output::create(path)?;
-    output.write_all(text.as_bytes()).map_err(|error| output.fault(&error))?;
-    output.commit()
-}
-
 /// Text as it may stand between tags and in attributes.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -77,7 +70,7 @@ fn intensity(row: &Row) -> f64 {
 }
 
 /// `4374`, `12.6`, `0.832`: three digits that say something, or all before the point.
-fn short(number: f64) -> String {
+pub fn short(number: f64) -> String {
     match number.abs() {
         size if size >= 100.0 => format!("{number:.0}"),
         size if size >= 10.0 => format!("{number:.1}"),

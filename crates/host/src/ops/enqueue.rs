@@ -8,7 +8,7 @@ use crate::scalar::Scalar;
 use crate::stream::CudaStream;
 use crate::view::{MatMut, MatRef};
 use cust::module::Module;
-use model::{Choice, Dtype, Refusal, VARIANTS};
+use model::{Choice, Dtype, Refusal, Refusals, VARIANTS};
 use std::sync::Arc;
 
 /// Gives C ← α A B + β C to the stream; without a choice C ← β C. The operands were checked ([`super::gemm::check`]), C is
@@ -84,12 +84,12 @@ pub(crate) fn slots_bytes(choice: &Choice, dtype: Dtype) -> u64 {
     choice.slots_len.saturating_mul(dtype.bytes())
 }
 
-/// The error for what the model refuses.
-pub(crate) fn refused(refusal: Refusal, force: Option<&str>) -> Error {
-    match (refusal, force) {
-        (Refusal::UnknownVariant, _) => unknown_variant(force.unwrap_or_default()),
-        (_, Some(name)) => Error::Unsupported { what: format!("variant {name}: {refusal}") },
-        (_, None) => Error::Unsupported { what: format!("on a GPU: {refusal}") },
+/// The error for what the model refuses, with every reason.
+pub(crate) fn refused(refusals: &Refusals<'_>) -> Error {
+    match (refusals.refusal, refusals.force) {
+        (Refusal::UnknownVariant, name) => unknown_variant(name.unwrap_or_default()),
+        (_, Some(name)) => Error::Unsupported { what: format!("variant {name}: {refusals}") },
+        (_, None) => Error::Unsupported { what: format!("on a GPU: {refusals}") },
     }
 }
 

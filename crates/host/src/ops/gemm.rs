@@ -54,7 +54,7 @@ pub fn gemm<T: Scalar>(
         Queue::Cuda(queue) => {
             let multiplies = alpha != T::zero() && a.ncols() > 0;
             let problem = problem(&a.shape(), &b.shape(), &c.shape());
-            let choice = if multiplies { Some(queue.gpu.choice(&problem)?) } else { None };
+            let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
             // Locked until both launches of a split product are in the stream: its workspace is theirs till then.
             let mut scratch = lock(&queue.scratch);
             enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a, &b, beta, &mut c)

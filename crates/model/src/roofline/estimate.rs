@@ -1,7 +1,9 @@
 //! What an entry is expected to take.
 
 use super::cubes::root_of_cubes;
+use super::ends::Ends;
 use super::fma_rate;
+use super::terms::{Terms, Wave};
 use crate::launch::Tiling;
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight, registers, resident_blocks};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
@@ -32,6 +34,11 @@ fn delivered_bytes_per_cycle(variant: &Variant) -> f64 {
 
 /// Most parts that k is cut into.
 pub(crate) const MOST_SPLITS: u32 = 256;
+/// Most waves that k is cut for.
+const MOST_WAVES: u64 = 8;
+
+/// More than sums in another order round otherwise.
+const ROUNDING: f64 = 1e-12;
 
 /// What an entry does to the machine: the terms of its time, for one number of splits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,10 +62,11 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// cost, rounded off where two are alike. Bandwidth: the blocks' bytes at the machine's rate. Latency: the same bytes at
 /// the rate of Little's law, in flight / latency. Delivery: B from shared memory or cache to every lane. A block of one
 /// of `splits` parts moves and computes 1/splits of what a block of the whole k does, and a wave of them takes 1/splits
-/// of its time.
+/// of its time. On top come the slots, C, the launches, and what a block of a ring takes to begin and to end, as far as its
+/// SM holds no others that fill the time.
 ///
 /// # Source
-/// TSM2X, Eqs. (3) to (12), takes the largest; waves, delivery and slots are ours.
+/// TSM2X, Eqs. (3) to (12), takes the largest; waves, delivery, slots and ends are ours.
 pub struct Estimator<'a> {
     machine: &'a Machine,
     resident: u32,
@@ -82,15 +90,27 @@ pub struct Estimator<'a> {
 impl<'a> Estimator<'a> {
     /// Of an entry for a problem on a machine.
     pub fn new(variant: &Variant, tiling: &Tiling, problem: &Problem, machine: &'a Machine) -> Self {
+        Self::with_registers(registers(variant, machine), variant, tiling, problem, machine)
+    }
+
+    /// The same where the registers of its threads are known.
+    pub(crate) fn with_registers(
+        registers: u32,
+        variant: &Variant,
+        tiling: &Tiling,
+        problem: &Problem,
+        machine: &'a Machine,
+    ) -> Self {
         let c_bytes = problem.m as f64 * problem.n as f64 * problem.dtype.bytes() as f64;
-        let registers = registers(variant, machine);
         let resident = resident_blocks(machine, variant.threads, registers, tiling.shared_bytes).max(1);
         let wave = u64::from(resident) * u64::from(machine.sms);
         let blocks = tiling.x.saturating_mul(tiling.z);
         let block = Block::new(variant, tiling, blocks, problem, machine);
         let steps = problem.k.div_ceil(u64::from(tiling.k_step));
-        let most_splits = u32::try_from(steps).unwrap_or(MOST_SPLITS).clamp(1, MOST_SPLITS);
-        let full_wave_s = block.wave_s(wave, machine);
+        // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
+        let filling = (MOST_WAVES * wave).div_ceil(blocks.max(1));
+        let most_splits = u32::try_from(steps.min(filling)).unwrap_or(MOST_SPLITS).clamp(1, MOST_SPLITS);
+        let full_wave_s = block.wave(wave, machine).seconds();
         // No block takes less than its share of a full wave, and a wave of few blocks takes its latency.
         let shares_s = blocks as f64 / wave as f64 * full_wave_s;
         let each_way_s = 1.0 / machine.write_bytes_per_s + 1.0 / machine.read_bytes_per_s;
@@ -110,21 +130,70 @@ impl<'a> Estimator<'a> {
 
     /// The expected time with k in `splits` parts, s.
     pub fn seconds(&self, splits: u32) -> f64 {
-        let blocks = self.blocks.saturating_mul(u64::from(splits));
-        let waves_s =
-            (blocks / self.wave) as f64 * self.full_wave_s + self.block.wave_s(blocks % self.wave, self.machine);
-        waves_s / f64::from(splits) + self.fixed_s + self.slots_s(splits)
+        self.seconds_within(splits, f64::INFINITY)
     }
 
-    /// Most parts that k can be cut into: 256, or its steps.
+    /// As [`Estimator::seconds`]; infinity where the largest terms, which are sooner added up, exceed `limit` already.
+    pub fn seconds_within(&self, splits: u32, limit: f64) -> f64 {
+        let blocks = self.blocks.saturating_mul(u64::from(splits));
+        let part = 1.0 / f64::from(splits);
+        let full_s = (blocks / self.wave) as f64 * self.full_wave_s;
+        let last = self.block.wave(blocks % self.wave, self.machine);
+        let rest_s = self.fixed_s + self.slots_s(splits) + self.turns_s(blocks, splits);
+        if ((full_s + last.least_s()) * part + rest_s) * (1.0 - ROUNDING) > limit {
+            return f64::INFINITY;
+        }
+        (full_s + last.seconds()) * part + rest_s
+    }
+
+    /// Why it takes as long as it does.
+    pub fn terms(&self, splits: u32) -> Terms {
+        let blocks = self.blocks.saturating_mul(u64::from(splits));
+        let (full, last) =
+            (self.block.wave(self.wave, self.machine), self.block.wave(blocks % self.wave, self.machine));
+        let waves = (blocks / self.wave) as f64;
+        let of = |at: usize| (waves * full.terms_s[at] + last.terms_s[at]) / f64::from(splits);
+        Terms {
+            bandwidth_s: of(0),
+            latency_s: of(1),
+            delivery_s: of(2),
+            arithmetic_s: of(3),
+            overhead_s: self.fixed_s + self.slots_s(splits) + self.turns_s(blocks, splits),
+        }
+    }
+
+    /// What of the time in which blocks begin and end is not filled by other blocks of their SM, in all waves, s.
+    fn turns_s(&self, blocks: u64, splits: u32) -> f64 {
+        let last_an_sm = (blocks % self.wave).div_ceil(u64::from(self.machine.sms)) as f64;
+        let last = if last_an_sm > 0.0 { 1.0 / last_an_sm } else { 0.0 };
+        self.block.ends.seconds(splits) * ((blocks / self.wave) as f64 / f64::from(self.resident) + last)
+    }
+
+    /// The numbers of parts that k may be cut into, ascending: all up to 32, and of more those after which another part
+    /// gives some SM one block more; no more than its steps, than 256, and than fill the machine eight times.
+    pub fn splits(&self) -> impl Iterator<Item = u32> + '_ {
+        let (sms, blocks) = (u64::from(self.machine.sms), self.blocks.max(1));
+        let next = move |splits: &u32| match *splits {
+            splits if splits >= self.most_splits => None,
+            splits if splits < 32 => Some(splits + 1),
+            splits => {
+                let fullest_sm = blocks.saturating_mul(u64::from(splits) + 1).div_ceil(sms);
+                let filled = fullest_sm.saturating_mul(sms) / blocks;
+                Some(u32::try_from(filled).unwrap_or(u32::MAX).clamp(splits + 1, self.most_splits))
+            }
+        };
+        core::iter::successors(Some(1), next)
+    }
+
+    /// The most of [`Estimator::splits`].
     pub fn most_splits(&self) -> u32 {
         self.most_splits
     }
 
     /// What no time with k in `splits` parts or more is below, s.
     pub fn least_s(&self, splits: u32) -> f64 {
-        // Slots are only ever added. Sums in another order round otherwise.
-        (self.least_waves_s + self.fixed_s + self.slots_s(splits)) * (1.0 - 1e-12)
+        // Slots are only ever added.
+        (self.least_waves_s + self.fixed_s + self.slots_s(splits)) * (1.0 - ROUNDING)
     }
 
     /// Time of the slots and of the launch that adds them, s.
@@ -160,6 +229,7 @@ struct Block {
     arithmetic_s: f64,
     /// Share of the multiply-adds that must be in flight on an SM that a block has.
     busy: f64,
+    ends: Ends,
 }
 
 impl Block {
@@ -198,6 +268,7 @@ impl Block {
             delivery_s: fmas * delivered * e / (delivered_bytes_per_cycle(variant) * machine.clock_hz),
             arithmetic_s: sms * fmas / (rate * share),
             busy: chains / fmas_needed_in_flight(machine, rate),
+            ends: Ends::of(variant, problem, machine, rate * share),
         }
     }
 
@@ -213,10 +284,10 @@ impl Block {
         root_of_cubes(&[bandwidth_s, self.latency_s * part, fullest_sm * self.delivery_s, arithmetic_s])
     }
 
-    /// Time of `blocks` that run at once, s.
-    fn wave_s(&self, blocks: u64, machine: &Machine) -> f64 {
+    /// What `blocks` that run at once take.
+    fn wave(&self, blocks: u64, machine: &Machine) -> Wave {
         if blocks == 0 {
-            return 0.0;
+            return Wave { terms_s: [0.0; 4], uneven: 0.0 };
         }
         let an_sm = blocks as f64 / f64::from(machine.sms);
         let fullest_sm = blocks.div_ceil(u64::from(machine.sms)) as f64;
@@ -226,7 +297,7 @@ impl Block {
         let delivery_s = fullest_sm * self.delivery_s;
         let arithmetic_s = fullest_sm * self.arithmetic_s / (fullest_sm * self.busy).min(1.0);
         let uneven = if an_sm > 1.0 { UNEVEN * (fullest_sm / an_sm - 1.0) } else { 0.0 };
-        root_of_cubes(&[bandwidth_s, self.latency_s, delivery_s, arithmetic_s]) * (1.0 + uneven)
+        Wave { terms_s: [bandwidth_s, self.latency_s, delivery_s, arithmetic_s], uneven }
     }
 }
 
@@ -298,15 +369,62 @@ mod tests {
         }
     }
 
+    /// Blocks of one row tile each, on 132 SMs that hold 8.
+    #[test]
+    fn splits_are_all_few_and_then_those_that_fill() {
+        let Some(v) = crate::VARIANTS.iter().find(|v| v.entry == "dtsm2r_prefetch_1x1_u16_t128") else { panic!() };
+        let splits = |m, k| {
+            let problem = Problem::column_major(v.dtype, m, 1, k);
+            let estimator = Estimator::new(v, &tiling(v, m, 1), &problem, &Machine::H200);
+            assert_eq!((estimator.splits().last(), estimator.resident), (Some(estimator.most_splits()), 8));
+            estimator.splits().collect::<std::vec::Vec<u32>>()
+        };
+        let all = |most| (1..=most).collect::<std::vec::Vec<u32>>();
+        assert_eq!(splits(128, 1_000_000), [&all(32)[..], &[132, 256]].concat());
+        assert_eq!(splits(3 * 128, 1_000_000), [&all(32)[..], &[44, 88, 132, 176, 220, 256]].concat());
+        assert_eq!(splits(128, 40 * 128), [&all(32)[..], &[40]].concat());
+        assert_eq!(splits(1, 1), [1]);
+        // 160 blocks: more than an SM's worth each, and 8 waves of 1056.
+        assert_eq!(splits(20_480, 1_000_000), all(53));
+    }
+
+    /// Each term grows in the machine that lacks what it is of, and a time is between its largest and their sum.
+    #[test]
+    fn terms_say_what_a_time_consists_of() {
+        let h200 = Machine::H200;
+        let machines = [
+            ("the bandwidth", Machine { read_bytes_per_s: 2e11, memory_latency_s: 1e-8, ..h200 }),
+            ("what is in flight against the latency", Machine { memory_latency_s: 2e-5, ..h200 }),
+            ("the multiply-adds", Machine { fma_f64_per_s: 2e11, ..h200 }),
+            ("handing B to the lanes", Machine { clock_hz: 1e8, ..h200 }),
+        ];
+        for (resource, machine) in machines {
+            let Some(v) = crate::VARIANTS.iter().find(|v| v.entry == "dtsm2r_prefetch_1x4_u16_t128") else { panic!() };
+            let problem = Problem::column_major(v.dtype, 20_480, 4, 20_480);
+            let estimator = Estimator::new(v, &tiling(v, 20_480, 4), &problem, &machine);
+            for splits in [1, 7] {
+                let (terms, seconds) = (estimator.terms(splits), estimator.seconds(splits));
+                let (largest, least) = terms.largest();
+                assert_eq!(largest, resource, "{terms:?}");
+                let Terms { bandwidth_s, latency_s, delivery_s, arithmetic_s, overhead_s } = terms;
+                let most = (bandwidth_s + latency_s + delivery_s + arithmetic_s) * (1.0 + UNEVEN) + overhead_s;
+                assert!(seconds >= least + overhead_s * 0.999 && seconds <= most, "{terms:?} {seconds}");
+            }
+        }
+    }
+
     #[test]
     fn no_time_is_below_the_least() {
         for (m, n, k) in [(20480, 16, 20480), (128, 4, 1_000_000), (1000, 7, 300), (100_000, 40, 65)] {
             for v in crate::VARIANTS {
                 let problem = Problem::column_major(v.dtype, m, n, k);
                 let estimator = Estimator::new(v, &tiling(v, m, n), &problem, &Machine::H200);
-                for splits in 1..=estimator.most_splits() {
+                for splits in estimator.splits() {
                     let (seconds, least) = (estimator.seconds(splits), estimator.least_s(splits));
                     assert!(least <= seconds, "{} {m} {n} {k} in {splits}: {seconds} below {least}", v.entry);
+                    assert_eq!(estimator.seconds_within(splits, seconds), seconds);
+                    let below = estimator.seconds_within(splits, seconds * 0.5);
+                    assert!(below == seconds || below == f64::INFINITY, "{} {m} {n} {k} in {splits}: {below}", v.entry);
                 }
             }
         }

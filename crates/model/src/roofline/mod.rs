@@ -1,10 +1,13 @@
 //! Bounds: what no kernel can beat, and what an entry is expected to reach.
 
 mod cubes;
+mod ends;
 mod estimate;
+mod terms;
 
 pub(crate) use estimate::MOST_SPLITS;
 pub use estimate::{Estimate, Estimator, estimate};
+pub use terms::Terms;
 
 use crate::{Dtype, Machine, Problem};
 
@@ -49,7 +52,7 @@ pub fn bound(problem: &Problem, machine: &Machine) -> Bound {
     let rates = Rates {
         read_bytes_per_s: machine.read_bytes_per_s,
         write_bytes_per_s: machine.write_bytes_per_s,
-        fma_per_s: fma_rate(machine, problem.dtype),
+        fma_per_s: peak_fma_rate(machine, problem.dtype),
     };
     bound_at(problem, &rates, false)
 }
@@ -80,6 +83,14 @@ pub fn fma_rate(machine: &Machine, dtype: Dtype) -> f64 {
     }
 }
 
+/// Fused multiply-adds a second of the fastest units for an element type: of f64 the matrix units where they are faster.
+pub fn peak_fma_rate(machine: &Machine, dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::F32 => machine.fma_f32_per_s,
+        Dtype::F64 => machine.fma_f64_per_s.max(machine.mma_f64_per_s),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,10 +116,17 @@ mod tests {
         assert_eq!(bound_at(&problem, &scarce, false).seconds(), 4.0);
     }
 
+    /// By the matrix units in f64, by the vector units in f32 and on a V100.
     #[test]
-    fn f64_is_compute_bound_from_30_columns_on() {
-        let at = |n| bound(&Problem::column_major(Dtype::F64, 20480, n, 20480), &Machine::H200);
-        assert!(at(28).memory_s > at(28).arithmetic_s);
-        assert!(at(30).memory_s < at(30).arithmetic_s);
+    fn the_fastest_units_bind() {
+        for (machine, dtype, memory, arithmetic) in [
+            (Machine::H200, Dtype::F64, 56, 60),
+            (Machine::H200, Dtype::F32, 28, 30),
+            (Machine::V100, Dtype::F64, 32, 34),
+        ] {
+            let at = |n| bound(&Problem::column_major(dtype, 20480, n, 20480), &machine);
+            assert!(at(memory).memory_s > at(memory).arithmetic_s, "{} {dtype}", machine.name);
+            assert!(at(arithmetic).memory_s < at(arithmetic).arithmetic_s, "{} {dtype}", machine.name);
+        }
     }
 }

@@ -1,0 +1,311 @@
+//! `lanky plan --against RESULTS.csv`: what the model predicts beside what was measured, and how much its choices lose.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use model::machine::TABLE;
+use model::{Machine, Problem, VARIANTS, choose};
+use serde::Serialize;
+
+use crate::bench::result::{self, Row};
+use crate::error::Fault;
+use crate::say;
+
+/// A prediction is good if it is this near to the measured time.
+const NEAR: f64 = 0.10;
+/// A choice is good if it loses no more than this against the best entry.
+const LOSS: f64 = 0.03;
+/// Misses that the text lists.
+const LISTED: usize = 12;
+
+/// The object of `plan --against --json`.
+#[derive(Debug, Serialize)]
+pub struct Object {
+    /// Rows compared.
+    rows: usize,
+    /// Rows that no prediction is for: of a device or entry that is not known, timed in a graph or on cached data.
+    skipped: usize,
+    /// Share of the rows whose prediction is within 10% of the measured time.
+    within_10_percent: f64,
+    /// Predicted by measured, in the middle of the rows.
+    median_ratio: f64,
+    /// The same by kind of row.
+    kinds: Vec<Kind>,
+    /// The model's choices against the fastest of the entries that were measured; `None` where no case has several.
+    choices: Option<Choices>,
+    /// Every row, the farthest off first.
+    predictions: Vec<Prediction>,
+}
+
+/// The rows of an element type and a layout of A.
+#[derive(Debug, Serialize)]
+struct Kind {
+    name: String,
+    rows: usize,
+    within_10_percent: f64,
+    median_ratio: f64,
+}
+
+/// A row and what the model says of its entry.
+#[derive(Clone, Debug, Serialize)]
+struct Prediction {
+    case: String,
+    kind: String,
+    entry: &'static str,
+    splits: u32,
+    measured_seconds: f64,
+    predicted_seconds: f64,
+    /// Predicted by measured.
+    ratio: f64,
+}
+
+/// What the model picks where several entries were measured.
+#[derive(Debug, Serialize)]
+struct Choices {
+    /// Cases of which the picked entry and another were measured.
+    cases: usize,
+    /// Cases whose picked entry was not measured.
+    unmeasured: usize,
+    /// Share of the cases in which the pick takes at most 3% longer than the fastest.
+    within_3_percent: f64,
+    /// Every case, the largest loss first.
+    losses: Vec<Loss>,
+}
+
+#[derive(Debug, Serialize)]
+struct Loss {
+    case: String,
+    picked: &'static str,
+    fastest: &'static str,
+    /// Time of the pick by that of the fastest, less 1.
+    loss: f64,
+}
+
+/// Compares the rows of all files with the model: of `machine`, or of each row's own device.
+///
+/// # Errors
+/// [`Fault::Input`] for a file that is not results, and where no row can be compared.
+pub fn compare(files: &[PathBuf], machine: Option<&Machine>) -> Result<Object, Fault> {
+    let mut rows = Vec::new();
+    for file in files {
+        rows.extend(result::read(file)?);
+    }
+    let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, machine)).collect();
+    if timed.is_empty() {
+        return Err(Fault::Input(format!("none of {} rows can be predicted: see --gpu", rows.len())));
+    }
+    Ok(Object::of(&timed, rows.len() - timed.len()))
+}
+
+/// A row of a machine that is known, by an entry that there is.
+struct Timed<'r> {
+    row: &'r Row,
+    problem: Problem,
+    machine: Machine,
+    entry: &'static str,
+}
+
+impl<'r> Timed<'r> {
+    fn of(row: &'r Row, machine: Option<&Machine>) -> Option<Self> {
+        let own = || TABLE.iter().map(|(_, machine)| machine).find(|machine| machine.name.as_str() == row.device);
+        let entry = VARIANTS.iter().find(|variant| variant.entry == row.variant)?.entry;
+        Some(Self { row, problem: row.case.problem()?, machine: *machine.or_else(own)?, entry })
+    }
+
+    /// `None` where the entry no longer takes such a product.
+    fn predict(&self) -> Option<Prediction> {
+        let choice = choose(&self.problem, &self.machine, Some(self.entry)).ok()?;
+        let (measured, predicted) = (self.row.ns_median / 1e9, choice.estimate.seconds);
+        let by_rows = self.problem.a.row != 1;
+        Some(Prediction {
+            case: self.row.case.name(),
+            kind: format!("{}, A by {}", self.problem.dtype, if by_rows { "rows" } else { "columns" }),
+            entry: self.entry,
+            splits: choice.splits,
+            measured_seconds: measured,
+            predicted_seconds: predicted,
+            ratio: predicted / measured,
+        })
+    }
+}
+
+impl Object {
+    fn of(timed: &[Timed<'_>], skipped: usize) -> Self {
+        let mut predictions: Vec<Prediction> = timed.iter().filter_map(Timed::predict).collect();
+        predictions.sort_by(|a, b| off(b).total_cmp(&off(a)));
+        let mut names: Vec<&String> = predictions.iter().map(|prediction| &prediction.kind).collect();
+        names.sort_unstable();
+        names.dedup();
+        let kind = |name: &String| {
+            let of_kind: Vec<&Prediction> = predictions.iter().filter(|prediction| prediction.kind == *name).collect();
+            Kind {
+                name: name.clone(),
+                rows: of_kind.len(),
+                within_10_percent: share(&of_kind),
+                median_ratio: median(&of_kind),
+            }
+        };
+        let kinds = names.into_iter().map(kind).collect();
+        let all: Vec<&Prediction> = predictions.iter().collect();
+        Self {
+            rows: all.len(),
+            skipped: skipped + timed.len() - all.len(),
+            within_10_percent: share(&all),
+            median_ratio: median(&all),
+            kinds,
+            choices: Choices::of(timed),
+            predictions,
+        }
+    }
+
+    /// The same in words.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "{} rows, {} others cannot be predicted\n  within 10%  {}",
+            self.rows,
+            self.skipped,
+            summary(self.within_10_percent, self.median_ratio)
+        );
+        for Kind { name, rows, within_10_percent, median_ratio } in &self.kinds {
+            // Writing to a string does not fail.
+            let _ = write!(text, "\n    {name}, {rows} rows: {}", summary(*within_10_percent, *median_ratio));
+        }
+        let misses: Vec<&Prediction> = self.predictions.iter().filter(|p| off(p) > NEAR).take(LISTED).collect();
+        if !misses.is_empty() {
+            text += "\n  farthest off, predicted / measured:";
+        }
+        for miss in misses {
+            let (predicted, measured) = (say::time(miss.predicted_seconds), say::time(miss.measured_seconds));
+            let _ = write!(text, "\n    {:.2}  {predicted} / {measured}  {}  {}", miss.ratio, miss.case, miss.entry);
+        }
+        if let Some(choices) = &self.choices {
+            text += &choices.text();
+        }
+        text
+    }
+}
+
+impl Choices {
+    fn of(timed: &[Timed<'_>]) -> Option<Self> {
+        let mut cases: Vec<Vec<&Timed<'_>>> = Vec::new();
+        for one in timed {
+            match cases.iter_mut().find(|case| case[0].row.case == one.row.case && case[0].machine == one.machine) {
+                Some(case) => case.push(one),
+                None => cases.push(vec![one]),
+            }
+        }
+        cases.retain(|case| case.iter().any(|one| one.entry != case[0].entry));
+        let mut losses: Vec<Loss> = cases.iter().filter_map(|case| Loss::of(case)).collect();
+        losses.sort_by(|a, b| b.loss.total_cmp(&a.loss));
+        let good = losses.iter().filter(|loss| loss.loss <= LOSS).count();
+        (!cases.is_empty()).then(|| Self {
+            cases: losses.len(),
+            unmeasured: cases.len() - losses.len(),
+            within_3_percent: say::float(good) / say::float(losses.len()),
+            losses,
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!(
+            "\n  the choice within 3% of the fastest entry measured: {:.1}% of {} cases; of {} others the choice was not measured",
+            100.0 * self.within_3_percent,
+            self.cases,
+            self.unmeasured
+        );
+        for loss in self.losses.iter().filter(|loss| loss.loss > LOSS).take(LISTED) {
+            let Loss { case, picked, fastest, loss } = loss;
+            let _ = write!(text, "\n    {:+.1}%  {case}  {picked}, fastest {fastest}", 100.0 * loss);
+        }
+        text
+    }
+}
+
+impl Loss {
+    /// Of rows of one case; `None` where the pick is none of them.
+    fn of(case: &[&Timed<'_>]) -> Option<Self> {
+        let picked = choose(&case[0].problem, &case[0].machine, None).ok()?.variant.entry;
+        let ns = |one: &&&Timed<'_>| one.row.ns_median;
+        let fastest = case.iter().min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
+        let pick = case.iter().filter(|one| one.entry == picked).min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
+        let loss = ns(&pick) / ns(&fastest) - 1.0;
+        Some(Self { case: case[0].row.case.name(), picked, fastest: fastest.entry, loss })
+    }
+}
+
+/// How far a prediction is off, as a share of the measured time.
+fn off(prediction: &Prediction) -> f64 {
+    (prediction.ratio - 1.0).abs()
+}
+
+fn share(predictions: &[&Prediction]) -> f64 {
+    let near = predictions.iter().filter(|prediction| off(prediction) <= NEAR).count();
+    say::float(near) / say::float(predictions.len())
+}
+
+fn median(predictions: &[&Prediction]) -> f64 {
+    let mut ratios: Vec<f64> = predictions.iter().map(|prediction| prediction.ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn summary(within: f64, median: f64) -> String {
+    format!("{:.1}% of the predictions, {median:.3} of the measured time in the middle", 100.0 * within)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::result::tests::row;
+
+    /// A row of an H200 that took `factor` times what the model says of the entry.
+    fn measured(n: u64, entry: &str, factor: f64) -> Row {
+        let row = Row { device: "NVIDIA H200".into(), variant: entry.into(), ..row(n, None) };
+        let problem = row.case.problem().expect("a product");
+        let predicted = choose(&problem, &Machine::H200, Some(entry)).expect("an entry").estimate.seconds;
+        Row { ns_median: predicted * 1e9 * factor, ..row }
+    }
+
+    fn of(rows: &[Row]) -> Object {
+        let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, None)).collect();
+        Object::of(&timed, rows.len() - timed.len())
+    }
+
+    #[test]
+    fn near_predictions_count() {
+        const ENTRY: &str = "dtsm2r_prefetch_1x2_u16_t128";
+        let rows = [
+            measured(2, ENTRY, 1.05),
+            measured(3, ENTRY, 0.95),
+            measured(4, ENTRY, 1.2),
+            measured(5, ENTRY, 0.85),
+            Row { variant: format!("{ENTRY}@graph"), ..measured(6, ENTRY, 1.0) },
+            Row { device: "NVIDIA H300".into(), ..measured(7, ENTRY, 1.0) },
+        ];
+        let object = of(&rows);
+        assert_eq!((object.rows, object.skipped, object.within_10_percent), (4, 2, 0.5));
+        assert!(object.choices.is_none());
+        let farthest = &object.predictions[0];
+        assert!(
+            (farthest.ratio - 1.0 / 0.85).abs() <= 1e-9 && farthest.case.contains("1000 x 5 x 500"),
+            "{farthest:?}"
+        );
+        let text = object.text();
+        assert!(text.contains("50.0% of the predictions") && text.contains("f64, A by columns, 4 rows"), "{text}");
+    }
+
+    #[test]
+    fn a_choice_loses_what_it_takes_longer() {
+        let problem = row(2, None).case.problem().expect("a product");
+        let picked = choose(&problem, &Machine::H200, None).expect("an entry").variant.entry;
+        let other = VARIANTS.iter().find(|v| v.entry != picked && v.name == "tsm2r_shared" && v.entry.starts_with('d'));
+        let other = other.expect("another entry").entry;
+        let row = |entry: &str, ns: f64| Row { ns_median: ns, ..measured(2, entry, 1.0) };
+        let loss = |pick_ns| {
+            let choices = of(&[row(picked, pick_ns), row(other, 1000.0)]).choices.expect("several entries");
+            (choices.losses[0].loss, choices.within_3_percent)
+        };
+        assert_eq!((loss(900.0), loss(1029.0).1), ((0.0, 1.0), 1.0));
+        assert!((loss(1100.0).0 - 0.1).abs() <= 1e-9 && loss(1100.0).1 == 0.0);
+    }
+}

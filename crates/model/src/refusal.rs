@@ -1,0 +1,159 @@
+//! Why a product cannot be computed as it was asked for.
+
+use crate::choose::{LARGEST_DIMENSION, reasons};
+use crate::variants::Layout;
+use crate::{Machine, Problem};
+use core::fmt;
+
+/// Why no entry can compute a product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No variant or entry has the name that was asked for.
+    UnknownVariant,
+    /// The variant exists, but has no entry of this element type.
+    NoSuchDtype {
+        /// The element type that was asked for.
+        dtype: crate::Dtype,
+    },
+    /// A dimension exceeds [`LARGEST_DIMENSION`].
+    DimensionTooLarge {
+        /// `m`, `n` or `k`.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// The variant wants A's unit stride along its rows, or down its columns, and the product has it elsewhere.
+    Layout {
+        /// Where the variant's last entry wants it.
+        wanted: Layout,
+    },
+    /// The machine lacks the variant's instructions.
+    TooOld {
+        /// The compute capability that it needs.
+        needs: (u32, u32),
+    },
+    /// A block of the machine has too little shared memory.
+    SharedMemory {
+        /// Bytes that a block needs.
+        bytes: u32,
+    },
+    /// The variant would need more blocks than a grid has.
+    GridTooLarge {
+        /// Columns that it can serve at most.
+        columns: u64,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::UnknownVariant => f.write_str("no variant or entry has this name"),
+            Refusal::NoSuchDtype { dtype } => write!(f, "it has no entry for {dtype}"),
+            Refusal::DimensionTooLarge { name, value } => {
+                write!(f, "{name} is {value}, the kernels count up to {LARGEST_DIMENSION}")
+            }
+            Refusal::Layout { wanted: Layout::Rows } => f.write_str("it wants unit stride along the rows of A"),
+            Refusal::Layout { .. } => f.write_str("it wants unit stride down the columns of A"),
+            Refusal::TooOld { needs: (major, minor) } => write!(f, "it needs compute capability {major}.{minor}"),
+            Refusal::SharedMemory { bytes } => write!(f, "its blocks need {bytes} bytes of shared memory"),
+            Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+/// Every reason why no entry in question can compute a product, for a message: `it needs compute capability 9.0; it wants
+/// unit stride along the rows of A (6 of 12 entries)`.
+#[derive(Clone, Copy, Debug)]
+pub struct Refusals<'a> {
+    /// What [`crate::choose()`] said.
+    pub refusal: Refusal,
+    /// The product.
+    pub problem: &'a Problem,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The variant or entry that was asked for.
+    pub force: Option<&'a str>,
+}
+
+impl fmt::Display for Refusals<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = || reasons(self.problem, self.machine, self.force);
+        match self.refusal {
+            // Of the product or the name, before any entry is looked at.
+            Refusal::UnknownVariant | Refusal::NoSuchDtype { .. } | Refusal::DimensionTooLarge { .. } => {
+                return write!(f, "{}", self.refusal);
+            }
+            Refusal::Layout { .. }
+            | Refusal::TooOld { .. }
+            | Refusal::SharedMemory { .. }
+            | Refusal::GridTooLarge { .. } => {}
+        }
+        let all = entries().count();
+        let mut separator = "";
+        for (at, reason) in entries().flatten().flatten().enumerate() {
+            // Each once.
+            if entries().flatten().flatten().take(at).any(|earlier| earlier == reason) {
+                continue;
+            }
+            write!(f, "{separator}{reason}")?;
+            separator = "; ";
+            let of = entries().filter(|reasons| reasons.contains(&Some(reason))).count();
+            if of < all {
+                write!(f, " ({of} of {all} entries)")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::tiling;
+    use crate::{Dtype, Strides, choose};
+    use std::string::{String, ToString};
+
+    fn said(problem: &Problem, machine: &Machine, force: &str) -> String {
+        let Err(refusal) = choose(problem, machine, Some(force)) else { panic!("{force} is not refused") };
+        Refusals { refusal, problem, machine, force: Some(force) }.to_string()
+    }
+
+    #[test]
+    fn every_reason_is_listed_once() {
+        let by_columns = Problem::column_major(Dtype::F64, 1000, 16, 1000);
+        let by_rows = Problem { a: Strides::row_major(1000), ..by_columns };
+        let entry = "dtsm2r_mma_32x64_k16_s4_t256_rows";
+        assert_eq!(said(&by_columns, &Machine::H200, entry), "it wants unit stride along the rows of A");
+        let too_large =
+            |bytes| std::format!("it needs compute capability 9.0; its blocks need {bytes} bytes of shared memory");
+        let shared = crate::VARIANTS.iter().find(|v| v.entry == entry).map(|v| tiling(v, 1000, 16).shared_bytes);
+        assert_eq!(Some(said(&by_rows, &Machine::A100, entry)), shared.map(too_large));
+        let old = "it needs compute capability 9.0; it wants unit stride along the rows of A";
+        assert!(said(&by_columns, &Machine::A100, entry).starts_with(old));
+        let of_all = said(&by_columns, &Machine::V100, "tsm2r_mma");
+        let entries = crate::VARIANTS.iter().filter(|v| v.name == "tsm2r_mma").count();
+        assert!(of_all.starts_with("it needs compute capability 9.0; "), "{of_all}");
+        assert!(
+            of_all.contains(&std::format!(
+                "it wants unit stride along the rows of A ({} of {entries} entries)",
+                entries / 2
+            )),
+            "{of_all}"
+        );
+        assert_eq!(of_all.matches("compute capability").count(), 1, "{of_all}");
+    }
+
+    #[test]
+    fn what_no_entry_is_asked_for_is_one_reason() {
+        let problem = Problem::column_major(Dtype::F64, 1 << 32, 2, 2);
+        assert_eq!(
+            said(&problem, &Machine::H200, "tsm2r_inner"),
+            "m is 4294967296, the kernels count up to 4294901759"
+        );
+        let problem = Problem::column_major(Dtype::F32, 10, 10, 100);
+        assert_eq!(said(&problem, &Machine::H200, "tsm2r_mma"), "it has no entry for f32");
+        assert_eq!(said(&problem, &Machine::H200, "tsm3r"), "no variant or entry has this name");
+    }
+}

@@ -1,0 +1,86 @@
+//! What a block takes to begin and to end, while it does not do both, load and multiply.
+
+use crate::{Kernel, Machine, Problem, Variant};
+
+/// Bytes that the cache takes in one piece.
+const SECTOR: f64 = 32.0;
+/// Bytes a cycle and SM that the cache takes: 5.5 TB/s on an H200, which fits the rows of its results with C by rows.
+const STORED_BYTES_PER_CYCLE: f64 = 21.0;
+
+/// The ends of a block of [`Kernel::Ring`]. Of the other kernels many small blocks are on an SM at a time, and their ends
+/// are in the constants that were fitted to them: here they are 0.
+pub(super) struct Ends {
+    /// Nothing is multiplied, since the first stage is on its way; nothing is loaded, since the last one is multiplied. s.
+    turn_s: f64,
+    /// The block's part of C is stored, s.
+    store_s: f64,
+    /// The same where that is a slot, s.
+    slot_store_s: f64,
+}
+
+impl Ends {
+    /// Of an entry whose blocks multiply at this rate of the whole machine.
+    pub(super) fn of(variant: &Variant, problem: &Problem, machine: &Machine, fma_per_s: f64) -> Ends {
+        if variant.kernel != Kernel::Ring {
+            return Ends { turn_s: 0.0, store_s: 0.0, slot_store_s: 0.0 };
+        }
+        let sms = f64::from(machine.sms);
+        let (rows, cols, steps) = (f64::from(variant.rows), f64::from(variant.t2), f64::from(variant.t3));
+        let load_s = rows * steps * problem.dtype.bytes() as f64 * sms / machine.read_bytes_per_s;
+        let multiply_s = rows * cols * steps * sms / fma_per_s;
+        Ends {
+            turn_s: machine.memory_latency_s + load_s + multiply_s,
+            store_s: store_s(variant, problem, problem.c.row, machine),
+            slot_store_s: store_s(variant, problem, 1, machine),
+        }
+    }
+
+    /// What a block takes to begin and to end where k is in `splits` parts, s.
+    pub(super) fn seconds(&self, splits: u32) -> f64 {
+        self.turn_s + if splits > 1 { self.slot_store_s } else { self.store_s }
+    }
+}
+
+/// Time in which a block stores its part of C, whose rows are `stride` elements apart, s.
+///
+/// The threads of a warp have a row each. Unless rows are neighbours, each of their elements takes a sector, or as much of
+/// it as lies between two rows.
+fn store_s(variant: &Variant, problem: &Problem, stride: u64, machine: &Machine) -> f64 {
+    let elements = u64::from(variant.rows).min(problem.m) * u64::from(variant.t2).min(problem.n);
+    let taken = (stride as f64 * problem.dtype.bytes() as f64).min(SECTOR);
+    elements as f64 * taken / (STORED_BYTES_PER_CYCLE * machine.clock_hz)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dtype, Strides, VARIANTS};
+
+    fn ends(entry: &str, c: Strides) -> Ends {
+        let Some(v) = VARIANTS.iter().find(|v| v.entry == entry) else { panic!("{entry}") };
+        let problem = Problem { c, ..Problem::column_major(Dtype::F32, 100_000, 16, 128) };
+        Ends::of(v, &problem, &Machine::H200, Machine::H200.fma_f32_per_s)
+    }
+
+    /// 8192 elements of C: at 41.6 GB/s an SM, 4 bytes or a sector of 32 each.
+    #[test]
+    fn rows_apart_take_a_sector_an_element() {
+        let entry = "stsm2r_staged_2x16_k32_s2_t256_rows";
+        let (columns, rows) = (ends(entry, Strides::column_major(100_000)), ends(entry, Strides::row_major(16)));
+        assert!((rows.store_s / 6.3e-6 - 1.0).abs() <= 0.01, "{}", rows.store_s);
+        assert!((rows.store_s / columns.store_s - 8.0).abs() <= 1e-9);
+        assert_eq!((rows.slot_store_s, rows.turn_s), (columns.store_s, columns.turn_s));
+        assert_eq!((rows.seconds(1), rows.seconds(2)), (rows.turn_s + rows.store_s, columns.turn_s + columns.store_s));
+        // Two elements a row: 8 bytes from one to the next.
+        let narrow = ends(entry, Strides::row_major(2));
+        assert!((narrow.store_s / columns.store_s - 2.0).abs() <= 1e-9);
+    }
+
+    /// 64 KiB at 35.2 GB/s, 262144 multiply-adds by 128 lanes at 1.98 GHz, and 580 ns.
+    #[test]
+    fn a_turn_is_a_stage_that_is_loaded_and_one_that_is_multiplied() {
+        let found = ends("stsm2r_staged_2x16_k32_s2_t256_rows", Strides::row_major(16)).turn_s;
+        assert!((found / (1.860e-6 + 1.034e-6 + 0.580e-6) - 1.0).abs() <= 1e-3, "{found}");
+        assert_eq!(ends("stsm2r_prefetch_1x16_u32_t128", Strides::row_major(16)).seconds(1), 0.0);
+    }
+}
