@@ -18,6 +18,7 @@ mod check;
 mod cold;
 mod compare;
 mod driver;
+mod entries;
 mod lab;
 mod large;
 mod memory;
