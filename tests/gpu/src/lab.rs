@@ -23,8 +23,6 @@ pub struct Lab {
     pub stream: Stream,
     /// Elements of guard on each side of an operand.
     pub guard: usize,
-    /// Whether the standard output is kept for something else.
-    pub quiet: bool,
     passed: Cell<usize>,
     failed: Cell<usize>,
     skipped: Cell<usize>,
@@ -47,16 +45,7 @@ impl Lab {
             None => None,
         };
         let zero = || Cell::new(0);
-        Ok(Lab {
-            device,
-            stream,
-            guard,
-            quiet: false,
-            passed: zero(),
-            failed: zero(),
-            skipped: zero(),
-            _context: context,
-        })
+        Ok(Lab { device, stream, guard, passed: zero(), failed: zero(), skipped: zero(), _context: context })
     }
 
     /// What to ask a plan for: nothing, and on a GPU each entry of the element type.
@@ -80,7 +69,7 @@ impl Lab {
         };
         self.failed.set(self.failed.get() + 1);
         if self.failed.get() <= PRINTED {
-            self.say(&format!("FAILED {}: {fault}", name()));
+            println!("FAILED {}: {fault}", name());
         }
         match fault.downcast_ref::<Error>() {
             Some(Error::ContextLost { .. }) => Err(fault),
@@ -91,25 +80,21 @@ impl Lab {
     /// Counts a check that is not run, and says why.
     pub fn skip(&self, name: &str, why: &str) {
         self.skipped.set(self.skipped.get() + 1);
-        self.say(&format!("skipped {name}: {why}"));
+        println!("skipped {name}: {why}");
     }
 
     /// A line that is no verdict.
     pub fn note(&self, text: &str) {
-        self.say(&format!("note    {text}"));
-    }
-
-    fn say(&self, line: &str) {
-        if self.quiet { eprintln!("{line}") } else { println!("{line}") }
+        println!("note    {text}");
     }
 
     /// Prints the count; whether nothing failed.
     pub fn finish(&self) -> bool {
         if self.failed.get() > PRINTED {
-            self.say(&format!("{} more failures are not printed", self.failed.get() - PRINTED));
+            println!("{} more failures are not printed", self.failed.get() - PRINTED);
         }
         let (passed, failed, skipped) = (self.passed.get(), self.failed.get(), self.skipped.get());
-        self.say(&format!("{passed} passed, {failed} failed, {skipped} skipped"));
+        println!("{passed} passed, {failed} failed, {skipped} skipped");
         self.failed.get() == 0 && self.passed.get() > 0
     }
 }
