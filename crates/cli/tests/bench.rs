@@ -89,6 +89,79 @@ fn a_figure_above_the_ceiling_is_an_error_of_measurement() {
     assert!(cached.contains("2 rows") && cached.contains("cpu@cached"), "{cached}");
 }
 
+/// The opponents that this machine has, once; `None`, and a word of it, where it has none for such products.
+fn with_opponents(test: &str, args: &[&str], fault: &str) -> Option<Value> {
+    let bench = Bench::new();
+    let command = [args, &["--device", "cpu", "--samples", "3", "--json", "--csv", "r.csv"]].concat();
+    let output = bench.command(&command).env("LANKY_PLANT_A_FAULT", fault).output().expect("the program starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let mut object: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
+    if !text(&output.stderr).contains("no OpenBLAS") || object["rows"].as_array().is_some_and(|rows| !rows.is_empty()) {
+        object["csv"] = text(&bench.get("r.csv")).into();
+        return Some(object);
+    }
+    common::skipped(test, "there is no opponent");
+    None
+}
+
+/// What this project does not compute yet is run by the others, and our columns are blank.
+#[test]
+fn others_are_raced_where_we_have_no_kernel() {
+    let name = "others_are_raced_where_we_have_no_kernel";
+    let batch = ["bench", "--family", "batched", "--dtype", "f32,f64,c64,c128", "--m", "5", "--n", "3", "--k", "7"];
+    let args = with(&batch, &["--batch", "40", "--beta", "0,1", "--layout", "ccc,rcr", "--ops", "tn"]);
+    let Some(object) = with_opponents(name, &args, "") else { return };
+    let rows = object["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 16, "{object}");
+    for row in rows {
+        let ours = ["ns_median", "ns_low", "ns_high", "ns_min", "gbs", "fraction", "ratio"];
+        assert!(ours.iter().all(|name| row[*name].is_null()) && row["variant"] == "" && row["chooser"] == "", "{row}");
+        assert!(row["opponent_ns"].as_f64().is_some_and(|ns| ns > 0.0) && row["batch"] == 40, "{row}");
+        let (bytes, flops) = match row["dtype"].as_str() {
+            Some("f32") => (4, 2),
+            Some("f64") => (8, 2),
+            Some("c64") => (8, 8),
+            _ => (16, 8),
+        };
+        let read_c = if row["beta"] == 1 { 15 } else { 0 };
+        assert_eq!(row["bytes"], 40 * bytes * (35 + 21 + 15 + read_c), "{row}");
+        assert_eq!(row["flops"], 40 * flops * 105, "{row}");
+    }
+    assert_eq!(object["without_ours"][0][0], "batched has no kernels of its own yet");
+    assert_eq!(object["without_ours"][0][1], 16);
+    assert!(object["opponents_out"].as_array().is_some_and(Vec::is_empty), "{}", object["opponents_out"]);
+    let csv = object["csv"].as_str().expect("text");
+    assert!(csv.lines().skip(1).all(|line| line.contains(",,,3,,,,,")), "{csv}");
+    // Results like these are a page, and nothing to compare.
+    let bench = Bench::new();
+    bench.put("r.csv", csv);
+    assert!(bench.run(&["report", "r.csv", "-o", "p.html"]).status.success());
+    assert_eq!(text(&bench.get("p.html")).matches("<tr>").count(), 17, "the table has them");
+    assert!(bench.fail(2, &["bench", "--compare", "r.csv", "r.csv"]).contains("no case in common"));
+    // A wrong product of theirs is no time, here as elsewhere.
+    let wrong = with_opponents(name, &args, "wrong-opponents").expect("they are there");
+    assert!(wrong["rows"].as_array().is_some_and(Vec::is_empty), "{wrong}");
+    assert!(wrong["opponents_out"].as_array().is_some_and(|out| out.len() >= 16), "{wrong}");
+    assert_eq!(wrong["not_run"][0][1], 16, "{wrong}");
+    // And one above the ceiling is an error.
+    let fast = with_opponents(name, &args, "too-fast").expect("they are there");
+    assert!(fast["rows"].as_array().is_some_and(Vec::is_empty), "{fast}");
+    assert!(fast["errors_of_measurement"].as_array().is_some_and(|errors| errors.len() >= 16), "{fast}");
+}
+
+#[test]
+fn complex_products_are_checked_in_every_layout() {
+    for (ops, layout) in [("nn", "ccc,rrr"), ("tn", "rcc,crc"), ("nt", "ccr,rcr"), ("tt", "ccc,rrr")] {
+        let args = ["bench", "--dtype", "c64,c128", "--m", "40", "--n", "1,5", "--k", "70", "--beta", "0,0.5"];
+        let args = with(&args, &["--ops", ops, "--layout", layout]);
+        let name = "complex_products_are_checked_in_every_layout";
+        let Some(object) = with_opponents(name, &args, "") else { return };
+        assert_eq!(object["rows"].as_array().map(Vec::len), Some(16), "{ops}: {object}");
+        assert!(object["opponents_out"].as_array().is_some_and(Vec::is_empty), "{ops}: {}", object["opponents_out"]);
+        assert_eq!(object["without_ours"][0][0], "tsm2r in c128 is not there yet");
+    }
+}
+
 #[test]
 fn what_is_not_there_yet_is_counted() {
     let bench = Bench::new();
@@ -141,6 +214,7 @@ fn bad_usage_is_one_line() {
         &["--variant", "tsm2r_prefetch"],
         &["--m", "10", "--lda", "9"],
         &["--m", "10", "--suite", "default"],
+        &["--batch", "0"],
         &["--suite", "nowhere.csv"],
         &["--csv", "no/such/folder.csv"],
         &["--compare", "a.csv"],

@@ -62,7 +62,7 @@ impl<'r> Group<'r> {
         let ours = |row: &Row| row.gbs();
         let bound = |row: &Row| row.bytes / row.bound_ns;
         let theirs = |row: &Row| row.best.as_ref().map(|best| row.bytes / best.opponent_ns);
-        let most = self.rows.iter().map(|row| ours(row).max(bound(row)).max(theirs(row).unwrap_or(0.0)));
+        let most = self.rows.iter().map(|row| ours(row).unwrap_or(0.0).max(bound(row)).max(theirs(row).unwrap_or(0.0)));
         let y = Axis::linear("GB/s", most.fold(0.0, f64::max));
         let mut plot = Plot::new(&self.title(), Axis::of_numbers("n, columns of B and C", &numbers), y);
         let through = |value: &dyn Fn(&Row) -> Option<f64>| -> Vec<(f64, f64)> {
@@ -77,7 +77,7 @@ impl<'r> Group<'r> {
             plot.line(Who::Theirs, &opponents);
         }
         plot.name(Who::Ours, "lanky");
-        plot.line(Who::Ours, &through(&|row| Some(ours(row))));
+        plot.line(Who::Ours, &through(&ours));
         for row in &self.rows {
             let n = row.case.n as f64;
             if let (Some(best), Some(gbs)) = (&row.best, theirs(row)) {
@@ -87,9 +87,11 @@ impl<'r> Group<'r> {
                     &format!("{}, n = {}: {} GB/s", best.opponent, row.case.n, short(gbs)),
                 );
             }
-            let percent = 100.0 * row.fraction();
-            let words = format!("lanky, n = {}: {} GB/s, {percent:.1}% of the bound", row.case.n, short(row.gbs()));
-            plot.mark(Who::Ours, (n, row.gbs()), &words);
+            if let (Some(share), Some(gbs)) = (row.fraction(), row.gbs()) {
+                let (at, percent) = (row.case.n, 100.0 * share);
+                let words = format!("lanky, n = {at}: {} GB/s, {percent:.1}% of the bound", short(gbs));
+                plot.mark(Who::Ours, (n, gbs), &words);
+            }
         }
         plot
     }

@@ -27,7 +27,7 @@ fn figure(title: &str, rows: &[&Row]) -> Plot {
         (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max))
     };
     // 10^9 flops a second are flops by nanoseconds.
-    let reached = |row: &Row| row.flops / row.ns_median;
+    let reached = |row: &Row| row.flops / row.ns_median().unwrap_or(f64::INFINITY);
     let bound = |row: &Row| row.flops / row.bound_ns;
     let (x, lowest, highest) = (range(&intensity), range(&reached).0, range(&bound).1.max(range(&reached).1));
     let across = Axis::logarithmic("flops a byte of A, B and C", x.0, x.1);
@@ -49,7 +49,7 @@ fn figure(title: &str, rows: &[&Row]) -> Plot {
         );
     }
     for row in rows {
-        let percent = 100.0 * row.fraction();
+        let percent = 100.0 * row.fraction().unwrap_or(0.0);
         let words = format!("{}: {} GFLOP/s, {percent:.1}% of the bound", row.case.name(), short(reached(row)));
         plot.mark(Who::Ours, (intensity(row), reached(row)), &words);
     }

@@ -82,12 +82,12 @@ fn picks(rows: &[Row], main: &Group<'_>) -> String {
         let cells =
             |of: fn(&Row) -> Option<String>| numbers.iter().map(move |n| at(n).and_then(of).unwrap_or_default());
         if numbers.iter().any(|n| at(n).is_some()) {
-            text += &line(&format!("{dtype}, % of the bound"), cells(|row| Some(percent(row.fraction()))));
+            text += &line(&format!("{dtype}, % of the bound"), cells(|row| row.fraction().map(percent)));
         }
         if !names.is_empty() {
             let names = names.into_iter().collect::<Vec<_>>().join(" or ");
-            let ratio = |row: &Row| row.best.as_ref().map(|best| format!("{:.2}", best.ratio));
-            text += &line(&format!("{dtype}, time of {names} by ours"), cells(ratio));
+            let ratios = cells(|row| row.ratio().map(|ratio| format!("{ratio:.2}")));
+            text += &line(&format!("{dtype}, time of {names} by ours"), ratios);
         }
     }
     text
@@ -138,12 +138,12 @@ fn ladder(of: &Row, numbers: &[u64], forced: &[&Row], chosen: &[&Row]) -> String
     for name in names {
         let mine: Vec<&Row> = forced.iter().copied().filter(|row| variant_name(&row.variant) == name).collect();
         if !mine.is_empty() {
-            let cell = |n: &u64| least(&mine, *n, &|row| Some(row.ns_median));
+            let cell = |n: &u64| least(&mine, *n, &Row::ns_median);
             text += &line(&format!("`{name}`"), numbers.iter().map(cell));
         }
     }
     if !chosen.is_empty() {
-        text += &line("the model's pick", numbers.iter().map(|n| least(chosen, *n, &|row| Some(row.ns_median))));
+        text += &line("the model's pick", numbers.iter().map(|n| least(chosen, *n, &Row::ns_median)));
     }
     let all: Vec<&Row> = forced.iter().chain(chosen).copied().collect();
     let opponents: BTreeSet<&str> = all.iter().filter_map(|row| Some(row.best.as_ref()?.opponent.as_str())).collect();
@@ -175,8 +175,8 @@ fn summary(rows: &[Row]) -> String {
         "All cases, by the layout of A; \"theirs\" is the fastest of the others in each case.\n\n".to_string();
     text += &header("", &columns.map(String::from));
     for ((family, dtype, a), rows) in kinds {
-        let fractions: Vec<f64> = rows.iter().map(|row| row.fraction()).collect();
-        let ratios: Vec<f64> = rows.iter().filter_map(|row| Some(row.best.as_ref()?.ratio)).collect();
+        let fractions: Vec<f64> = rows.iter().filter_map(|row| row.fraction()).collect();
+        let ratios: Vec<f64> = rows.iter().filter_map(|row| row.ratio()).collect();
         let slower = ratios.iter().filter(|ratio| **ratio < 1.0).count();
         let two = |number: f64| format!("{number:.2}");
         let least = |numbers: &[f64]| numbers.iter().copied().reduce(f64::min);
@@ -203,10 +203,12 @@ fn median(numbers: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::result::Timing;
     use crate::bench::result::tests::row;
 
     fn forced(n: u64, variant: &str, ns: f64) -> Row {
-        Row { chooser: "caller".into(), variant: variant.into(), ns_median: ns, ..row(n, Some(1600.0)) }
+        let ours = Timing { ns_median: ns, ns_low: ns, ns_high: ns, ns_min: ns };
+        Row { chooser: "caller".into(), variant: variant.into(), ours: Some(ours), ..row(n, Some(1600.0)) }
     }
 
     #[test]
