@@ -30,7 +30,7 @@ pub struct BenchArgs {
     /// Products at once [default: 1, of family batched 10000]
     #[arg(long, value_delimiter = ',', value_parser = length)]
     pub batch: Vec<u64>,
-    /// Factors of C before it is added to [default: 0, or the suite's]
+    /// Factors of C before it is added to [default: 0 and 1, or the suite's]
     #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
     pub beta: Vec<f64>,
     /// How A, B and C lie: a letter each, c (by columns) or r (by rows); col and row are ccc and rrr
@@ -51,7 +51,7 @@ pub struct BenchArgs {
     /// Cases from a file, or `default`: those that the program carries
     #[arg(long, value_name = "FILE", conflicts_with_all = ["m", "n", "k", "batch", "lda", "ldb", "ldc", "ops"])]
     pub suite: Option<PathBuf>,
-    /// Begin no case after 45 seconds
+    /// Done in a minute: begin no case after 40 seconds, and none with more data than 256 MiB, on a GPU 8 GiB
     #[arg(long)]
     pub quick: bool,
     /// Begin no case after so many seconds

@@ -214,11 +214,15 @@ fn last_cpu_cache() -> Option<u64> {
 
 /// Whether a case of these lengths leaves some of the memory free for workspaces.
 pub fn fits(lengths: [u64; 3], element_bytes: u64, free: u64) -> bool {
-    let bytes = lengths.iter().map(|&len| f(len)).sum::<f64>() * f(element_bytes);
-    bytes <= 0.9 * f(free)
+    bytes(lengths, element_bytes) <= 0.9 * f(free)
 }
 
-fn f(count: u64) -> f64 {
+/// Bytes of all three.
+pub fn bytes(lengths: [u64; 3], element_bytes: u64) -> f64 {
+    lengths.iter().map(|&len| f(len)).sum::<f64>() * f(element_bytes)
+}
+
+pub fn f(count: u64) -> f64 {
     float(usize::try_from(count).unwrap_or(usize::MAX))
 }
 

@@ -24,13 +24,15 @@ use crate::error::Fault;
 use crate::made_up::MadeUp;
 use crate::say;
 
-/// `--quick` begins no case after this.
-const QUICK_SECONDS: f64 = 45.0;
+/// `--quick` begins no case after this, and none with more data than a GPU or a CPU makes and goes through in a moment.
+const QUICK_SECONDS: f64 = 40.0;
+const QUICK_BYTES: [u64; 2] = [8 << 30, 256 << 20];
 /// A figure above the ceiling by more than this is an error of measurement.
 const ABOVE: f64 = 1.02;
 
 /// Whether the others' figures are held against the ceilings: those of an unoptimised build are its own.
 const OTHERS_ARE_HELD: bool = !cfg!(debug_assertions);
+const LATE: &str = "the time was up";
 const TOO_LARGE: &str = "it is larger than any memory";
 
 /// Times of every contestant.
@@ -87,14 +89,15 @@ impl<'b> Bench<'b> {
     /// Cases of one type of reals: the pools are made once, as large as the largest of them asks.
     fn run_all<T: Scalar>(&mut self, cases: Vec<(Case, Job)>) -> Result<(), Fault> {
         let (fitting, longest) = self.fitting::<T>(cases)?;
-        if fitting.is_empty() {
+        if fitting.is_empty() || self.is_late() {
+            fitting.iter().for_each(|_| self.outcome.not_run(LATE.into()));
             return Ok(());
         }
         let a = Pool::<T>::new(self.stream, self.source(1), longest[0])?;
         let b = Pool::<T>::new(self.stream, self.source(2), longest[1])?;
         for (case, job, parts) in fitting {
-            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                self.outcome.not_run("the time was up".into());
+            if self.is_late() {
+                self.outcome.not_run(LATE.into());
                 continue;
             }
             let mut data = Data::new(self.stream, job, case.beta, parts, [&a, &b], self.source(3))?;
@@ -103,11 +106,17 @@ impl<'b> Bench<'b> {
         Ok(())
     }
 
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
     /// The cases whose data the device holds, and what the longest of each operand is; the others are counted.
     #[expect(clippy::type_complexity, reason = "it has a name where it is used")]
     fn fitting<T: Scalar>(&mut self, cases: Vec<(Case, Job)>) -> Result<(Vec<(Case, Job, Parts)>, [u64; 3]), Fault> {
-        let (free, _) = self.stream.device().memory()?;
-        let cache = data::cache_bytes(self.stream.device());
+        let device = self.stream.device();
+        let (free, _) = device.memory()?;
+        let quick = if self.args.quick { QUICK_BYTES[usize::from(!device.is_cuda())] } else { u64::MAX };
+        let cache = data::cache_bytes(device);
         let (mut fitting, mut longest) = (Vec::new(), [0_u64; 3]);
         for (case, job) in cases {
             let parts = Parts::new(&job, cache, self.args.cached);
@@ -115,6 +124,10 @@ impl<'b> Bench<'b> {
                 self.outcome.not_run(TOO_LARGE.into());
                 continue;
             };
+            if data::bytes(lengths, T::DTYPE.bytes()) > data::f(quick) {
+                self.outcome.not_run("it is larger than --quick takes".into());
+                continue;
+            }
             let with: [u64; 3] = std::array::from_fn(|operand| lengths[operand].max(longest[operand]));
             if data::fits(with, T::DTYPE.bytes(), free) {
                 longest = with;

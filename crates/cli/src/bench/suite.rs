@@ -101,7 +101,7 @@ fn of_flags(args: &BenchArgs, device: &Device) -> Vec<Case> {
 /// A case in all layouts and with all β that are asked for.
 fn varied(args: &BenchArgs, case: Case) -> Vec<Case> {
     let layouts = if args.layout.is_empty() { vec![case.layout] } else { args.layout.clone() };
-    let betas = if args.beta.is_empty() { vec![case.beta] } else { args.beta.clone() };
+    let betas = if args.beta.is_empty() { vec![0.0, 1.0] } else { args.beta.clone() };
     let mut all = Vec::new();
     for layout in layouts {
         for &beta in &betas {
