@@ -163,6 +163,45 @@ fn complex_products_are_checked_in_every_layout() {
     }
 }
 
+/// cuBLAS's calls are declared by hand: each must compute what they say, in every layout and type.
+#[test]
+fn cublas_computes_batches_and_complex_numbers() {
+    let name = "cublas_computes_batches_and_complex_numbers";
+    let run = |more: &[&str]| {
+        let args = ["bench", "--device", "cuda:0", "--dtype", "f32,f64,c64,c128", "--samples", "5", "--json"];
+        let args = [&args, more, &["--k", "70", "--beta", "0,0.5", "--against", "cublas"]].concat();
+        let output = Bench::new().run(&args);
+        let error = text(&output.stderr);
+        if output.status.code() == Some(3) || error.contains("no cuBLAS") {
+            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
+            common::skipped(name, error.lines().next().unwrap_or_default());
+            return None;
+        }
+        assert!(output.status.success(), "{error}");
+        let object: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
+        assert!(object["opponents_out"].as_array().is_some_and(Vec::is_empty), "{}", object["opponents_out"]);
+        Some(object)
+    };
+    let raced = |object: &Value, wanted: &[&str]| {
+        for row in object["rows"].as_array().expect("rows") {
+            let opponents = row["opponents"].as_array().expect("a list");
+            let has = |name: &&str| opponents.iter().any(|opponent| opponent["name"] == *name);
+            assert!(wanted.iter().all(has) && opponents.len() == wanted.len(), "{wanted:?}: {row}");
+        }
+    };
+    for (ops, layout) in [("nn", "ccc,rrr"), ("tn", "rcc,crc"), ("nt", "ccr,rcr"), ("tt", "ccc,rrr")] {
+        let shape = ["--m", "33", "--ops", ops, "--layout", layout];
+        let batch = [&["--family", "batched", "--n", "1,5", "--batch", "2,300"][..], &shape].concat();
+        let Some(object) = run(&batch) else { return };
+        raced(&object, &["cublas-strided", "cublas-batched"]);
+        assert_eq!(object["without_ours"][0][1], 64, "{ops}");
+        let Some(object) = run(&[&["--n", "5"][..], &shape].concat()) else { return };
+        raced(&object, &["cublas"]);
+        let Some(object) = run(&[&["--n", "1"][..], &shape].concat()) else { return };
+        raced(&object, &["cublas", "cublas-gemv"]);
+    }
+}
+
 #[test]
 fn what_is_not_there_yet_is_counted() {
     let bench = Bench::new();

@@ -66,7 +66,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Fault> {
 
 /// Writes the results: one row a case into the file, all others beside it.
 fn save(outcome: &Outcome, main: Output, path: &Path) -> Result<(), Fault> {
-    let (chosen, others): (Vec<&Row>, Vec<&Row>) = outcome.rows().partition(|row| row.is_main() || row.ours.is_none());
+    let (chosen, others): (Vec<&Row>, Vec<&Row>) = outcome.rows().partition(|row| row.is_first());
     write(main, &chosen)?;
     if others.is_empty() {
         return Ok(());

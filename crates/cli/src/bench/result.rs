@@ -72,9 +72,14 @@ impl Row {
         Some(self.best.as_ref()?.opponent_ns / self.ns_median()?)
     }
 
+    /// One row a case, timed launch by launch: of the plan's own choice, or of the others where there is none.
+    pub fn is_first(&self) -> bool {
+        self.chooser != "caller" && !self.variant.contains('@')
+    }
+
     /// The plan's own choice, timed launch by launch.
     pub fn is_main(&self) -> bool {
-        self.ours.is_some() && self.chooser != "caller" && !self.variant.contains('@')
+        self.ours.is_some() && self.is_first()
     }
 
     /// Column by column.

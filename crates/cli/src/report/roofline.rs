@@ -8,22 +8,17 @@ use crate::bench::result::Row;
 /// A figure for each device and element type.
 pub fn figures(rows: &[Row]) -> Vec<Plot> {
     let mut kinds: Vec<(&str, &str)> = Vec::new();
-    for row in rows.iter().filter(shown) {
+    for row in rows.iter().filter(|row| row.is_first()) {
         let kind = (row.device.as_str(), row.case.dtype);
         if !kinds.contains(&kind) {
             kinds.push(kind);
         }
     }
     let of = |(device, dtype): (&str, &str)| {
-        let of_kind = |row: &&Row| shown(row) && row.device == device && row.case.dtype == dtype;
+        let of_kind = |row: &&Row| row.is_first() && row.device == device && row.case.dtype == dtype;
         figure(&format!("{dtype}, {device}"), &rows.iter().filter(of_kind).collect::<Vec<_>>())
     };
     kinds.into_iter().map(of).collect()
-}
-
-/// Main rows, and those that only others compute.
-fn shown(row: &&Row) -> bool {
-    row.is_main() || row.ours.is_none()
 }
 
 /// GFLOP/s: 10^9 flops a second are flops by nanoseconds; by ours, or else by the others.
