@@ -24,6 +24,7 @@ mod opponents;
 mod origin;
 mod ours;
 mod outcome;
+mod record;
 pub mod result;
 mod stats;
 mod suite;
