@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::contest::Run;
 use super::data::{Data, Place};
 use crate::error::Fault;
-use crate::made_up::{Dot, gamma};
+use crate::made_up::{Dot, gamma, spread};
 
 /// Rows and columns that are looked at, at most.
 const ROWS: u64 = 32;
@@ -131,19 +131,6 @@ fn count(length: u64) -> usize {
     usize::try_from(length).unwrap_or(usize::MAX)
 }
 
-/// At most `most` indices below `length`, among them the first and the last; off any grid of tiles.
-fn spread(length: u64, most: u64) -> Vec<u64> {
-    let count = most.min(length);
-    let step = length / count.max(1);
-    (0..count)
-        .map(|place| match place {
-            0 => 0,
-            _ if place + 1 == count => length - 1,
-            _ => step * place + place * 7 % step.max(1),
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::data::{Parts, Pool};
@@ -152,15 +139,6 @@ mod tests {
     use crate::made_up::MadeUp;
     use lanky::Device;
     use model::{Dtype, Problem, Strides};
-
-    #[test]
-    fn spreads_are_distinct_and_include_both_ends() {
-        for length in [1, 2, 31, 32, 33, 63, 64, 100, 20480] {
-            let spread = spread(length, 32);
-            assert!(spread.windows(2).all(|pair| pair[0] < pair[1]), "{length}: {spread:?}");
-            assert_eq!((spread[0], spread[spread.len() - 1], count(length).min(32)), (0, length - 1, spread.len()));
-        }
-    }
 
     #[test]
     fn what_is_wrong_or_not_a_number_is_found() -> Result<(), Fault> {
