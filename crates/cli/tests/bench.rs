@@ -153,7 +153,7 @@ fn others_are_raced_where_we_have_no_kernel() {
 #[test]
 fn complex_products_are_checked_in_every_layout() {
     for (ops, layout) in [("nn", "ccc,rrr"), ("tn", "rcc,crc"), ("nt", "ccr,rcr"), ("tt", "ccc,rrr")] {
-        let args = ["bench", "--dtype", "c64,c128", "--m", "40", "--n", "1,5", "--k", "70", "--beta", "0,0.5"];
+        let args = ["bench", "--dtype", "c64,c128", "--m", "40", "--n", "1,5", "--k", "70", "--beta", "0,1"];
         let args = with(&args, &["--ops", ops, "--layout", layout]);
         let name = "complex_products_are_checked_in_every_layout";
         let Some(object) = with_opponents(name, &args, "") else { return };
