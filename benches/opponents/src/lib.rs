@@ -8,11 +8,11 @@ use std::panic::catch_unwind;
 mod cpu;
 mod oxicuda;
 
-/// C (m x n) <- alpha A (m x k) B (k x n) + beta C; strides count elements, addresses are the host's or a GPU's.
+/// C (m x n) <- alpha A (m x k) B (k x n) + beta C, of each member of a batch; strides and steps count elements, addresses are the host's or a GPU's.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// 0 for f32, 1 for f64.
+    /// 0 for f32, 1 for f64, 2 and 3 for complex numbers of them.
     pub dtype: u32,
     /// Whether the addresses are a GPU's, whose context is current.
     pub cuda: u32,
@@ -44,12 +44,20 @@ pub struct Call {
     pub alpha: f64,
     /// Factor of C; if 0, C is not read.
     pub beta: f64,
+    /// How many products.
+    pub batch: u64,
+    /// From a member's A to the next one's.
+    pub a_step: u64,
+    /// From a member's B to the next one's.
+    pub b_step: u64,
+    /// From a member's C to the next one's.
+    pub c_step: u64,
     /// The CUstream behind whose work the product comes, and before whose later work; null on the host.
     pub stream: *mut c_void,
 }
 
 /// Of the functions here and the fields of [`Call`].
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// What a function gives that does not compute this product.
 const NOT_MINE: c_int = 1;
 /// What a function gives that failed.

@@ -75,6 +75,9 @@ impl State {
 /// # Safety
 /// As `lanky_opponents_run`.
 pub unsafe fn gemm(call: &Call) -> Outcome {
+    if call.batch != 1 || call.dtype > 1 {
+        return Err(NOT_MINE);
+    }
     STATE.with_borrow_mut(|state| {
         if state.is_none() {
             *state = State::new();

@@ -38,7 +38,7 @@ pub enum Command {
     /// Show which kernel would be chosen for a product, and why
     Plan(PlanArgs),
     /// Check and time products, as fractions of what the device does at most, beside cuBLAS and others
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
     /// Make a page with figures of the results of lanky bench
     Report(ReportArgs),
     /// Run a kernel on the CPU, thread by thread, and count what a profiler counts

@@ -1,6 +1,5 @@
 //! `lanky demo`: a product of made-up matrices, timed, checked, and compared with what the memory can do.
 
-use std::collections::BTreeSet;
 use std::io;
 
 use lanky::{Device, Layout, Matrix, Plan, Scalar, Stream};
@@ -11,7 +10,7 @@ use serde::Serialize;
 use crate::args::{DemoArgs, check_variant};
 use crate::device;
 use crate::error::Fault;
-use crate::made_up::{Dot, MadeUp, gamma, wide};
+use crate::made_up::{Dot, MadeUp, gamma, spread, wide};
 use crate::progress::Progress;
 use crate::say::{self, Product, float};
 
@@ -25,7 +24,7 @@ const CPU_ROWS: usize = 8192;
 const ROWS_STEP: usize = 256;
 
 /// Rows and columns of C that are checked, at most.
-const CHECKED: usize = 64;
+const CHECKED: u64 = 64;
 
 /// What is smaller may stay in a cache between runs; the ceiling is that of the memory.
 const CACHED_BYTES: f64 = 256e6;
@@ -182,18 +181,9 @@ fn time<T: Scalar>(
     Ok((seconds.len(), seconds[seconds.len() / 2]))
 }
 
-/// At most [`CHECKED`] indices below `length`, spread over it, the first and the last among them.
+/// At most [`CHECKED`] indices below `length`, spread over it.
 fn sample(length: usize) -> Vec<usize> {
-    let spread = CHECKED.min(length);
-    let indices: BTreeSet<usize> = (0..spread)
-        .map(|place| match place {
-            0 => 0,
-            _ if place + 1 == spread => length - 1,
-            // Off the grid: rows at multiples of a tile's height would all be first rows of tiles.
-            _ => (length / spread * place + place * 7 % (length / spread).max(1)).min(length - 1),
-        })
-        .collect();
-    indices.into_iter().collect()
+    spread(wide(length), CHECKED).into_iter().filter_map(|index| usize::try_from(index).ok()).collect()
 }
 
 /// Compares sampled rows with sums of products computed from the elements' formula.
@@ -281,16 +271,6 @@ fn bar(percent: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn samples_are_distinct_sorted_and_include_both_ends() {
-        for length in [1, 2, 3, 63, 64, 65, 127, 128, 1000, 20480] {
-            let sample = sample(length);
-            assert!(sample.is_sorted() && sample.windows(2).all(|pair| pair[0] < pair[1]));
-            assert_eq!((sample[0], sample[sample.len() - 1]), (0, length - 1));
-            assert!(sample.len() == CHECKED.min(length), "{length}: {}", sample.len());
-        }
-    }
 
     #[test]
     fn the_bar_is_always_as_wide() {

@@ -99,6 +99,19 @@ pub fn gamma<T: Scalar>(k: usize) -> f64 {
     if ku < 1.0 { ku / (1.0 - ku) } else { f64::INFINITY }
 }
 
+/// At most `most` indices below `length`, among them the first and the last; off any grid of tiles.
+pub fn spread(length: u64, most: u64) -> Vec<u64> {
+    let count = most.min(length);
+    let step = length / count.max(1);
+    (0..count)
+        .map(|place| match place {
+            0 => 0,
+            _ if place + 1 == count => length - 1,
+            _ => step * place + place * 7 % step.max(1),
+        })
+        .collect()
+}
+
 /// usize to u64: no target that Rust has makes this fail.
 pub fn wide(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
@@ -143,6 +156,19 @@ mod tests {
             dot.add(a, b);
         }
         assert_eq!(dot.value(), 2.0 + 2.0_f64.powi(-29));
+    }
+
+    #[test]
+    fn spreads_are_distinct_sorted_and_include_both_ends() {
+        for length in [1, 2, 3, 31, 32, 33, 63, 64, 65, 100, 127, 128, 1000, 20480] {
+            for most in [8, 32, 64] {
+                let spread = spread(length, most);
+                assert!(spread.windows(2).all(|pair| pair[0] < pair[1]), "{length}: {spread:?}");
+                assert_eq!((spread[0], spread[spread.len() - 1]), (0, length - 1));
+                assert_eq!(wide(spread.len()), length.min(most));
+            }
+        }
+        assert!(spread(0, 8).is_empty());
     }
 
     #[test]

@@ -6,7 +6,8 @@ use common::{Bench, text};
 use serde_json::Value;
 
 /// A run of a moment: one small case of each element type.
-const SMALL: [&str; 11] = ["bench", "--m", "90", "--k", "70", "--n", "3", "--samples", "5", "--device", "cpu"];
+const SMALL: [&str; 13] =
+    ["bench", "--m", "90", "--k", "70", "--n", "3", "--samples", "5", "--device", "cpu", "--beta", "0"];
 
 const HEADER: &str = "family,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,device,variant,chooser,samples,ns_median,\
     ns_low,ns_high,ns_min,bytes,flops,gbs,bound_ns,fraction,opponent,opponent_ns,ratio,seed,commit,driver,date";
@@ -23,7 +24,7 @@ fn alone(bench: &Bench, args: &[&str]) -> std::process::Output {
 #[test]
 fn a_run_has_a_table_a_file_and_json() {
     let bench = Bench::new();
-    let output = alone(&bench, &with(&SMALL, &["--beta", "0,1", "--layout", "ccc,rcr", "--csv", "r.csv"]));
+    let output = alone(&bench, &with(&SMALL, &["--beta", "1", "--layout", "ccc,rcr", "--csv", "r.csv"]));
     assert!(output.status.success(), "{}", text(&output.stderr));
     let words = text(&output.stdout);
     assert!(
@@ -89,6 +90,118 @@ fn a_figure_above_the_ceiling_is_an_error_of_measurement() {
     assert!(cached.contains("2 rows") && cached.contains("cpu@cached"), "{cached}");
 }
 
+/// The opponents that this machine has, once; `None`, and a word of it, where it has none for such products.
+fn with_opponents(test: &str, args: &[&str], fault: &str) -> Option<Value> {
+    let bench = Bench::new();
+    let command = [args, &["--device", "cpu", "--samples", "3", "--json", "--csv", "r.csv"]].concat();
+    let output = bench.command(&command).env("LANKY_PLANT_A_FAULT", fault).output().expect("the program starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let mut object: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
+    if !text(&output.stderr).contains("no OpenBLAS") || object["rows"].as_array().is_some_and(|rows| !rows.is_empty()) {
+        object["csv"] = text(&bench.get("r.csv")).into();
+        return Some(object);
+    }
+    common::skipped(test, "there is no opponent");
+    None
+}
+
+/// What this project does not compute yet is run by the others, and our columns are blank.
+#[test]
+fn others_are_raced_where_we_have_no_kernel() {
+    let name = "others_are_raced_where_we_have_no_kernel";
+    let batch = ["bench", "--family", "batched", "--dtype", "f32,f64,c64,c128", "--m", "5", "--n", "3", "--k", "7"];
+    let args = with(&batch, &["--batch", "40", "--beta", "0,1", "--layout", "ccc,rcr", "--ops", "tn"]);
+    let Some(object) = with_opponents(name, &args, "") else { return };
+    let rows = object["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 16, "{object}");
+    for row in rows {
+        let ours = ["ns_median", "ns_low", "ns_high", "ns_min", "gbs", "fraction", "ratio"];
+        assert!(ours.iter().all(|name| row[*name].is_null()) && row["variant"] == "" && row["chooser"] == "", "{row}");
+        assert!(row["opponent_ns"].as_f64().is_some_and(|ns| ns > 0.0) && row["batch"] == 40, "{row}");
+        let (bytes, flops) = match row["dtype"].as_str() {
+            Some("f32") => (4, 2),
+            Some("f64") => (8, 2),
+            Some("c64") => (8, 8),
+            _ => (16, 8),
+        };
+        let read_c = if row["beta"] == 1 { 15 } else { 0 };
+        assert_eq!(row["bytes"], 40 * bytes * (35 + 21 + 15 + read_c), "{row}");
+        assert_eq!(row["flops"], 40 * flops * 105, "{row}");
+    }
+    assert_eq!(object["without_ours"][0][0], "batched has no kernels of its own yet");
+    assert_eq!(object["without_ours"][0][1], 16);
+    assert!(object["opponents_out"].as_array().is_some_and(Vec::is_empty), "{}", object["opponents_out"]);
+    let csv = object["csv"].as_str().expect("text");
+    assert!(csv.lines().skip(1).all(|line| line.contains(",,,3,,,,,")), "{csv}");
+    // Results like these are a page, and nothing to compare.
+    let bench = Bench::new();
+    bench.put("r.csv", csv);
+    assert!(bench.run(&["report", "r.csv", "-o", "p.html"]).status.success());
+    assert_eq!(text(&bench.get("p.html")).matches("<tr>").count(), 17, "the table has them");
+    assert!(bench.fail(2, &["bench", "--compare", "r.csv", "r.csv"]).contains("no case in common"));
+    // A wrong product of theirs is no time, here as elsewhere.
+    let wrong = with_opponents(name, &args, "wrong-opponents").expect("they are there");
+    assert!(wrong["rows"].as_array().is_some_and(Vec::is_empty), "{wrong}");
+    assert!(wrong["opponents_out"].as_array().is_some_and(|out| out.len() >= 16), "{wrong}");
+    assert_eq!(wrong["not_run"][0][1], 16, "{wrong}");
+    // And one above the ceiling is an error.
+    let fast = with_opponents(name, &args, "too-fast").expect("they are there");
+    assert!(fast["rows"].as_array().is_some_and(Vec::is_empty), "{fast}");
+    assert!(fast["errors_of_measurement"].as_array().is_some_and(|errors| errors.len() >= 16), "{fast}");
+}
+
+#[test]
+fn complex_products_are_checked_in_every_layout() {
+    for (ops, layout) in [("nn", "ccc,rrr"), ("tn", "rcc,crc"), ("nt", "ccr,rcr"), ("tt", "ccc,rrr")] {
+        let args = ["bench", "--dtype", "c64,c128", "--m", "40", "--n", "1,5", "--k", "70", "--beta", "0,1"];
+        let args = with(&args, &["--ops", ops, "--layout", layout]);
+        let name = "complex_products_are_checked_in_every_layout";
+        let Some(object) = with_opponents(name, &args, "") else { return };
+        assert_eq!(object["rows"].as_array().map(Vec::len), Some(16), "{ops}: {object}");
+        assert!(object["opponents_out"].as_array().is_some_and(Vec::is_empty), "{ops}: {}", object["opponents_out"]);
+        assert_eq!(object["without_ours"][0][0], "tsm2r in c128 is not there yet");
+    }
+}
+
+/// cuBLAS's calls are declared by hand: each must compute what they say, in every layout and type.
+#[test]
+fn cublas_computes_batches_and_complex_numbers() {
+    let name = "cublas_computes_batches_and_complex_numbers";
+    let run = |more: &[&str]| {
+        let args = ["bench", "--device", "cuda:0", "--dtype", "f32,f64,c64,c128", "--samples", "5", "--json"];
+        let args = [&args, more, &["--k", "70", "--beta", "0,0.5", "--against", "cublas"]].concat();
+        let output = Bench::new().run(&args);
+        let error = text(&output.stderr);
+        if output.status.code() == Some(3) || error.contains("no cuBLAS") {
+            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
+            common::skipped(name, error.lines().next().unwrap_or_default());
+            return None;
+        }
+        assert!(output.status.success(), "{error}");
+        let object: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
+        assert!(object["opponents_out"].as_array().is_some_and(Vec::is_empty), "{}", object["opponents_out"]);
+        Some(object)
+    };
+    let raced = |object: &Value, wanted: &[&str]| {
+        for row in object["rows"].as_array().expect("rows") {
+            let opponents = row["opponents"].as_array().expect("a list");
+            let has = |name: &&str| opponents.iter().any(|opponent| opponent["name"] == *name);
+            assert!(wanted.iter().all(has) && opponents.len() == wanted.len(), "{wanted:?}: {row}");
+        }
+    };
+    for (ops, layout) in [("nn", "ccc,rrr"), ("tn", "rcc,crc"), ("nt", "ccr,rcr"), ("tt", "ccc,rrr")] {
+        let shape = ["--m", "33", "--ops", ops, "--layout", layout];
+        let batch = [&["--family", "batched", "--n", "1,5", "--batch", "2,300"][..], &shape].concat();
+        let Some(object) = run(&batch) else { return };
+        raced(&object, &["cublas-strided", "cublas-batched"]);
+        assert_eq!(object["without_ours"][0][1], 64, "{ops}");
+        let Some(object) = run(&[&["--n", "5"][..], &shape].concat()) else { return };
+        raced(&object, &["cublas"]);
+        let Some(object) = run(&[&["--n", "1"][..], &shape].concat()) else { return };
+        raced(&object, &["cublas", "cublas-gemv"]);
+    }
+}
+
 #[test]
 fn what_is_not_there_yet_is_counted() {
     let bench = Bench::new();
@@ -99,7 +212,7 @@ fn what_is_not_there_yet_is_counted() {
     let args =
         ["bench", "--device", "cpu", "--n", "3,3", "--m", "60,60", "--k", "70", "--dtype", "f32", "--time-limit", "0"];
     let words = text(&alone(&bench, &args).stdout);
-    assert!(words.contains("3 cases not run: it is there twice\n1 case not run: the time was up"), "{words}");
+    assert!(words.contains("6 cases not run: it is there twice\n2 cases not run: the time was up"), "{words}");
     let args = with(&["bench", "--device", "cpu", "--time-limit", "0"], &["--suite", "default", "--family", "gemm"]);
     let words = text(&alone(&bench, &args).stdout);
     assert!(words.contains("189 cases not run: the time was up"), "{words}");
@@ -141,6 +254,7 @@ fn bad_usage_is_one_line() {
         &["--variant", "tsm2r_prefetch"],
         &["--m", "10", "--lda", "9"],
         &["--m", "10", "--suite", "default"],
+        &["--batch", "0"],
         &["--suite", "nowhere.csv"],
         &["--csv", "no/such/folder.csv"],
         &["--compare", "a.csv"],

@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{Bench, text};
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -9,7 +11,7 @@ const HEADER: &str = "family,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch
     ns_low,ns_high,ns_min,bytes,flops,gbs,bound_ns,fraction,opponent,opponent_ns,ratio,seed,commit,driver,date";
 
 /// Results with names that would break a page that does not escape them; every second case has no opponent.
-fn results() -> String {
+fn results_of_a_test() -> String {
     let row = |(index, n): (usize, u64)| {
         let (bytes, flops) = (8 * (100 * 50 + 50 * n + 100 * n), 2 * 100 * 50 * n);
         let ns = 1000.0 + 37.5 * n as f64;
@@ -46,7 +48,7 @@ fn cells<'d>(row: Node<'d, 'd>, tag: &str) -> Vec<&'d str> {
 #[test]
 fn the_numbers_are_those_of_the_results() {
     let bench = Bench::new();
-    let csv = results();
+    let csv = results_of_a_test();
     let html = page(&bench, &csv);
     let document = parsed(&html);
     let table = document.descendants().find(|node| node.has_tag_name("table")).expect("a table");
@@ -73,7 +75,7 @@ fn the_numbers_are_those_of_the_results() {
 #[test]
 fn the_figures_have_every_case() {
     let bench = Bench::new();
-    let html = page(&bench, &results());
+    let html = page(&bench, &results_of_a_test());
     let document = parsed(&html);
     let titles: Vec<&str> =
         document.descendants().filter(|node| node.has_tag_name("title")).filter_map(|node| node.text()).collect();
@@ -91,7 +93,7 @@ fn the_figures_have_every_case() {
 #[test]
 fn the_page_needs_nothing_else() {
     let bench = Bench::new();
-    let html = page(&bench, &results());
+    let html = page(&bench, &results_of_a_test());
     for word in ["http", "<script", "src=", "href=", "url(", "@import", "<link"] {
         assert!(!html.contains(word), "{word}");
     }
@@ -102,7 +104,7 @@ fn the_page_needs_nothing_else() {
 #[test]
 fn the_figure_alone_is_a_file() {
     let bench = Bench::new();
-    bench.put("r.csv", results());
+    bench.put("r.csv", results_of_a_test());
     let output = bench.run(&["report", "r.csv", "--svg", "figure.svg"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let svg = text(&bench.get("figure.svg"));
@@ -112,19 +114,50 @@ fn the_figure_alone_is_a_file() {
     assert_eq!(bench.names(), ["figure.svg", "r.csv"]);
 }
 
+/// Numbers in prose cannot drift: README's tables and figure are what the command makes of the committed results.
+#[test]
+fn readme_says_what_the_results_say() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
+    let results = ["tsm2r.csv", "tsm2r-variants.csv"].map(|name| root.join("benches/results/h200").join(name));
+    let found: Vec<&str> = results.iter().filter(|path| path.exists()).filter_map(|path| path.to_str()).collect();
+    assert!(!found.is_empty(), "there are no results");
+    let bench = Bench::new();
+    let renew = |results: &[&str]| {
+        let args = [&["report"][..], results, &["--into", "README.md", "--svg", "figure.svg"]].concat();
+        let output = bench.run(&args);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&bench.get("README.md")), text(&bench.get("figure.svg")))
+    };
+    let command = "lanky report benches/results/h200/tsm2r*.csv --into README.md --svg docs/tsm2r-h200.svg";
+    let readme = read("README.md");
+    bench.put("README.md", &readme);
+    let (renewed, figure) = renew(&found);
+    assert!(readme.contains(command), "README does not say how it is renewed");
+    assert!(renewed == readme, "README is not what the results say: {command}");
+    assert!(figure == read("docs/tsm2r-h200.svg"), "the figure is not what the results say: {command}");
+    // Other results, another page.
+    bench.put("r.csv", results_of_a_test());
+    let (other, _) = renew(&["r.csv"]);
+    assert!(other != readme && other.contains("| f64, % of the bound | 77.1 |"), "{other}");
+}
+
 #[test]
 fn what_is_no_result_is_refused_in_a_line() {
     let bench = Bench::new();
     bench.put("empty.csv", format!("{HEADER}\n"));
     parsed(&page(&bench, &format!("{HEADER}\n")));
+    bench.put("good.csv", results_of_a_test());
     bench.put("text.csv", "not,results\n1,2\n");
-    bench.put("broken.csv", results().replace(",100,8,50,", ",100,8,fifty,"));
+    bench.put("broken.csv", results_of_a_test().replace(",100,8,50,", ",100,8,fifty,"));
     for (args, reason) in [
         (&["report", "empty.csv", "--svg", "f.svg"][..], "no figure"),
         (&["report", "text.csv", "-o", "p.html"], "a column is 'not', not 'family'"),
         (&["report", "broken.csv", "-o", "p.html"], "line 5: k is 'fifty', not a number as it must be"),
         (&["report", "nowhere.csv", "-o", "p.html"], "no such file"),
         (&["report", "empty.csv"], ""),
+        (&["report", "empty.csv", "--into", "text.csv"], "no tables"),
+        (&["report", "good.csv", "--into", "text.csv"], "must be there once each"),
         (&["report", "empty.csv", "-o", "no/folder/p.html"], "no such file"),
     ] {
         assert!(bench.fail(2, args).contains(reason), "{args:?}");

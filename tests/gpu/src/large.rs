@@ -4,6 +4,7 @@
 //! A = u vᵀ for u, v made from their positions, so that C = u (vᵀ B) is known at any size: an element taken from a wrong
 //! place shows. All are integers in -2..=2, and every sum stays below 2^24: results are exact.
 
+use crate::entries::{Entry, refused, takes};
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::real::{Real, integer};
 use host::{Layout, MatMut, MatRef, Matrix, Plan, gemm};
@@ -134,8 +135,14 @@ fn by_every_entry(lab: &Lab, name: &str, a: MatRef<'_, f32>, mut c: MatMut<'_, f
     let there = lab.device.upload(&lab.stream, host_b.view())?;
     let weights: Vec<f32> = (0..n).map(|j| (0..k).map(|l| v(l) * b(l, j)).sum()).collect();
     let ranges = places(m, a.shape().strides);
+    let strides = |strides: model::Strides| (strides.row as usize, strides.col as usize);
+    let (of_a, of_b) = (strides(a.shape().strides), strides(there.shape().strides));
     for entry in lab.entries::<f32>() {
-        let result = one(lab, entry, a, there.view(), c.reborrow(), &ranges, &weights);
+        let result = if takes(entry, (m, n, k), of_a, of_b) {
+            one(lab, entry, a, there.view(), c.reborrow(), &ranges, &weights)
+        } else {
+            refused(entry, plan(lab, entry, a, there.view(), c.as_ref()))
+        };
         lab.record(|| format!("large {name} {} m={m} n={n} k={k}", named(entry)), result)?;
     }
     // The chosen one's product is looked at as a whole.
@@ -144,17 +151,21 @@ fn by_every_entry(lab: &Lab, name: &str, a: MatRef<'_, f32>, mut c: MatMut<'_, f
     lab.record(|| format!("large {name} every row m={m} n={n} k={k}"), result)
 }
 
+fn plan(lab: &Lab, entry: Entry, a: MatRef<'_, f32>, b: MatRef<'_, f32>, c: MatRef<'_, f32>) -> host::Result<Plan> {
+    let builder = Plan::gemm(&lab.device, a.shape(), b.shape(), c.shape());
+    entry.into_iter().fold(builder, |builder, name| builder.variant(name)).build()
+}
+
 fn one(
     lab: &Lab,
-    entry: Option<&str>,
+    entry: Entry,
     a: MatRef<'_, f32>,
     b: MatRef<'_, f32>,
     mut c: MatMut<'_, f32>,
     ranges: &[Range<usize>],
     weights: &[f32],
 ) -> Outcome {
-    let builder = Plan::gemm(&lab.device, a.shape(), b.shape(), c.shape());
-    let plan = entry.into_iter().fold(builder, |builder, name| builder.variant(name)).build()?;
+    let plan = plan(lab, entry, a, b, c.as_ref())?;
     // C <- NaN C, so that what the last entry left there is not taken for this one's.
     gemm(&lab.stream, 0.0, a, b, f32::NAN, c.reborrow())?;
     compare(lab, c.as_ref(), ranges, |_, _| f32::NAN)?;

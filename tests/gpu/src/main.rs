@@ -1,4 +1,4 @@
-//! Checks every kernel on the GPU of this machine, and times it.
+//! Checks every kernel on the GPU of this machine.
 //!
 //! A program and not tests, since the machine with the GPU may have nothing but a driver. It prints one line for each
 //! failure, and the count at the end. The reference for all results is on the host: [`oracle`]. Whatever surrounds an
@@ -9,7 +9,6 @@
 //! | `small` | every entry on small shapes, quick enough for compute-sanitizer |
 //! | `check` | the checks of [`check`] |
 //! | `large` | matrices of more than 2^32 elements |
-//! | `speed` | every entry against the read ceiling and cuBLAS |
 //! | `occupancy` | the blocks an SM holds of every entry: the driver's count against the model's |
 //! | `cold` | what the first call of a process costs |
 
@@ -19,6 +18,7 @@ mod check;
 mod cold;
 mod compare;
 mod driver;
+mod entries;
 mod lab;
 mod large;
 mod memory;
@@ -28,7 +28,6 @@ mod oracle;
 mod real;
 mod shapes;
 mod small;
-mod speed;
 
 use args::{Args, USAGE};
 use lab::{GUARD, Lab, Outcome};
@@ -49,11 +48,10 @@ fn main() -> ExitCode {
     let result = match args.command.as_str() {
         // It opens the device itself: that is what it times.
         "cold" => cold::run(ordinal),
-        "small" => with_lab(ordinal, small::GUARD, false, small::run),
-        "check" => with_lab(ordinal, GUARD, false, |lab| check::run(lab, &args.only)),
-        "large" => with_lab(ordinal, GUARD, false, |lab| large::run(lab, args.log2)),
-        "speed" => with_lab(ordinal, GUARD, args.json, |lab| speed::run(lab, &args)),
-        "occupancy" => with_lab(ordinal, GUARD, false, |lab| occupancy::run(lab, args.csv.as_deref())),
+        "small" => with_lab(ordinal, small::GUARD, small::run),
+        "check" => with_lab(ordinal, GUARD, |lab| check::run(lab, &args.only)),
+        "large" => with_lab(ordinal, GUARD, |lab| large::run(lab, args.log2)),
+        "occupancy" => with_lab(ordinal, GUARD, |lab| occupancy::run(lab, args.csv.as_deref())),
         other => {
             eprintln!("there is no command {other}\n{USAGE}");
             return ExitCode::from(USAGE_ERROR);
@@ -70,11 +68,10 @@ fn main() -> ExitCode {
 }
 
 /// Runs the checks on the device; whether all passed.
-fn with_lab(ordinal: Option<u32>, guard: usize, quiet: bool, checks: impl FnOnce(&Lab) -> Outcome) -> Outcome<bool> {
+fn with_lab(ordinal: Option<u32>, guard: usize, checks: impl FnOnce(&Lab) -> Outcome) -> Outcome<bool> {
     let device = args::open(ordinal)?;
     eprintln!("{device}");
-    let mut lab = Lab::new(device, guard)?;
-    lab.quiet = quiet;
+    let lab = Lab::new(device, guard)?;
     if let Err(fault) = checks(&lab) {
         // What stops everything is a failure, whatever was counted before.
         println!("stopped: {fault}");

@@ -5,10 +5,12 @@
 
 use crate::case::{ALPHAS, BETAS, Case, Spec};
 use crate::compare::equal;
+use crate::entries::{Entry, product_or_refusal};
 use crate::lab::{Lab, Outcome, named};
 use crate::operand::Storage;
 use crate::oracle::exact;
 use crate::real::Real;
+use host::Plan;
 
 /// Elements of guard on each side of an operand: copies are slow there.
 pub const GUARD: usize = 64;
@@ -52,23 +54,19 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
     Ok(())
 }
 
-fn one<T: Real>(lab: &Lab, case: &mut Case<T>, entry: Option<&str>, expected: &[f64]) -> Outcome {
-    let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-        let found = case.run(lab, &plan)?;
-        equal(&found, expected, case.spec.size.0)
-    });
+fn one<T: Real>(lab: &Lab, case: &mut Case<T>, entry: Entry, expected: &[f64]) -> Outcome {
+    let product = |case: &mut Case<T>, plan: &Plan| equal(&case.run(lab, plan)?, expected, case.spec.size.0);
+    let result = product_or_refusal(lab, case, entry, product);
     lab.record(|| format!("small {} {}", named(entry), case.spec.name::<T>()), result)
 }
 
-fn in_parts<T: Real>(lab: &Lab, entry: Option<&str>, index: usize) -> Outcome {
+fn in_parts<T: Real>(lab: &Lab, entry: Entry, index: usize) -> Outcome {
     if !lab.device.is_cuda() {
         return Ok(());
     }
     for k in LONG {
-        // The lowest bit is A's layout.
-        let by_rows = entry.is_some_and(|name| name.ends_with("_rows"));
-        let layouts = if by_rows { (index % 8) | 1 } else { (index % 8) & !1 };
-        let mut case = spec((5, 3, k), layouts, index).integers::<T>(lab)?;
+        let spec = spec((5, 3, k), index % 8, index);
+        let mut case = if spec.suits(entry) { spec } else { spec.turned() }.integers::<T>(lab)?;
         if case.plan(lab, entry)?.choice().is_some_and(|choice| choice.splits > 1) {
             let expected = exact(&case);
             return one(lab, &mut case, entry, &expected);

@@ -15,7 +15,7 @@ pub struct BenchArgs {
     /// Families of cases: tsm2r, gemm, .. [default: tsm2r and a gemm, or all of the suite]
     #[arg(long, value_delimiter = ',', value_parser = case::family)]
     pub family: Vec<&'static str>,
-    /// Element types: f32, f64 [default: both]
+    /// Element types: f32, f64, c64, c128 [default: f32, f64, or all of the suite]
     #[arg(long, value_delimiter = ',', value_parser = case::dtype)]
     pub dtype: Vec<&'static str>,
     /// Rows of A and C
@@ -27,7 +27,10 @@ pub struct BenchArgs {
     /// Columns of B and C
     #[arg(long, value_delimiter = ',', value_parser = length)]
     pub n: Vec<u64>,
-    /// Factors of C before it is added to [default: 0, or the suite's]
+    /// Products at once [default: 1, of family batched 10000]
+    #[arg(long, value_delimiter = ',', value_parser = length)]
+    pub batch: Vec<u64>,
+    /// Factors of C before it is added to [default: 0 and 1, or the suite's]
     #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
     pub beta: Vec<f64>,
     /// How A, B and C lie: a letter each, c (by columns) or r (by rows); col and row are ccc and rrr
@@ -46,9 +49,9 @@ pub struct BenchArgs {
     #[arg(long)]
     pub ldc: Option<u64>,
     /// Cases from a file, or `default`: those that the program carries
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["m", "n", "k", "lda", "ldb", "ldc", "ops"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["m", "n", "k", "batch", "lda", "ldb", "ldc", "ops"])]
     pub suite: Option<PathBuf>,
-    /// Begin no case after 45 seconds
+    /// Done in a minute: begin no case after 40 seconds, and none with more data than 256 MiB, on a GPU 8 GiB
     #[arg(long)]
     pub quick: bool,
     /// Begin no case after so many seconds
@@ -79,7 +82,7 @@ pub struct BenchArgs {
     #[arg(long)]
     pub json: bool,
     /// Measure nothing: say what moved from one results file to another; exit code 1 if anything became slower
-    #[arg(long, num_args = 2, value_names = ["OLD.csv", "NEW.csv"], conflicts_with_all = ["suite", "m", "n", "k"])]
+    #[arg(long, num_args = 2, value_names = ["OLD.csv", "NEW.csv"], conflicts_with_all = ["suite", "m", "n", "k", "batch"])]
     pub compare: Option<Vec<PathBuf>>,
     /// Percent by which something may become slower
     #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = percent)]

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use model::results::FAMILIES;
-use model::{Dtype, Problem, Strides, span};
+use model::{Dtype, Problem, Strides};
+
+use super::job::Job;
 
 /// Families that have kernels, or are served by those of others as well as they can be.
 const SERVED: [&str; 2] = ["tsm2r", "gemm"];
@@ -32,6 +34,14 @@ impl Order {
         match self {
             Self::Column => Strides::column_major(ld),
             Self::Row => Strides::row_major(ld),
+        }
+    }
+
+    /// Lines of a leading dimension each.
+    const fn lines(self, rows: u64, cols: u64) -> u64 {
+        match self {
+            Self::Column => cols,
+            Self::Row => rows,
         }
     }
 
@@ -150,24 +160,20 @@ impl Case {
             .map(|(name, ld, least)| format!("{name} is {ld}, but a line has {least} elements"))
     }
 
-    /// The element type, where there are kernels for it.
-    pub fn element(&self) -> Option<Dtype> {
-        match self.dtype {
-            "f32" => Some(Dtype::F32),
-            "f64" => Some(Dtype::F64),
-            _ => None,
-        }
-    }
-
-    /// The product as the model sees it: op(A), op(B), C. `None` where it cannot be computed yet.
-    pub fn problem(&self) -> Option<Problem> {
-        let dtype = self.element()?;
-        if self.batch != 1 || !SERVED.contains(&self.family) {
-            return None;
-        }
+    /// The case in memory: op(A), op(B), C, as the model sees one member, and where the next one lies. `None` beyond 64 bits.
+    pub fn job(&self) -> Option<Job> {
+        let (dtype, reals) = match self.dtype {
+            "f32" => (Dtype::F32, 1),
+            "f64" => (Dtype::F64, 1),
+            "c64" => (Dtype::F32, 2),
+            _ => (Dtype::F64, 2),
+        };
         let [a, b, c] = self.layout.0;
+        let [stored_a, stored_b] = self.stored();
+        let step = |order: Order, ld: u64, (rows, cols): (u64, u64)| ld.checked_mul(order.lines(rows, cols));
+        let steps = [step(a, self.lda, stored_a)?, step(b, self.ldb, stored_b)?, step(c, self.ldc, (self.m, self.n))?];
         let (a, b) = (a.strides(self.lda), b.strides(self.ldb));
-        Some(Problem {
+        let problem = Problem {
             dtype,
             m: self.m,
             n: self.n,
@@ -175,15 +181,20 @@ impl Case {
             a: if self.transpose_a { a.transposed() } else { a },
             b: if self.transpose_b { b.transposed() } else { b },
             c: c.strides(self.ldc),
-        })
+        };
+        Some(Job { problem, reals, batch: self.batch, steps })
     }
 
-    /// Why [`Case::problem`] is `None`.
-    pub fn not_yet(&self) -> String {
-        match (SERVED.contains(&self.family), self.element()) {
-            (false, _) => format!("{} has no kernels of its own yet", self.family),
-            (true, None) => format!("{} in {} is not there yet", self.family, self.dtype),
-            (true, Some(_)) => format!("{} of {} at once is not there yet", self.family, self.batch),
+    /// Why this project does not compute it yet; `None` if it does.
+    pub fn not_yet(&self) -> Option<String> {
+        if !SERVED.contains(&self.family) {
+            Some(format!("{} has no kernels of its own yet", self.family))
+        } else if self.dtype.starts_with('c') {
+            Some(format!("{} in {} is not there yet", self.family, self.dtype))
+        } else if self.batch != 1 {
+            Some(format!("{} of many at once is not there yet", self.family))
+        } else {
+            None
         }
     }
 
@@ -193,7 +204,7 @@ impl Case {
         format!("{family} {dtype} {m} x {n} x {k}{}", self.unusual())
     }
 
-    /// What is not column-major, packed, plain, with beta = 0: ` rcc T,N beta 1 lda 4`.
+    /// What is not column-major, packed, plain, single, with beta = 0: ` rcc tn x100 beta 1 lda 4`.
     pub fn unusual(&self) -> String {
         let mut words = String::new();
         if self.layout != Layout::COLUMN_MAJOR {
@@ -201,6 +212,9 @@ impl Case {
         }
         if self.transpose_a || self.transpose_b {
             words += &format!(" {}{}", op(self.transpose_a), op(self.transpose_b));
+        }
+        if self.batch != 1 {
+            words += &format!(" x{}", self.batch);
         }
         if self.beta != 0.0 {
             words += &format!(" beta {}", self.beta);
@@ -215,11 +229,6 @@ impl Case {
         }
         words
     }
-}
-
-/// Elements of op(A), op(B) and C from the first to the last.
-pub fn spans(p: &Problem) -> Option<[u64; 3]> {
-    Some([span(p.m, p.k, p.a)?, span(p.k, p.n, p.b)?, span(p.m, p.n, p.c)?])
 }
 
 /// BLAS's letter.
@@ -262,11 +271,12 @@ mod tests {
         let case = case.packed();
         // A is stored 7 x 5 by rows, B 7 x 3 by columns, C 5 x 3 by rows.
         assert_eq!((case.lda, case.ldb, case.ldc), (5, 7, 3));
-        let p = case.problem().expect("served");
+        let job = case.job().expect("it fits");
+        let p = job.problem;
         assert_eq!(p.a, Strides { row: 1, col: 5 });
         assert_eq!(p.b, Strides { row: 1, col: 7 });
         assert_eq!(p.c, Strides { row: 3, col: 1 });
-        assert_eq!(spans(&p), Some([35, 21, 15]));
+        assert_eq!(job.member_reals(), Some([35, 21, 15]));
         assert_eq!(case.name(), "tsm2r f64 5 x 3 x 7 rcr tn");
     }
 
@@ -283,9 +293,28 @@ mod tests {
     #[test]
     fn what_is_not_there_yet_is_said() {
         let plain = Case::plain("tsm2r", "c64", (5, 3, 7));
-        assert!(plain.problem().is_none() && plain.not_yet().contains("c64"));
-        let gram = Case::plain("gram", "f64", (5, 5, 700));
-        assert!(gram.problem().is_none() && gram.not_yet().contains("gram"));
+        let not_yet = |case: &Case| case.not_yet().unwrap_or_default();
+        assert_eq!(not_yet(&plain), "tsm2r in c64 is not there yet");
+        assert_eq!(not_yet(&Case::plain("gram", "f64", (5, 5, 700))), "gram has no kernels of its own yet");
+        let real = Case::plain("gemm", "f64", (5, 3, 7));
+        assert_eq!((real.not_yet(), real.name().as_str()), (None, "gemm f64 5 x 3 x 7"));
+        let many = Case { batch: 3, ..real };
+        assert_eq!(not_yet(&many), "gemm of many at once is not there yet");
+        assert_eq!(many.name(), "gemm f64 5 x 3 x 7 x3");
+    }
+
+    #[test]
+    fn members_of_a_batch_have_whole_lines() {
+        let case = Case {
+            layout: Layout::parse("rcr").expect("a layout"),
+            transpose_a: true,
+            lda: 6,
+            batch: 9,
+            ..Case::plain("batched", "c128", (5, 3, 7))
+        };
+        // A is stored 7 x 5, row by row with gaps; B 7 x 3; C 5 x 3, whose leading dimension is still that of columns.
+        let job = case.job().expect("it fits");
+        assert_eq!((job.steps, job.reals, job.batch, job.problem.dtype), ([42, 21, 25], 2, 9, Dtype::F64));
     }
 
     #[test]

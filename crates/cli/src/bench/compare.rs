@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::result::{self, Row};
+use super::result::{self, Row, Timing};
 use crate::error::Fault;
 use crate::say;
 
@@ -40,21 +40,26 @@ struct Moves {
 impl Moves {
     fn new(old: &[Row], new: &[Row], tolerance: f64) -> Self {
         let mut moves = Self::default();
-        for after in new {
-            let Some(before) = old.iter().find(|before| same(before, after)) else {
+        // What this project does not compute cannot become slower.
+        let timed = |rows: &'_ [Row]| -> Vec<(Row, Timing)> {
+            rows.iter().filter_map(|row| Some((row.clone(), row.ours?))).collect()
+        };
+        let (old, new) = (timed(old), timed(new));
+        for (row, after) in &new {
+            let Some((from, before)) = old.iter().find(|(from, _)| same(from, row)) else {
                 moves.only_new += 1;
                 continue;
             };
             moves.common += 1;
             let percent = 100.0 * (after.ns_median / before.ns_median - 1.0);
-            let words = words(before, after, percent);
+            let words = words((from, before), (row, after), percent);
             if after.ns_low > before.ns_high {
                 if percent > tolerance { moves.slower.push(words) } else { moves.bit_slower.push(words) }
             } else if after.ns_high < before.ns_low {
                 moves.faster.push(words);
             }
         }
-        moves.only_old = old.iter().filter(|before| !new.iter().any(|after| same(before, after))).count();
+        moves.only_old = old.iter().filter(|(from, _)| !new.iter().any(|(row, _)| same(from, row))).count();
         moves
     }
 
@@ -95,14 +100,11 @@ fn same(a: &Row, b: &Row) -> bool {
     a.case == b.case && a.device == b.device && (a.chooser == "caller") == (b.chooser == "caller") && how(a) == how(b)
 }
 
-fn words(before: &Row, after: &Row, percent: f64) -> String {
-    let variant = if before.variant == after.variant {
-        after.variant.clone()
-    } else {
-        format!("{} -> {}", before.variant, after.variant)
-    };
+fn words((from, before): (&Row, &Timing), (row, after): (&Row, &Timing), percent: f64) -> String {
+    let variant =
+        if from.variant == row.variant { row.variant.clone() } else { format!("{} -> {}", from.variant, row.variant) };
     let (from, to) = (say::time(before.ns_median / 1e9), say::time(after.ns_median / 1e9));
-    format!("{percent:+.1}%  {from} -> {to}  {}  {variant}", after.case.name())
+    format!("{percent:+.1}%  {from} -> {to}  {}  {variant}", row.case.name())
 }
 
 #[cfg(test)]
@@ -111,7 +113,8 @@ mod tests {
     use super::*;
 
     fn timed(n: u64, ns: f64, half: f64) -> Row {
-        Row { ns_median: ns, ns_low: ns - half, ns_high: ns + half, ..row(n, None) }
+        let ours = Timing { ns_median: ns, ns_low: ns - half, ns_high: ns + half, ns_min: ns - half };
+        Row { ours: Some(ours), ..row(n, None) }
     }
 
     #[test]
@@ -125,6 +128,8 @@ mod tests {
             timed(5, 1000.0, 10.0),
             timed(9, 1000.0, 10.0),
         ];
+        let unserved = [Row { ours: None, ..row(7, Some(1.0)) }];
+        assert_eq!(Moves::new(&unserved, &unserved, 5.0).common, 0);
         let moves = Moves::new(&old, &new, 5.0);
         assert_eq!((moves.common, moves.only_old, moves.only_new), (5, 1, 1));
         assert_eq!(moves.slower.len(), 1, "{moves:?}");

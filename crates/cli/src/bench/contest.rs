@@ -7,6 +7,15 @@ use crate::error::Fault;
 
 /// Somebody who computes a case.
 pub trait Run {
+    /// Prepares what depends on where the data is: every later call is for one of these places. It is called before anything
+    /// is timed or recorded.
+    ///
+    /// # Errors
+    /// Whatever prevents it.
+    fn ready(&mut self, _stream: &Stream, _all: &[Addresses]) -> lanky::Result<()> {
+        Ok(())
+    }
+
     /// Gives C <- op(A) op(B) + beta C to the stream, or does it.
     ///
     /// # Safety
@@ -42,8 +51,9 @@ pub fn race<T: Scalar>(
     let mut turn = 0;
     let mut results: Vec<lanky::Result<Vec<f64>>> = contestants.iter().map(|_| Ok(Vec::new())).collect();
     let (mut round_s, mut first_s) = (0.0, f64::INFINITY);
+    let places = data.all_addresses();
     for (which, (contestant, result)) in contestants.iter_mut().zip(&mut results).enumerate() {
-        match warm(stream, data, *contestant, &mut turn) {
+        match contestant.ready(stream, &places).and_then(|()| warm(stream, data, *contestant, &mut turn)) {
             Ok(seconds) if which >= own && seconds > HOPELESS.1.max(HOPELESS.0 * first_s) => {
                 *result =
                     Err(lanky::Error::Unsupported { what: format!("more runs of {}", crate::say::time(seconds)) });
@@ -127,6 +137,8 @@ pub fn in_graph<T: Scalar>(
     contestant: &mut dyn Run,
     samples: usize,
 ) -> lanky::Result<Vec<f64>> {
+    let places = data.all_addresses();
+    contestant.ready(stream, &places)?;
     let mut turn = 0;
     let runs = data.parts.count.clamp(RUNS_A_GRAPH.0, RUNS_A_GRAPH.1);
     let mut graph = stream.record(|| (0..runs).try_for_each(|_| run(data, contestant, &mut turn)))?;
@@ -153,6 +165,7 @@ pub fn is_launch_bound(device: &Device, seconds: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::data::Pool;
+    use super::super::job::Job;
     use super::*;
     use crate::made_up::MadeUp;
     use model::{Dtype, Problem};
@@ -174,7 +187,7 @@ mod tests {
     #[test]
     fn contestants_take_turns_and_parts() -> Result<(), Fault> {
         let stream = Device::cpu().stream()?;
-        let problem = Problem::column_major(Dtype::F32, 16, 4, 4);
+        let problem = Job::single(Problem::column_major(Dtype::F32, 16, 4, 4));
         // 768 bytes, with the grains.
         let parts = Parts::new(&problem, 384, false).expect("it fits");
         assert_eq!(parts.count, 3);
@@ -199,7 +212,8 @@ mod tests {
 
     #[test]
     fn graphs_that_come_back_too_soon_are_cached() {
-        let parts = |m| Parts::new(&Problem::column_major(Dtype::F64, m, 2, 100), 60 << 20, false).expect("it fits");
+        let job = |m| Job::single(Problem::column_major(Dtype::F64, m, 2, 100));
+        let parts = |m| Parts::new(&job(m), 60 << 20, false).expect("it fits");
         // 8 MB, and 80 kB: 31 and 3084 parts of 240 MB.
         assert!(!is_graph_cached(&parts(10_000)) && is_graph_cached(&parts(100)));
     }

@@ -7,9 +7,8 @@
 use std::io;
 
 use lanky::{Device, Layout, Matrix, Scalar, Stream};
-use model::{Problem, Strides};
 
-use super::case::spans;
+use super::job::Job;
 use crate::error::Fault;
 use crate::made_up::{MadeUp, wide};
 use crate::say::float;
@@ -18,7 +17,7 @@ use crate::say::float;
 const GRAIN: u64 = 64;
 
 /// Where the first elements of a turn's A, B and C are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Addresses {
     pub a: u64,
     pub b: u64,
@@ -28,7 +27,7 @@ pub struct Addresses {
 /// How the data of a case lies in the pools.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parts {
-    /// Elements from one part to the next, of A, B and C.
+    /// Reals from one part to the next, of A, B and C.
     steps: [u64; 3],
     /// Parts of each.
     pub count: u64,
@@ -37,29 +36,33 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Of a problem: one part if that is eight times the cache and more, or is to be `cached`.
-    pub fn new(p: &Problem, cache_bytes: u64, cached: bool) -> Option<Self> {
-        let steps = spans(p)?.map(|span| span.next_multiple_of(GRAIN));
-        let bytes = steps.iter().try_fold(0_u64, |sum, step| sum.checked_add(*step))?.checked_mul(p.dtype.bytes())?;
+    /// Of a job: one part if that is eight times the cache and more, or is to be `cached`.
+    pub fn new(job: &Job, cache_bytes: u64, cached: bool) -> Option<Self> {
+        let mut steps = job.all_reals()?;
+        for step in &mut steps {
+            *step = step.checked_next_multiple_of(GRAIN)?;
+        }
+        let sum = steps.iter().try_fold(0_u64, |sum, step| sum.checked_add(*step))?;
+        let bytes = sum.checked_mul(job.problem.dtype.bytes())?;
         let wanted = cache_bytes.saturating_mul(4);
         let stays = cached || bytes >= wanted.saturating_mul(2);
         let count = if stays { 1 } else { 1 + wanted.div_ceil(bytes.max(1)) };
         Some(Self { steps, count, cached: cached && bytes < wanted })
     }
 
-    /// Elements of A's pool, B's pool and C.
+    /// Reals of A's pool, B's pool and C.
     pub fn lengths(&self) -> Option<[u64; 3]> {
         let [a, b, c] = self.steps.map(|step| step.checked_mul(self.count));
         Some([a?, b?, c?])
     }
 
-    /// Elements of A, B and C before a turn's part.
+    /// Reals of A, B and C before a turn's part.
     pub fn offsets(&self, turn: u64) -> [u64; 3] {
         self.steps.map(|step| step * (turn % self.count))
     }
 }
 
-/// Random elements on a device.
+/// Random reals on a device.
 pub struct Pool<T> {
     matrix: Matrix<T>,
     pub source: MadeUp,
@@ -88,7 +91,7 @@ fn filled<T: Scalar>(stream: &Stream, len: u64, fill: &mut dyn FnMut(&mut [T])) 
 
 /// The data of one case.
 pub struct Data<'p, T> {
-    pub problem: Problem,
+    pub job: Job,
     pub beta: f64,
     pub parts: Parts,
     pub a: &'p Pool<T>,
@@ -102,14 +105,14 @@ impl<'p, T: Scalar> Data<'p, T> {
     /// The pools hold what the parts ask for.
     pub fn new(
         stream: &Stream,
-        problem: Problem,
+        job: Job,
         beta: f64,
         parts: Parts,
         [a, b]: [&'p Pool<T>; 2],
         c_source: MadeUp,
     ) -> Result<Self, Fault> {
         let c = Matrix::zeros(0, 0)?;
-        let mut data = Self { problem, beta, parts, a, b, c_source, c };
+        let mut data = Self { job, beta, parts, a, b, c_source, c };
         data.spoil(stream)?;
         Ok(data)
     }
@@ -142,22 +145,43 @@ impl<'p, T: Scalar> Data<'p, T> {
         }
     }
 
-    /// Elements (i, j) of a turn's C.
-    pub fn fetch(&mut self, stream: &Stream, turn: u64, places: &[(usize, usize)]) -> Result<Vec<T>, Fault> {
-        let address = self.addresses(turn).c;
-        let [rows, cols, row, col] = narrow([self.problem.m, self.problem.n, self.problem.c.row, self.problem.c.col])?;
-        // SAFETY: the turn's part of C, which is this one's own; the work on it was given to this stream.
-        let view = unsafe { lanky::MatRef::<T>::from_raw(stream.device(), address, rows, cols, row, col) }?;
-        let found = stream.device().download(stream, view)?;
-        Ok(places.iter().map(|&(i, j)| found.get(i, j).unwrap_or_else(T::nan)).collect())
+    /// Where the data of every part is.
+    pub fn all_addresses(&mut self) -> Vec<Addresses> {
+        (0..self.parts.count).map(|turn| self.addresses(turn)).collect()
     }
 
-    /// Element (i, j) of a matrix of these strides in a turn's part of a pool.
-    pub fn element(&self, operand: usize, turn: u64, strides: Strides, i: u64, j: u64) -> f64 {
+    /// Elements (member, i, j) of a turn's C, real and imaginary part; those of a member stand together.
+    pub fn fetch(&mut self, stream: &Stream, turn: u64, places: &[Place]) -> Result<Vec<[T; 2]>, Fault> {
+        let (job, c) = (self.job, self.addresses(turn).c);
+        let [_, _, reals] = job.member_reals().unwrap_or([u64::MAX; 3]);
+        let [reals, imaginary] = narrow([reals, job.reals - 1])?;
+        let mut found = Vec::with_capacity(places.len());
+        for of_one in places.chunk_by(|x, y| x.0 == y.0) {
+            let Some((member, ..)) = of_one.first() else { continue };
+            let address = c + member * job.step_bytes()[2];
+            // SAFETY: from the member's first element to its last; the turn's part of C is this one's own, and the work on it
+            // was given to this stream.
+            let view = unsafe { lanky::MatRef::<T>::from_raw(stream.device(), address, reals, 1, 1, reals) }?;
+            let all = stream.device().download(stream, view)?;
+            for &(_, i, j) in of_one {
+                let [at] = narrow([job.place(2, 0, i, j)])?;
+                found.push([at, at + imaginary].map(|at| all.get(at, 0).unwrap_or_else(T::nan)));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Real and imaginary part of element (member, i, j) of an operand in a turn's part of a pool.
+    pub fn element(&self, operand: usize, turn: u64, (member, i, j): Place) -> [f64; 2] {
         let source = [self.a.source, self.b.source, self.c_source][operand];
-        source.element::<T>(self.parts.offsets(turn)[operand] + i * strides.row + j * strides.col)
+        let at = self.parts.offsets(turn)[operand] + self.job.place(operand, member, i, j);
+        let imaginary = if self.job.reals == 1 { 0.0 } else { source.element::<T>(at + 1) };
+        [source.element::<T>(at), imaginary]
     }
 }
+
+/// A member of a batch, a row and a column.
+pub type Place = (u64, u64, u64);
 
 /// Lengths that index memory.
 pub fn narrow<const N: usize>(lengths: [u64; N]) -> Result<[usize; N], Fault> {
@@ -190,23 +214,27 @@ fn last_cpu_cache() -> Option<u64> {
 
 /// Whether a case of these lengths leaves some of the memory free for workspaces.
 pub fn fits(lengths: [u64; 3], element_bytes: u64, free: u64) -> bool {
-    let bytes = lengths.iter().map(|&len| f(len)).sum::<f64>() * f(element_bytes);
-    bytes <= 0.9 * f(free)
+    bytes(lengths, element_bytes) <= 0.9 * f(free)
 }
 
-fn f(count: u64) -> f64 {
+/// Bytes of all three.
+pub fn bytes(lengths: [u64; 3], element_bytes: u64) -> f64 {
+    lengths.iter().map(|&len| f(len)).sum::<f64>() * f(element_bytes)
+}
+
+pub fn f(count: u64) -> f64 {
     float(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Dtype;
+    use model::{Dtype, Problem};
 
     #[test]
     fn small_data_takes_turns_over_four_times_the_cache() {
         // 1000 x 10 f64: A 64 KB (10048 elements with its grain), B 10 x 2, C 1000 x 2: 12 160 elements, 97 280 bytes.
-        let p = Problem::column_major(Dtype::F64, 1000, 2, 10);
+        let p = Job::single(Problem::column_major(Dtype::F64, 1000, 2, 10));
         let parts = Parts::new(&p, 1 << 20, false).expect("it fits");
         assert_eq!(parts.steps, [10_048, 64, 2048]);
         // 4 194 304 / 97 280 = 43.1: 44 others between two turns of one.
@@ -219,12 +247,12 @@ mod tests {
 
     #[test]
     fn large_data_stays_where_it_is() {
-        let p = Problem::column_major(Dtype::F64, 1000, 2, 10);
+        let p = Job::single(Problem::column_major(Dtype::F64, 1000, 2, 10));
         for (cache, cached, count) in [(12_160, false, 1), (12_161, false, 2), (20_000, false, 2), (20_000, true, 1)] {
             let parts = Parts::new(&p, cache, cached).expect("it fits");
             assert_eq!((parts.count, parts.cached), (count, false), "97 280 bytes are more than 4 x {cache}");
         }
-        let huge = Problem::column_major(Dtype::F64, u64::MAX / 2, 2, 10);
+        let huge = Job::single(Problem::column_major(Dtype::F64, u64::MAX / 2, 2, 10));
         assert_eq!(Parts::new(&huge, 1 << 20, false), None);
     }
 

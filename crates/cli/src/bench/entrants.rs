@@ -31,8 +31,8 @@ impl<'b> Bench<'b> {
         oracle: &Oracle,
     ) -> Result<Vec<Contestant<'b>>, Fault> {
         let mut right = Vec::new();
-        for variant in self.variants(data.problem.dtype) {
-            let mut ours = match Ours::<T>::new(self.stream, &data.problem, case.beta, variant)? {
+        for variant in self.variants(data.job.problem.dtype) {
+            let mut ours = match Ours::<T>::new(self.stream, &data.job.problem, case.beta, variant)? {
                 Ok(ours) => ours,
                 // A variant that cannot serve a case is no fault, unless it was the only one that was asked for.
                 Err(refused) if variant.is_some() => {
@@ -78,8 +78,7 @@ impl<'b> Bench<'b> {
         data: &mut Data<'_, T>,
         oracle: &Oracle,
     ) -> Result<Vec<Contestant<'b>>, Fault> {
-        let product =
-            Product { problem: data.problem, alpha: opponents::alpha(), beta: case.beta, stream: self.stream };
+        let product = Product { job: data.job, alpha: opponents::alpha(), beta: case.beta, stream: self.stream };
         let mut right = Vec::new();
         for opponent in self.opponents {
             let Some(mut run) = opponent.prepare(product) else { continue };

@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use lanky::{Ceilings, Scalar, Stream};
-use model::roofline::{Bound, bound_at};
-use model::{Dtype, Problem};
+use model::Dtype;
 
 use super::args::BenchArgs;
 use super::case::Case;
@@ -12,24 +11,31 @@ use super::check::Oracle;
 use super::contest::{self, Run};
 use super::data::{self, Data, Parts, Pool};
 use super::entrants::Contestant;
+use super::job::Job;
 use super::opponents::{self, Opponent};
 use super::origin::Origin;
-use super::outcome::{Measured, Outcome, Time};
-use super::result::{Best, CACHED, GRAPH, Row};
-use super::stats::Summary;
+use super::outcome::Outcome;
+use super::record::summary;
+use super::result::GRAPH;
 use super::suite::Cases;
-use super::{fault, table};
+use super::table;
 use crate::error::Fault;
 use crate::made_up::MadeUp;
 use crate::say;
 
-/// `--quick` begins no case after this.
-const QUICK_SECONDS: f64 = 45.0;
+/// `--quick` begins no case after this, and none with more data than a GPU or a CPU makes and goes through in a moment.
+const QUICK_SECONDS: f64 = 40.0;
+const QUICK_BYTES: [u64; 2] = [8 << 30, 256 << 20];
 /// A figure above the ceiling by more than this is an error of measurement.
-const ABOVE: f64 = 1.02;
+pub const ABOVE: f64 = 1.02;
+
+/// Whether the others' figures are held against the ceilings: those of an unoptimised build are its own.
+pub const OTHERS_ARE_HELD: bool = !cfg!(debug_assertions);
+const LATE: &str = "the time was up";
+const TOO_LARGE: &str = "it is larger than any memory";
 
 /// Times of every contestant.
-type Times = Vec<lanky::Result<Vec<f64>>>;
+pub type Times = Vec<lanky::Result<Vec<f64>>>;
 
 /// All cases, f64 first. The device's context is current.
 pub fn all(args: &BenchArgs, stream: &Stream, cases: Cases) -> Result<Outcome, Fault> {
@@ -49,10 +55,12 @@ pub fn all(args: &BenchArgs, stream: &Stream, cases: Cases) -> Result<Outcome, F
     let (mut double, mut single) = (Vec::new(), Vec::new());
     (0..cases.repeated).for_each(|_| bench.outcome.not_run("it is there twice".into()));
     for case in cases.distinct {
-        match case.problem() {
-            None => bench.outcome.not_run(case.not_yet()),
-            Some(problem) if problem.dtype == Dtype::F64 => double.push((case, problem)),
-            Some(problem) => single.push((case, problem)),
+        match (case.job(), case.not_yet()) {
+            // Nobody is there to measure.
+            (_, Some(why)) if bench.opponents.is_empty() => bench.outcome.not_run(why),
+            (None, _) => bench.outcome.not_run(TOO_LARGE.into()),
+            (Some(job), _) if job.problem.dtype == Dtype::F64 => double.push((case, job)),
+            (Some(job), _) => single.push((case, job)),
         }
     }
     bench.run_all::<f64>(double)?;
@@ -77,44 +85,52 @@ impl<'b> Bench<'b> {
         MadeUp { seed: (operand << 60) ^ mixed }
     }
 
-    /// Cases of one element type: the pools are made once, as large as the largest of them asks.
-    fn run_all<T: Scalar>(&mut self, cases: Vec<(Case, Problem)>) -> Result<(), Fault> {
+    /// Cases of one type of reals: the pools are made once, as large as the largest of them asks.
+    fn run_all<T: Scalar>(&mut self, cases: Vec<(Case, Job)>) -> Result<(), Fault> {
         let (fitting, longest) = self.fitting::<T>(cases)?;
-        if fitting.is_empty() {
+        if fitting.is_empty() || self.is_late() {
+            fitting.iter().for_each(|_| self.outcome.not_run(LATE.into()));
             return Ok(());
         }
         let a = Pool::<T>::new(self.stream, self.source(1), longest[0])?;
         let b = Pool::<T>::new(self.stream, self.source(2), longest[1])?;
-        for (case, problem, parts) in fitting {
-            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                self.outcome.not_run("the time was up".into());
+        for (case, job, parts) in fitting {
+            if self.is_late() {
+                self.outcome.not_run(LATE.into());
                 continue;
             }
-            let mut data = Data::new(self.stream, problem, case.beta, parts, [&a, &b], self.source(3))?;
+            let mut data = Data::new(self.stream, job, case.beta, parts, [&a, &b], self.source(3))?;
             self.run_case(&case, &mut data)?;
         }
         Ok(())
     }
 
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
     /// The cases whose data the device holds, and what the longest of each operand is; the others are counted.
     #[expect(clippy::type_complexity, reason = "it has a name where it is used")]
-    fn fitting<T: Scalar>(
-        &mut self,
-        cases: Vec<(Case, Problem)>,
-    ) -> Result<(Vec<(Case, Problem, Parts)>, [u64; 3]), Fault> {
-        let (free, _) = self.stream.device().memory()?;
-        let cache = data::cache_bytes(self.stream.device());
+    fn fitting<T: Scalar>(&mut self, cases: Vec<(Case, Job)>) -> Result<(Vec<(Case, Job, Parts)>, [u64; 3]), Fault> {
+        let device = self.stream.device();
+        let (free, _) = device.memory()?;
+        let quick = if self.args.quick { QUICK_BYTES[usize::from(!device.is_cuda())] } else { u64::MAX };
+        let cache = data::cache_bytes(device);
         let (mut fitting, mut longest) = (Vec::new(), [0_u64; 3]);
-        for (case, problem) in cases {
-            let parts = Parts::new(&problem, cache, self.args.cached);
+        for (case, job) in cases {
+            let parts = Parts::new(&job, cache, self.args.cached);
             let Some((parts, lengths)) = parts.and_then(|parts| Some((parts, parts.lengths()?))) else {
-                self.outcome.not_run("it is larger than any memory".into());
+                self.outcome.not_run(TOO_LARGE.into());
                 continue;
             };
+            if data::bytes(lengths, T::DTYPE.bytes()) > data::f(quick) {
+                self.outcome.not_run("it is larger than --quick takes".into());
+                continue;
+            }
             let with: [u64; 3] = std::array::from_fn(|operand| lengths[operand].max(longest[operand]));
             if data::fits(with, T::DTYPE.bytes(), free) {
                 longest = with;
-                fitting.push((case, problem, parts));
+                fitting.push((case, job, parts));
             } else {
                 self.outcome.not_run("it is larger than the device's memory".into());
             }
@@ -125,21 +141,31 @@ impl<'b> Bench<'b> {
     /// Checks everyone, times those that are right, and adds the rows.
     fn run_case<T: Scalar>(&mut self, case: &Case, data: &mut Data<'_, T>) -> Result<(), Fault> {
         let oracle = Oracle::new(data);
-        let mut contestants = self.ours(case, data, &oracle)?;
+        let not_yet = case.not_yet();
+        let mut contestants = if not_yet.is_none() { self.ours(case, data, &oracle)? } else { Vec::new() };
         let own = contestants.len();
-        if own == 0 {
+        if own == 0 && not_yet.is_none() {
             return Ok(());
         }
         contestants.extend(self.others(case, data, &oracle)?);
-        let bound = bound_at(&data.problem, &self.ceilings.rates(T::DTYPE), case.beta != 0.0);
+        if let Some(why) = not_yet {
+            if contestants.is_empty() {
+                self.outcome.not_run(why);
+                return Ok(());
+            }
+            self.outcome.without_ours(why);
+        }
+        let bound = data.job.bound(&self.ceilings.rates(T::DTYPE), case.beta != 0.0);
         let mut times = race(self.stream, data, &mut contestants, own, self.args.samples)?;
-        let best = |times: &Times| times.iter().take(own).flatten().flatten().copied().fold(f64::INFINITY, f64::min);
+        let held = if OTHERS_ARE_HELD { contestants.len() } else { own };
+        let best = |times: &Times| times.iter().take(held).flatten().flatten().copied().fold(f64::INFINITY, f64::min);
         if !data.parts.cached && bound.seconds() > best(&times) * ABOVE {
             // Once more, before it is called an error.
             times = race(self.stream, data, &mut contestants, own, self.args.samples)?;
         }
         self.add_all(case, data, &bound, &contestants, &times, "")?;
-        let first = times.first().and_then(|times| summary(times.as_ref().ok()?, self.args.seed));
+        // Ours decides, or the first of the others where there is none.
+        let first = times.iter().flatten().find_map(|times| summary(times, self.args.seed));
         if first.is_some_and(|first| contest::is_launch_bound(self.stream.device(), first.median)) {
             let samples = self.args.samples;
             let in_graph = |contestant: &mut Contestant<'b>| {
@@ -150,98 +176,6 @@ impl<'b> Bench<'b> {
         }
         Ok(())
     }
-
-    /// A row for each of ours, with the fastest of the others. `how` is said of all of them.
-    fn add_all<T: Scalar>(
-        &mut self,
-        case: &Case,
-        data: &Data<'_, T>,
-        bound: &Bound,
-        contestants: &[Contestant<'b>],
-        times: &Times,
-        how: &str,
-    ) -> Result<(), Fault> {
-        let cached = if how == GRAPH { contest::is_graph_cached(&data.parts) } else { data.parts.cached };
-        let (mut own, mut others) = (Vec::new(), Vec::new());
-        for (contestant, times) in contestants.iter().zip(times) {
-            let name = &contestant.name;
-            match (times, contestant.chooser) {
-                (Ok(times), Some(chooser)) => own.push((name, chooser, times)),
-                (Ok(times), None) => {
-                    let median = summary(times, self.args.seed).map(|s| s.median * 1e9);
-                    others.extend(median.map(|ns| Time { name: name.clone(), ns }));
-                }
-                (Err(error), Some(_)) => return Err(Fault::from(error.clone())),
-                (Err(error), None) => {
-                    self.outcome.opponents_out.push(format!("{name}{how}: {}: {error}", case.name()));
-                }
-            }
-        }
-        for (name, chooser, times) in own {
-            let how = if cached { format!("{how}{CACHED}") } else { how.into() };
-            let Some(row) = self.row(case, bound, format!("{name}{how}"), chooser, times, &others) else {
-                self.outcome.not_run("it took no time that the clock shows".into());
-                continue;
-            };
-            if row.fraction() > ABOVE && !row.is_cached() {
-                let percent = 100.0 * row.fraction();
-                let words = format!("{} by {}: {percent:.1}% of the bound", case.name(), row.variant);
-                say::note(&format!("ERROR OF MEASUREMENT: {words}"));
-                self.outcome.errors_of_measurement.push(words);
-                continue;
-            }
-            let measured = Measured { row, opponents: others.clone() };
-            if !self.args.json {
-                say::print(&table::row(&measured))?;
-            }
-            self.outcome.rows.push(measured);
-        }
-        Ok(())
-    }
-
-    fn row(
-        &self,
-        case: &Case,
-        bound: &Bound,
-        variant: String,
-        chooser: &str,
-        times: &[f64],
-        others: &[Time],
-    ) -> Option<Row> {
-        let planted = if fault::planted(fault::TOO_FAST) { 1e-3 } else { 1.0 };
-        let s = summary(times, self.args.seed)?;
-        let ns = |seconds: f64| seconds * 1e9 * planted;
-        let fastest = others.iter().min_by(|a, b| a.ns.total_cmp(&b.ns));
-        let best = fastest.map(|time| Best {
-            opponent: time.name.clone(),
-            opponent_ns: time.ns,
-            ratio: time.ns / ns(s.median),
-        });
-        let origin = &self.outcome.origin;
-        Some(Row {
-            case: case.clone(),
-            device: origin.device.clone(),
-            variant,
-            chooser: chooser.into(),
-            samples: s.samples,
-            ns_median: ns(s.median),
-            ns_low: ns(s.low),
-            ns_high: ns(s.high),
-            ns_min: ns(s.min),
-            bytes: (bound.read_bytes + bound.write_bytes) as f64,
-            flops: bound.flops,
-            bound_ns: bound.seconds() * 1e9,
-            best,
-            seed: self.args.seed,
-            commit: origin.commit.clone(),
-            driver: origin.driver.clone(),
-            date: origin.date.clone(),
-        })
-    }
-}
-
-fn summary(times: &[f64], seed: u64) -> Option<Summary> {
-    Summary::of(times, seed).filter(|s| s.median > 0.0)
 }
 
 fn race<T: Scalar>(

@@ -18,11 +18,13 @@ mod contest;
 mod data;
 mod entrants;
 mod fault;
+mod job;
 mod measure;
 mod opponents;
 mod origin;
 mod ours;
 mod outcome;
+mod record;
 pub mod result;
 mod stats;
 mod suite;
@@ -65,7 +67,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Fault> {
 
 /// Writes the results: one row a case into the file, all others beside it.
 fn save(outcome: &Outcome, main: Output, path: &Path) -> Result<(), Fault> {
-    let (chosen, others): (Vec<&Row>, Vec<&Row>) = outcome.rows().partition(|row| row.is_main());
+    let (chosen, others): (Vec<&Row>, Vec<&Row>) = outcome.rows().partition(|row| row.is_first());
     write(main, &chosen)?;
     if others.is_empty() {
         return Ok(());

@@ -20,6 +20,8 @@ pub struct Outcome {
     pub errors_of_measurement: Vec<String>,
     /// Opponents that failed or were wrong, in words.
     pub opponents_out: Vec<String>,
+    /// Why cases were run by the others alone, and how many for each reason.
+    pub without_ours: Vec<(String, usize)>,
     /// Why cases were not run, and how many for each reason.
     pub not_run: Vec<(String, usize)>,
 }
@@ -77,6 +79,7 @@ impl Outcome {
             wrong: Vec::new(),
             errors_of_measurement: Vec::new(),
             opponents_out: Vec::new(),
+            without_ours: Vec::new(),
             not_run: Vec::new(),
         }
     }
@@ -87,10 +90,12 @@ impl Outcome {
 
     /// Counts a case that is not run.
     pub fn not_run(&mut self, reason: String) {
-        match self.not_run.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, count)) => *count += 1,
-            None => self.not_run.push((reason, 1)),
-        }
+        add(&mut self.not_run, reason);
+    }
+
+    /// Counts a case that only others compute.
+    pub fn without_ours(&mut self, reason: String) {
+        add(&mut self.without_ours, reason);
     }
 
     /// What there is to say at the end.
@@ -105,9 +110,19 @@ impl Outcome {
         for (what, entries) in parts {
             lines.extend(entries.iter().map(|words| format!("{what}: {words}")));
         }
+        let without =
+            |(why, cases): &(String, usize)| format!("{} without lanky: {why}", count(*cases, "case", "cases"));
+        lines.extend(self.without_ours.iter().map(without));
         lines.extend(
             self.not_run.iter().map(|(why, cases)| format!("{} not run: {why}", count(*cases, "case", "cases"))),
         );
         lines.join("\n")
+    }
+}
+
+fn add(reasons: &mut Vec<(String, usize)>, reason: String) {
+    match reasons.iter_mut().find(|(known, _)| *known == reason) {
+        Some((_, count)) => *count += 1,
+        None => reasons.push((reason, 1)),
     }
 }

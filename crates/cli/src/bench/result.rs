@@ -18,8 +18,15 @@ pub const CACHED: &str = "@cached";
 pub struct Best {
     pub opponent: String,
     pub opponent_ns: f64,
-    /// `opponent_ns / ns_median`: above 1 this project is faster.
-    pub ratio: f64,
+}
+
+/// Times of this project's product.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timing {
+    pub ns_median: f64,
+    pub ns_low: f64,
+    pub ns_high: f64,
+    pub ns_min: f64,
 }
 
 /// One measured case.
@@ -28,13 +35,11 @@ pub struct Row {
     pub case: Case,
     pub device: String,
     pub variant: String,
-    /// `model`, or `caller` for a forced variant.
+    /// `model`, or `caller` for a forced variant; empty where nothing was to choose.
     pub chooser: String,
     pub samples: usize,
-    pub ns_median: f64,
-    pub ns_low: f64,
-    pub ns_high: f64,
-    pub ns_min: f64,
+    /// `None` where this project computes nothing of the kind yet: then an opponent ran.
+    pub ours: Option<Timing>,
     pub bytes: f64,
     pub flops: f64,
     pub bound_ns: f64,
@@ -47,29 +52,42 @@ pub struct Row {
 }
 
 impl Row {
+    /// Of ours.
+    pub fn ns_median(&self) -> Option<f64> {
+        self.ours.map(|ours| ours.ns_median)
+    }
+
     /// 10^9 bytes a second: bytes by nanoseconds.
-    pub fn gbs(&self) -> f64 {
-        self.bytes / self.ns_median
+    pub fn gbs(&self) -> Option<f64> {
+        Some(self.bytes / self.ns_median()?)
     }
 
     /// Of the bound: about 0 to 1.
-    pub fn fraction(&self) -> f64 {
-        self.bound_ns / self.ns_median
+    pub fn fraction(&self) -> Option<f64> {
+        Some(self.bound_ns / self.ns_median()?)
     }
 
-    pub fn is_cached(&self) -> bool {
-        self.variant.contains(CACHED)
+    /// `opponent_ns / ns_median`: above 1 this project is faster.
+    pub fn ratio(&self) -> Option<f64> {
+        Some(self.best.as_ref()?.opponent_ns / self.ns_median()?)
     }
 
-    /// One row a case: the plan's own choice, timed launch by launch.
-    pub fn is_main(&self) -> bool {
+    /// One row a case, timed launch by launch: of the plan's own choice, or of the others where there is none.
+    pub fn is_first(&self) -> bool {
         self.chooser != "caller" && !self.variant.contains('@')
+    }
+
+    /// The plan's own choice, timed launch by launch.
+    pub fn is_main(&self) -> bool {
+        self.ours.is_some() && self.is_first()
     }
 
     /// Column by column.
     pub fn fields(&self) -> [String; FIELDS.len()] {
         let case = &self.case;
         let best = |field: fn(&Best) -> String| self.best.as_ref().map(field).unwrap_or_default();
+        let time = |of: fn(Timing) -> f64| self.ours.map(|ours| format!("{:.1}", of(ours))).unwrap_or_default();
+        let derived = |number: Option<f64>, digits: usize| number.map(|x| format!("{x:.digits$}")).unwrap_or_default();
         [
             case.family.into(),
             case.dtype.into(),
@@ -88,18 +106,18 @@ impl Row {
             self.variant.clone(),
             self.chooser.clone(),
             self.samples.to_string(),
-            format!("{:.1}", self.ns_median),
-            format!("{:.1}", self.ns_low),
-            format!("{:.1}", self.ns_high),
-            format!("{:.1}", self.ns_min),
+            time(|ours| ours.ns_median),
+            time(|ours| ours.ns_low),
+            time(|ours| ours.ns_high),
+            time(|ours| ours.ns_min),
             self.bytes.to_string(),
             self.flops.to_string(),
-            format!("{:.3}", self.gbs()),
+            derived(self.gbs(), 3),
             format!("{:.1}", self.bound_ns),
-            format!("{:.4}", self.fraction()),
+            derived(self.fraction(), 4),
             best(|best| best.opponent.clone()),
             best(|best| format!("{:.1}", best.opponent_ns)),
-            best(|best| format!("{:.4}", best.ratio)),
+            derived(self.ratio(), 4),
             self.seed.to_string(),
             self.commit.clone(),
             self.driver.clone(),
@@ -129,13 +147,19 @@ impl Row {
             ldc: at.number("ldc")?,
             batch: at.number("batch")?,
         };
-        let ns_median = at.positive("ns_median")?;
         let best = match at.text("opponent") {
             "" => None,
-            opponent => {
-                let opponent_ns = at.positive("opponent_ns")?;
-                Some(Best { opponent: opponent.into(), opponent_ns, ratio: opponent_ns / ns_median })
-            }
+            opponent => Some(Best { opponent: opponent.into(), opponent_ns: at.positive("opponent_ns")? }),
+        };
+        let ours = match at.text("ns_median") {
+            "" if best.is_some() => None,
+            "" => return Err("neither ns_median nor an opponent is there".into()),
+            _ => Some(Timing {
+                ns_median: at.positive("ns_median")?,
+                ns_low: at.positive("ns_low")?,
+                ns_high: at.positive("ns_high")?,
+                ns_min: at.positive("ns_min")?,
+            }),
         };
         Ok(Self {
             case,
@@ -143,10 +167,7 @@ impl Row {
             variant: at.text("variant").into(),
             chooser: at.text("chooser").into(),
             samples: at.number("samples")?,
-            ns_median,
-            ns_low: at.positive("ns_low")?,
-            ns_high: at.positive("ns_high")?,
-            ns_min: at.positive("ns_min")?,
+            ours,
             bytes: at.positive("bytes")?,
             flops: at.positive("flops")?,
             bound_ns: at.positive("bound_ns")?,
@@ -220,17 +241,14 @@ pub mod tests {
 
     /// A row with round numbers: 1 us, 4000 bytes, a bound of 0.8 us.
     pub fn row(n: u64, opponent_ns: Option<f64>) -> Row {
-        let best = opponent_ns.map(|ns| Best { opponent: "cublas".into(), opponent_ns: ns, ratio: ns / 1000.0 });
+        let best = opponent_ns.map(|ns| Best { opponent: "cublas".into(), opponent_ns: ns });
         Row {
             case: Case::plain("tsm2r", "f64", (1000, n, 500)),
             device: "a \"GPU\", <b>".into(),
             variant: "dtsm2r_prefetch".into(),
             chooser: "model".into(),
             samples: 30,
-            ns_median: 1000.0,
-            ns_low: 990.0,
-            ns_high: 1010.0,
-            ns_min: 980.0,
+            ours: Some(Timing { ns_median: 1000.0, ns_low: 990.0, ns_high: 1010.0, ns_min: 980.0 }),
             bytes: 4000.0,
             flops: 1e6,
             bound_ns: 800.0,
@@ -244,12 +262,15 @@ pub mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let rows = [row(2, Some(1100.0)), row(4, None)];
+        let unserved = Row { ours: None, variant: "".into(), chooser: "".into(), ..row(8, Some(900.0)) };
+        let rows = [row(2, Some(1100.0)), row(4, None), unserved];
         let text = to_csv(&rows);
         assert_eq!(from_csv(&text), Ok(rows.to_vec()));
         let line = text.lines().nth(1).expect("a row");
         assert!(line.contains(",1000.0,990.0,1010.0,980.0,4000,1000000,4.000,800.0,0.8000,cublas,1100.0,1.1000,"));
         assert!(text.lines().nth(2).expect("a row").contains(",0.8000,,,,1,abc,"), "a missing opponent is blank");
+        let unserved = text.lines().nth(3).expect("a row");
+        assert!(unserved.contains(",,,30,,,,,4000,1000000,,800.0,,cublas,900.0,,1,abc,"), "so are we: {unserved}");
     }
 
     #[test]
@@ -266,6 +287,7 @@ pub mod tests {
         let text = to_csv(&[row(2, None)]);
         let of = |from: &str, to: &str| from_csv(&text.replace(from, to)).unwrap_err();
         assert_eq!(of(",1000.0,", ",NaN,"), "line 2: ns_median is NaN, not above 0");
+        assert_eq!(of(",1000.0,990.0,1010.0,980.0,", ",,,,,"), "line 2: neither ns_median nor an opponent is there");
         assert_eq!(of(",500,", ",5OO,"), "line 2: k is '5OO', not a number as it must be");
         assert!(of("tsm2r,f64", "tsm9r,f64").starts_with("line 2: known are tsm2r"));
         assert!(from_csv(&(text + "x,y\n")).unwrap_err().contains("line 3 has 2 fields"));

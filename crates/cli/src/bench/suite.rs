@@ -39,7 +39,7 @@ pub struct Cases {
 
 /// All cases that the flags ask for.
 pub fn cases(args: &BenchArgs, device: &Device) -> Result<Cases, Fault> {
-    let sizes_given = !(args.m.is_empty() && args.n.is_empty() && args.k.is_empty());
+    let sizes_given = [&args.m, &args.n, &args.k, &args.batch].iter().any(|lengths| !lengths.is_empty());
     let suite = match &args.suite {
         Some(path) => Some(path.clone()),
         None if sizes_given => None,
@@ -71,21 +71,26 @@ fn of_flags(args: &BenchArgs, device: &Device) -> Vec<Case> {
         families => families,
     };
     let dtypes: &[&'static str] = if args.dtype.is_empty() { &["f64", "f32"] } else { &args.dtype };
+    let of = |given: &[u64], usual: &[u64]| if given.is_empty() { usual.to_vec() } else { given.to_vec() };
     let mut cases = Vec::new();
     for &family in families {
-        let square = family == "gemm";
-        let side = match (device.is_cuda(), square) {
-            (true, false) => 20480,
-            (true, true) => 4096,
-            (false, false) => 2048,
-            (false, true) => 512,
+        let square = matches!(family, "gemm" | "batched");
+        let side = match (device.is_cuda(), family) {
+            (_, "batched") => 16,
+            (true, "gemm") => 4096,
+            (false, "gemm") => 512,
+            (true, _) => 20480,
+            (false, _) => 2048,
         };
-        let of = |given: &[u64], usual: &[u64]| if given.is_empty() { usual.to_vec() } else { given.to_vec() };
+        let batches = of(&args.batch, &[if family == "batched" { 10_000 } else { 1 }]);
         let widths = if square { of(&args.n, &[side]) } else { of(&args.n, &[2, 4, 8, 16]) };
         for &dtype in dtypes {
             for &m in &of(&args.m, &[side]) {
                 for &k in &of(&args.k, &[if args.m.is_empty() { side } else { m }]) {
-                    cases.extend(widths.iter().flat_map(|&n| varied(args, Case::plain(family, dtype, (m, n, k)))));
+                    for &batch in &batches {
+                        let case = |n| Case { batch, ..Case::plain(family, dtype, (m, n, k)) };
+                        cases.extend(widths.iter().flat_map(|&n| varied(args, case(n))));
+                    }
                 }
             }
         }
@@ -96,7 +101,7 @@ fn of_flags(args: &BenchArgs, device: &Device) -> Vec<Case> {
 /// A case in all layouts and with all β that are asked for.
 fn varied(args: &BenchArgs, case: Case) -> Vec<Case> {
     let layouts = if args.layout.is_empty() { vec![case.layout] } else { args.layout.clone() };
-    let betas = if args.beta.is_empty() { vec![case.beta] } else { args.beta.clone() };
+    let betas = if args.beta.is_empty() { vec![0.0, 1.0] } else { args.beta.clone() };
     let mut all = Vec::new();
     for layout in layouts {
         for &beta in &betas {

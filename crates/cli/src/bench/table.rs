@@ -38,13 +38,14 @@ pub fn row(measured: &Measured) -> String {
     let row = &measured.row;
     let time = |ns: f64| say::time(ns / 1e9);
     let opponent = row.best.as_ref().map_or("-".into(), |best| format!("{} {}", best.opponent, time(best.opponent_ns)));
-    let ratio = row.best.as_ref().map_or("-".into(), |best| format!("{:.2}", best.ratio));
-    let gbs = if row.gbs() >= 100.0 { format!("{:.0}", row.gbs()) } else { format!("{:.2}", row.gbs()) };
+    let or_none = |words: Option<String>| words.unwrap_or_else(|| "-".into());
+    let ratio = or_none(row.ratio().map(|ratio| format!("{ratio:.2}")));
+    let gbs = row.gbs().map(|gbs| if gbs >= 100.0 { format!("{gbs:.0}") } else { format!("{gbs:.2}") });
     columns([
         &row.case.name(),
-        &time(row.ns_median),
-        &format!("{:.1}%", 100.0 * row.fraction()),
-        &gbs,
+        &or_none(row.ns_median().map(time)),
+        &or_none(row.fraction().map(|share| format!("{:.1}%", 100.0 * share))),
+        &or_none(gbs),
         &opponent,
         &ratio,
         &row.chooser,

@@ -30,6 +30,20 @@ impl<'r> Group<'r> {
         groups
     }
 
+    pub fn rows(&self) -> &[&'r Row] {
+        &self.rows
+    }
+
+    /// The row of an element type and n that is like these in all else.
+    pub fn alike_of<'s>(&self, rows: &'s [Row], dtype: &str, n: u64) -> Option<&'s Row> {
+        let mut of = self.rows[0].clone();
+        let at = |row: &&Row| row.is_main() && row.case.dtype == dtype && row.case.n == n;
+        rows.iter().filter(at).find(|row| {
+            of.case.dtype = row.case.dtype;
+            alike(&of, row)
+        })
+    }
+
     fn size(&self) -> f64 {
         let case = &self.rows[0].case;
         case.m as f64 * case.k as f64
@@ -48,7 +62,7 @@ impl<'r> Group<'r> {
         let ours = |row: &Row| row.gbs();
         let bound = |row: &Row| row.bytes / row.bound_ns;
         let theirs = |row: &Row| row.best.as_ref().map(|best| row.bytes / best.opponent_ns);
-        let most = self.rows.iter().map(|row| ours(row).max(bound(row)).max(theirs(row).unwrap_or(0.0)));
+        let most = self.rows.iter().map(|row| ours(row).unwrap_or(0.0).max(bound(row)).max(theirs(row).unwrap_or(0.0)));
         let y = Axis::linear("GB/s", most.fold(0.0, f64::max));
         let mut plot = Plot::new(&self.title(), Axis::of_numbers("n, columns of B and C", &numbers), y);
         let through = |value: &dyn Fn(&Row) -> Option<f64>| -> Vec<(f64, f64)> {
@@ -63,7 +77,7 @@ impl<'r> Group<'r> {
             plot.line(Who::Theirs, &opponents);
         }
         plot.name(Who::Ours, "lanky");
-        plot.line(Who::Ours, &through(&|row| Some(ours(row))));
+        plot.line(Who::Ours, &through(&ours));
         for row in &self.rows {
             let n = row.case.n as f64;
             if let (Some(best), Some(gbs)) = (&row.best, theirs(row)) {
@@ -73,9 +87,11 @@ impl<'r> Group<'r> {
                     &format!("{}, n = {}: {} GB/s", best.opponent, row.case.n, short(gbs)),
                 );
             }
-            let percent = 100.0 * row.fraction();
-            let words = format!("lanky, n = {}: {} GB/s, {percent:.1}% of the bound", row.case.n, short(row.gbs()));
-            plot.mark(Who::Ours, (n, row.gbs()), &words);
+            if let (Some(share), Some(gbs)) = (row.fraction(), row.gbs()) {
+                let (at, percent) = (row.case.n, 100.0 * share);
+                let words = format!("lanky, n = {at}: {} GB/s, {percent:.1}% of the bound", short(gbs));
+                plot.mark(Who::Ours, (n, gbs), &words);
+            }
         }
         plot
     }
@@ -92,20 +108,23 @@ impl<'r> Group<'r> {
 
 /// The figure with the most values of n; of those the largest A, f64, β = 0.
 pub fn main_figure(rows: &[Row]) -> Option<Plot> {
-    let groups = Group::all(rows);
+    main_group(rows).map(|group| group.figure())
+}
+
+/// The rows of [`main_figure`].
+pub fn main_group(rows: &[Row]) -> Option<Group<'_>> {
     let usual = |group: &Group<'_>| {
         let case = &group.rows[0].case;
         (case.dtype == "f64", case.beta == 0.0)
     };
-    let best = groups.iter().max_by(|a, b| {
+    Group::all(rows).into_iter().max_by(|a, b| {
         let by_count = a.rows.len().cmp(&b.rows.len());
         by_count.then(a.size().total_cmp(&b.size())).then(usual(a).cmp(&usual(b)))
-    });
-    best.map(Group::figure)
+    })
 }
 
 /// Whether two rows differ in n alone.
-fn alike(a: &Row, b: &Row) -> bool {
+pub fn alike(a: &Row, b: &Row) -> bool {
     let (x, y) = (&a.case, &b.case);
     let same_shape = (x.m, x.k, x.batch) == (y.m, y.k, y.batch);
     let same_kind = (x.family, x.dtype, x.layout) == (y.family, y.dtype, y.layout);

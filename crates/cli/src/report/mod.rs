@@ -1,4 +1,4 @@
-//! `lanky report`: results as one page that needs nothing else, or its first figure alone.
+//! `lanky report`: results as one page that needs nothing else, its first figure alone, or tables in a page of text.
 
 use std::path::PathBuf;
 
@@ -15,6 +15,7 @@ pub mod plot;
 mod roofline;
 mod speedup;
 mod style;
+mod tables;
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -22,11 +23,14 @@ pub struct ReportArgs {
     #[arg(value_name = "RESULTS.csv", required = true)]
     pub results: Vec<PathBuf>,
     /// Where the page goes ("-": standard output)
-    #[arg(short, long, value_name = "PAGE.html", required_unless_present = "svg")]
+    #[arg(short, long, value_name = "PAGE.html", required_unless_present_any = ["svg", "into"])]
     pub output: Option<PathBuf>,
     /// Write the figure of bandwidth against n alone, of the most values of n
     #[arg(long, value_name = "FIGURE.svg")]
     pub svg: Option<PathBuf>,
+    /// Renew the tables in a Markdown file, between its lines that say where they begin and end
+    #[arg(long, value_name = "PAGE.md")]
+    pub into: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -39,6 +43,12 @@ pub fn run(args: &ReportArgs) -> Result<(), Fault> {
         let figure = bandwidth::main_figure(&rows);
         let none = || Fault::at(path, "no figure: no results for two values of n, all else being equal");
         write(path, &figure.ok_or_else(none)?.alone())?;
+    }
+    if let Some(path) = &args.into {
+        let page = std::fs::read_to_string(path).map_err(|error| Fault::file(path, &error))?;
+        let none = || Fault::at(path, "no tables: no results for two values of n, all else being equal");
+        let tables = tables::all(&rows).ok_or_else(none)?;
+        write(path, &tables::renewed(&page, &tables).map_err(|reason| Fault::at(path, &reason))?)?;
     }
     match &args.output {
         Some(path) => write(path, &page::page(&rows)),

@@ -106,7 +106,7 @@ fn speedups(rows: &[Row]) -> String {
         "<h2>Against the fastest of the others</h2>\n<p class=\"soft\">Their time by ours: a longer bar than \
                     \"equal\" is a faster lanky.</p>\n"
             .to_string();
-    let ratios = rows.iter().filter(|row| row.is_main()).filter_map(|row| Some(row.best.as_ref()?.ratio));
+    let ratios = rows.iter().filter(|row| row.is_main()).filter_map(Row::ratio);
     let most = ratios.fold(0.0, f64::max);
     for (family, dtype) in kinds {
         let of_kind = |row: &&Row| row.is_main() && (row.case.family, row.case.dtype) == (family, dtype);

@@ -13,7 +13,8 @@ const LONGEST: f64 = 8.0;
 
 /// The bars of all rows with an opponent, below a title; `None` if there are none. The longest bar of the page is `most`.
 pub fn bars(title: &str, rows: &[&Row], most: f64) -> Option<String> {
-    let with: Vec<(&Row, &Best)> = rows.iter().filter_map(|row| Some((*row, row.best.as_ref()?))).collect();
+    let with: Vec<(&Row, &Best, f64)> =
+        rows.iter().filter_map(|row| Some((*row, row.best.as_ref()?, row.ratio()?))).collect();
     if with.is_empty() {
         return None;
     }
@@ -26,8 +27,8 @@ pub fn bars(title: &str, rows: &[&Row], most: f64) -> Option<String> {
          <text class=\"title\" x=\"0\" y=\"16\">{title}</text>\n\
          <text class=\"tick across\" x=\"{one:.1}\" y=\"16\">equal</text>\n"
     );
-    for (place, (row, best)) in with.iter().enumerate() {
-        text += &bar(row, best, TOP + BAR * float(place), scale, end);
+    for (place, (row, best, ratio)) in with.iter().enumerate() {
+        text += &bar(row, best, *ratio, TOP + BAR * float(place), scale, end);
     }
     let top = TOP - 6.0;
     text +=
@@ -36,10 +37,10 @@ pub fn bars(title: &str, rows: &[&Row], most: f64) -> Option<String> {
 }
 
 /// The case's name, its bar, and its number: behind the bar and the line at 1, which would cross it.
-fn bar(row: &Row, best: &Best, y: f64, scale: f64, end: f64) -> String {
-    let length = best.ratio.min(end) * scale;
-    let class = if best.ratio < 1.0 { "bar slower" } else { "bar" };
-    let words = format!("{} x as fast as {}", short(best.ratio), best.opponent);
+fn bar(row: &Row, best: &Best, ratio: f64, y: f64, scale: f64, end: f64) -> String {
+    let length = ratio.min(end) * scale;
+    let class = if ratio < 1.0 { "bar slower" } else { "bar" };
+    let words = format!("{} x as fast as {}", short(ratio), best.opponent);
     let (name_end, baseline) = (NAMES - 8.0, y + 13.0);
     format!(
         "<text class=\"name up\" x=\"{name_end:.1}\" y=\"{baseline:.1}\">{}</text>\n\

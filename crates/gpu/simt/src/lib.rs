@@ -93,7 +93,7 @@
 //!
 //! # Cost
 //! Measured on two cores of an AMD EPYC server (a launch uses one; others were at work on the machine), release build, all
-//! checks on: by `tests/cost.rs`, the least of five runs, and for the kernels by the test
+//! checks on: by `examples/cost.rs`, the least of five runs, and for the kernels by the test
 //! `ten_million_multiply_adds_take_less_than_five_seconds` of lanky's kernels.
 //!
 //! | what | time |

@@ -3,6 +3,7 @@
 
 use crate::case::{Case, Spec};
 use crate::compare::bitwise;
+use crate::entries::Entry;
 use crate::lab::{Lab, Outcome, named};
 use crate::operand::Storage;
 use crate::real::{Real, unit};
@@ -40,7 +41,7 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
 }
 
 /// An entry, its plan's number of parts, and the bits of its aligned product.
-type Reference<T> = (Option<&'static str>, u32, Vec<T>);
+type Reference<T> = (Entry, u32, Vec<T>);
 
 fn splits(plan: &Plan) -> u32 {
     plan.choice().map_or(1, |choice| choice.splits)
@@ -49,7 +50,7 @@ fn splits(plan: &Plan) -> u32 {
 fn aligned_bits<T: Real>(lab: &Lab, m: usize, storage: Storage) -> Outcome<Vec<Reference<T>>> {
     let mut case = make::<T>(lab, m, [storage; 3])?;
     let mut references = Vec::new();
-    for entry in lab.entries_for::<T>(storage.row_major) {
+    for entry in lab.entries::<T>().into_iter().filter(|entry| case.spec.suits(*entry)).collect::<Vec<_>>() {
         let plan = case.plan(lab, entry)?;
         references.push((entry, splits(&plan), case.run(lab, &plan)?));
     }

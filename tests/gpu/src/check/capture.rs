@@ -31,11 +31,13 @@ pub fn run(lab: &Lab) -> Outcome {
 }
 
 fn every<T: Real>(lab: &Lab, driver: &Driver) -> Outcome {
-    let mut case = Spec { beta: 0.5, ..Spec::plain(SIZE) }.integers::<T>(lab)?;
+    let spec = Spec { beta: 0.5, ..Spec::plain(SIZE) };
     // Cold first: afterwards the kernels are loaded, and only the workspace would be missing.
-    lab.record(|| format!("capture of a cold plan, {}", dtype_name::<T>()), cold(lab, driver, &mut case))?;
-    for entry in lab.entries::<T>() {
-        for for_stream in [true, false] {
+    let refused = cold(lab, driver, &mut spec.integers::<T>(lab)?);
+    lab.record(|| format!("capture of a cold plan, {}", dtype_name::<T>()), refused)?;
+    for (spec, entries) in lab.groups::<T>(spec) {
+        let mut case = spec.integers::<T>(lab)?;
+        for (entry, for_stream) in entries.into_iter().flat_map(|entry| [(entry, true), (entry, false)]) {
             let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
                 // On the stream itself, or on whichever comes first.
                 if for_stream {

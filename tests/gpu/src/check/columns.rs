@@ -2,6 +2,7 @@
 
 use crate::case::{Case, Spec};
 use crate::compare::bitwise;
+use crate::entries::Entry;
 use crate::lab::{Lab, Outcome, named};
 use crate::real::{Real, unit};
 
@@ -38,19 +39,26 @@ const CHANGES: [Change; 4] = [
     Change { name: "A times 32", a: |i, l| 32.0 * a(i, l), b, expect: |i, j| (i, j, 32.0) },
 ];
 
-fn make<T: Real>(lab: &Lab, a: impl Fn(usize, usize) -> f64, b: impl Fn(usize, usize) -> f64) -> Outcome<Case<T>> {
-    Spec::plain(SIZE).make(lab, a, b, |_, _| 0.0)
+fn sweep<T: Real>(lab: &Lab) -> Outcome {
+    for (spec, entries) in lab.groups::<T>(Spec::plain(SIZE)) {
+        let mut plain = spec.make::<T>(lab, a, b, |_, _| 0.0)?;
+        let mut base = Vec::new();
+        for entry in entries {
+            base.push((entry, case_run(lab, &mut plain, entry)?));
+        }
+        changed(lab, spec, &base)?;
+        alone(lab, spec, &base)?;
+    }
+    Ok(())
 }
 
-fn sweep<T: Real>(lab: &Lab) -> Outcome {
-    let mut plain = make::<T>(lab, a, b)?;
-    let mut base = Vec::new();
-    for entry in lab.entries_for::<T>(false) {
-        base.push((entry, plain.plan(lab, entry).map_err(Into::into).and_then(|plan| plain.run(lab, &plan))?));
-    }
+/// Entries, and the bits of their plain products.
+type Base<T> = [(Entry, Vec<T>)];
+
+fn changed<T: Real>(lab: &Lab, spec: Spec, base: &Base<T>) -> Outcome {
     for change in CHANGES {
-        let mut case = make::<T>(lab, change.a, change.b)?;
-        for (entry, bits) in &base {
+        let mut case = spec.make::<T>(lab, change.a, change.b, |_, _| 0.0)?;
+        for (entry, bits) in base {
             let expect = |e: usize| {
                 let (i, j, factor) = (change.expect)(e % SIZE.0, e / SIZE.0);
                 bits[i + j * SIZE.0] * T::of(factor)
@@ -60,18 +68,18 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
             lab.record(|| format!("columns {} {}, {}", named(*entry), change.name, case.spec.name::<T>()), result)?;
         }
     }
-    alone::<T>(lab, &base)
+    Ok(())
 }
 
-fn case_run<T: Real>(lab: &Lab, case: &mut Case<T>, entry: Option<&str>) -> Outcome<Vec<T>> {
+fn case_run<T: Real>(lab: &Lab, case: &mut Case<T>, entry: Entry) -> Outcome<Vec<T>> {
     let plan = case.plan(lab, entry)?;
     case.run(lab, &plan)
 }
 
 /// One column of B, the others NaN.
-fn alone<T: Real>(lab: &Lab, base: &[(Option<&'static str>, Vec<T>)]) -> Outcome {
+fn alone<T: Real>(lab: &Lab, spec: Spec, base: &Base<T>) -> Outcome {
     for kept in COLUMNS {
-        let mut case = make::<T>(lab, a, |l, j| if j == kept { b(l, j) } else { f64::NAN })?;
+        let mut case = spec.make::<T>(lab, a, |l, j| if j == kept { b(l, j) } else { f64::NAN }, |_, _| 0.0)?;
         for (entry, bits) in base {
             let column = |all: &[T]| all[kept * SIZE.0..][..SIZE.0].to_vec();
             let result =

@@ -1,11 +1,13 @@
 //! Integers at every tile edge, by every entry: exact, guards and gaps intact, β = 0 over NaN.
 
-use crate::case::Spec;
+use crate::case::{Case, Spec};
 use crate::compare::equal;
+use crate::entries::{Entry, product_or_refusal};
 use crate::lab::{Lab, Outcome, named};
 use crate::oracle::exact;
 use crate::real::Real;
 use crate::shapes::Edges;
+use host::Plan;
 
 /// Both element types.
 pub fn run(lab: &Lab) -> Outcome {
@@ -15,20 +17,20 @@ pub fn run(lab: &Lab) -> Outcome {
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
     for (index, size) in Edges::of(T::DTYPE).sizes().into_iter().enumerate() {
-        by_every_entry::<T>(lab, Spec::varied(size, index))?;
+        for (spec, entries) in lab.groups::<T>(Spec::varied(size, index)) {
+            by_these::<T>(lab, spec, entries)?;
+        }
     }
     Ok(())
 }
 
-/// One product of integers, by the model's choice and every entry.
-pub fn by_every_entry<T: Real>(lab: &Lab, spec: Spec) -> Outcome {
+/// One product of integers, by these entries: exact, or refused by those that want another layout.
+pub fn by_these<T: Real>(lab: &Lab, spec: Spec, entries: Vec<Entry>) -> Outcome {
     let mut case = spec.integers::<T>(lab)?;
     let expected = exact(&case);
-    for entry in lab.entries::<T>() {
-        let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-            let found = case.run(lab, &plan)?;
-            equal(&found, &expected, spec.size.0)
-        });
+    for entry in entries {
+        let product = |case: &mut Case<T>, plan: &Plan| equal(&case.run(lab, plan)?, &expected, spec.size.0);
+        let result = product_or_refusal(lab, &mut case, entry, product);
         lab.record(|| format!("{} {}", named(entry), spec.name::<T>()), result)?;
     }
     Ok(())

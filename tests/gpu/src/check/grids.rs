@@ -17,16 +17,18 @@ fn tall() -> usize {
 /// One element type for the launches; the arithmetic of grids is the same for both.
 pub fn run(lab: &Lab) -> Outcome {
     let spec = Spec { beta: 0.5, ..Spec::plain((tall(), 1, 2)) };
-    let mut case = spec.integers::<f32>(lab)?;
-    let expected = exact(&case);
-    for entry in lab.entries::<f32>() {
-        let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-            let found = case.run_unwatched(lab, &plan)?;
-            equal(&found, &expected, spec.size.0)
-        });
-        lab.record(|| format!("grids {} {}", named(entry), spec.name::<f32>()), result)?;
+    for (spec, entries) in lab.groups::<f32>(spec) {
+        let mut case = spec.integers::<f32>(lab)?;
+        let expected = exact(&case);
+        for entry in entries {
+            let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
+                let found = case.run_unwatched(lab, &plan)?;
+                equal(&found, &expected, spec.size.0)
+            });
+            lab.record(|| format!("grids {} {}", named(entry), spec.name::<f32>()), result)?;
+        }
+        lab.record(|| "grids A".into(), case.a.unchanged("A"))?;
     }
-    lab.record(|| "grids A".into(), case.a.unchanged("A"))?;
     if !lab.device.is_cuda() {
         lab.skip("grids, refusals", "the CPU has none");
         return Ok(());

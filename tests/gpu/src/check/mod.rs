@@ -14,7 +14,7 @@ mod refusals;
 mod repeat;
 mod rounding;
 mod special;
-mod splits;
+pub mod splits;
 mod streams;
 
 use crate::lab::{Lab, Outcome};

@@ -2,6 +2,7 @@
 
 use crate::case::Spec;
 use crate::compare::{alike, bitwise};
+use crate::entries::Entry;
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::operand::Operand;
 use crate::oracle::by_definition;
@@ -25,9 +26,11 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
         let multiplies = alpha != 0.0 && size.2 > 0;
         // Entries differ only where something is multiplied.
         let entries = if multiplies && size.0 * size.1 > 0 { lab.entries::<T>() } else { vec![None] };
-        for entry in entries {
-            let result = one::<T>(lab, spec, entry);
-            lab.record(|| format!("quick {} {}", named(entry), spec.name::<T>()), result)?;
+        for (spec, entries) in spec.groups(entries) {
+            for entry in entries {
+                let result = one::<T>(lab, spec, entry);
+                lab.record(|| format!("quick {} {}", named(entry), spec.name::<T>()), result)?;
+            }
         }
         if !multiplies {
             let result = absent::<T>(lab, spec);
@@ -38,7 +41,7 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
 }
 
 /// By a plan, warmed up, and without one. Where α = 0, A and B are NaN.
-fn one<T: Real>(lab: &Lab, spec: Spec, entry: Option<&str>) -> Outcome {
+fn one<T: Real>(lab: &Lab, spec: Spec, entry: Entry) -> Outcome {
     let unread = spec.alpha == 0.0;
     let value = |seed, i, j| if unread { f64::NAN } else { integer(seed, i, j, 3) };
     let mut case = spec.make::<T>(lab, |i, l| value(1, i, l), |l, j| value(2, l, j), |i, j| integer(3, i, j, 3))?;

@@ -26,16 +26,18 @@ fn cancelling<T: Real>(lab: &Lab, spec: Spec) -> Outcome<Case<T>> {
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
     let spec = Spec { beta: 0.5, ..Spec::plain(SIZE) };
-    let mut case = cancelling::<T>(lab, spec)?;
-    let mut poison = spec.make::<T>(lab, |_, _| f64::NAN, |_, _| f64::NAN, |_, _| 0.0)?;
-    for entry in lab.entries::<T>() {
-        let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-            let splits = plan.choice().map_or(1, |choice| choice.splits);
-            ensure(splits > 1 || !lab.device.is_cuda(), || "k is not split".into())?;
-            plan.warm_up()?;
-            same_bits(lab, &mut case, &mut poison, &plan)
-        });
-        lab.record(|| format!("repeat {} {}", named(entry), spec.name::<T>()), result)?;
+    for (spec, entries) in lab.groups::<T>(spec) {
+        let mut case = cancelling::<T>(lab, spec)?;
+        let mut poison = spec.make::<T>(lab, |_, _| f64::NAN, |_, _| f64::NAN, |_, _| 0.0)?;
+        for entry in entries {
+            let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
+                let splits = plan.choice().map_or(1, |choice| choice.splits);
+                ensure(splits > 1 || !lab.device.is_cuda(), || "k is not split".into())?;
+                plan.warm_up()?;
+                same_bits(lab, &mut case, &mut poison, &plan)
+            });
+            lab.record(|| format!("repeat {} {}", named(entry), spec.name::<T>()), result)?;
+        }
     }
     Ok(())
 }

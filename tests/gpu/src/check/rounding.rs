@@ -45,20 +45,22 @@ fn element<T: Real>(data: Data, seed: u64, i: usize, l: usize, k: usize) -> f64 
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
     for (index, (data, size)) in KINDS.into_iter().flat_map(|d| SIZES.map(|s| (d, s))).enumerate() {
-        let spec = Spec::varied(size, index);
         let k = size.2;
         // B's halves are equal, so that A's cancel.
         let in_b = |l: usize| if matches!(data, Data::Cancelling) && l >= k / 2 { l - k / 2 } else { l };
-        let mut case = spec.make::<T>(
-            lab,
-            |i, l| element::<T>(data, 1, i, l, k),
-            |l, j| element::<T>(if matches!(data, Data::Cancelling) { Data::Signed } else { data }, 2, in_b(l), j, k),
-            |i, j| unit(3, i, j),
-        )?;
-        let expected = near(&case);
-        for entry in lab.entries::<T>() {
-            let result = one(lab, &mut case, &expected, entry, matches!(data, Data::Signed));
-            lab.record(|| format!("rounding {} {data:?} {}", named(entry), spec.name::<T>()), result)?;
+        let of_b = if matches!(data, Data::Cancelling) { Data::Signed } else { data };
+        for (spec, entries) in lab.groups::<T>(Spec::varied(size, index)) {
+            let mut case = spec.make::<T>(
+                lab,
+                |i, l| element::<T>(data, 1, i, l, k),
+                |l, j| element::<T>(of_b, 2, in_b(l), j, k),
+                |i, j| unit(3, i, j),
+            )?;
+            let expected = near(&case);
+            for entry in entries {
+                let result = one(lab, &mut case, &expected, entry, matches!(data, Data::Signed));
+                lab.record(|| format!("rounding {} {data:?} {}", named(entry), spec.name::<T>()), result)?;
+            }
         }
     }
     Ok(())

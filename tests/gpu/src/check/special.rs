@@ -3,6 +3,7 @@
 
 use crate::case::{Case, Spec};
 use crate::compare::{alike, bitwise};
+use crate::entries::Entry;
 use crate::lab::{Lab, Outcome, named};
 use crate::oracle::by_definition;
 use crate::real::{Real, integer};
@@ -28,30 +29,32 @@ fn specials<T: Real>(lab: &Lab) -> Outcome {
         let l = STEPS[at % STEPS.len()];
         let (row, col) = (ROWS[(index * 5 + at) % ROWS.len()], COLS[(index + at / STEPS.len()) % COLS.len()]);
         let beta = [0.0, 1.0][index % 2];
-        let spec = Spec { beta, ..Spec::varied(SIZE, index) };
         // Half of B is zero, so that an infinity times zero is everywhere.
         let zeros = |seed, i, j| integer(seed, i, j, 1) * integer(seed + 10, i, j, 2);
-        let mut case = spec.make::<T>(lab, |i, l| zeros(1, i, l), |l, j| zeros(2, l, j), |i, j| integer(3, i, j, 3))?;
-        let place = match index % 3 {
-            0 | 1 => {
-                case.a.set(row, l, T::of(special));
-                format!("A({row}, {l}) = {special}")
-            }
-            _ => {
-                case.b.set(l, col, T::of(special));
-                format!("B({l}, {col}) = {special}")
-            }
-        };
-        case.a.reset()?;
-        case.b.reset()?;
-        by_every_entry(lab, &mut case, &place)?;
+        for (spec, entries) in lab.groups::<T>(Spec { beta, ..Spec::varied(SIZE, index) }) {
+            let c = |i, j| integer(3, i, j, 3);
+            let mut case = spec.make::<T>(lab, |i, l| zeros(1, i, l), |l, j| zeros(2, l, j), c)?;
+            let place = match index % 3 {
+                0 | 1 => {
+                    case.a.set(row, l, T::of(special));
+                    format!("A({row}, {l}) = {special}")
+                }
+                _ => {
+                    case.b.set(l, col, T::of(special));
+                    format!("B({l}, {col}) = {special}")
+                }
+            };
+            case.a.reset()?;
+            case.b.reset()?;
+            by_these(lab, &mut case, &place, entries)?;
+        }
     }
     Ok(())
 }
 
-fn by_every_entry<T: Real>(lab: &Lab, case: &mut Case<T>, place: &str) -> Outcome {
+fn by_these<T: Real>(lab: &Lab, case: &mut Case<T>, place: &str, entries: Vec<Entry>) -> Outcome {
     let expected = by_definition(case);
-    for entry in lab.entries::<T>() {
+    for entry in entries {
         let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
             let found = case.run(lab, &plan)?;
             alike(&found, &expected, case.spec.size.0)
@@ -74,14 +77,17 @@ fn subnormals<T: Real>(lab: &Lab) -> Outcome {
     {
         let spec = Spec { beta: 0.0, alpha: 1.0, ..Spec::varied((130, 5, 130), index) };
         let a = |i, l| if i == l { value.wide() } else { 0.0 };
-        let mut case = spec.make::<T>(lab, a, |_, _| factor, |_, _| 0.0)?;
         let expected = vec![value * T::of(factor); 130 * 5];
-        for entry in lab.entries::<T>() {
-            let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-                let found = case.run(lab, &plan)?;
-                bitwise(&found, &expected, 130)
-            });
-            lab.record(|| format!("subnormal {} {value:?} * {factor}, {}", named(entry), spec.name::<T>()), result)?;
+        for (spec, entries) in lab.groups::<T>(spec) {
+            let mut case = spec.make::<T>(lab, a, |_, _| factor, |_, _| 0.0)?;
+            for entry in entries {
+                let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
+                    let found = case.run(lab, &plan)?;
+                    bitwise(&found, &expected, 130)
+                });
+                let name = || format!("subnormal {} {value:?} * {factor}, {}", named(entry), spec.name::<T>());
+                lab.record(name, result)?;
+            }
         }
     }
     Ok(())

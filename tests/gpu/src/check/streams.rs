@@ -1,9 +1,10 @@
 //! One plan on four streams at once, each thread with its own C, another product beside them: the bits of one run alone.
 
+use crate::case::Spec;
 use crate::compare::bitwise;
 use crate::lab::{Fault, Lab, Outcome, ensure, named};
 use crate::real::{Real, unit};
-use host::{Device, Layout, Matrix, Plan, gemm};
+use host::{Device, Layout, MatRef, Matrix, Plan, gemm};
 
 const THREADS: usize = 4;
 const RUNS: usize = 50;
@@ -16,26 +17,34 @@ pub fn run(lab: &Lab) -> Outcome {
 }
 
 struct Operands<T> {
+    /// A, or Aᵀ where A is to lie by rows.
     a: Matrix<T>,
     b: Matrix<T>,
+    by_rows: bool,
 }
 
 impl<T: Real> Operands<T> {
-    fn new(lab: &Lab) -> Outcome<Self> {
+    fn new(lab: &Lab, by_rows: bool) -> Outcome<Self> {
         let (m, n, k) = SIZE;
-        let upload = |seed, rows, cols| -> Outcome<Matrix<T>> {
-            let host = Matrix::from_fn(rows, cols, |i, j| T::of(unit(seed, i, j)))?;
+        let upload = |host: Matrix<T>| -> Outcome<Matrix<T>> {
             let there = lab.device.upload(&lab.stream, host.view())?;
             lab.stream.synchronize()?;
             Ok(there)
         };
-        Ok(Operands { a: upload(1, m, k)?, b: upload(2, k, n)? })
+        let a = |i, l| T::of(unit(1, i, l));
+        let a = if by_rows { Matrix::from_fn(k, m, |l, i| a(i, l)) } else { Matrix::from_fn(m, k, a) };
+        let b = Matrix::from_fn(k, n, |l, j| T::of(unit(2, l, j)));
+        Ok(Operands { a: upload(a?)?, b: upload(b?)?, by_rows })
+    }
+
+    fn a(&self) -> MatRef<'_, T> {
+        if self.by_rows { self.a.view().t() } else { self.a.view() }
     }
 
     /// A plan by this entry.
     fn plan(&self, lab: &Lab, entry: Option<&str>) -> Outcome<Plan> {
         let c = host::Shape::packed(SIZE.0, SIZE.1, Layout::ColumnMajor, T::DTYPE);
-        let builder = Plan::gemm(&lab.device, self.a.shape(), self.b.shape(), c);
+        let builder = Plan::gemm(&lab.device, self.a().shape(), self.b.shape(), c);
         Ok(entry.into_iter().fold(builder, |builder, name| builder.variant(name)).build()?)
     }
 
@@ -47,7 +56,7 @@ impl<T: Real> Operands<T> {
         let mut c = device.zeros::<T>(SIZE.0, SIZE.1)?;
         let mut found = Vec::new();
         for run in 0..runs {
-            plan.run(&stream, T::one(), self.a.view(), self.b.view(), T::zero(), c.view_mut())?;
+            plan.run(&stream, T::one(), self.a(), self.b.view(), T::zero(), c.view_mut())?;
             if run % 5 == 0 || run + 1 == runs {
                 found = c.download(&stream)?.into_vec().ok_or("the copy is not on the host")?;
                 if let Some(expected) = expected {
@@ -63,17 +72,19 @@ impl<T: Real> Operands<T> {
         let stream = device.stream()?;
         let mut c = device.zeros::<T>(SIZE.0, SIZE.1)?;
         for _ in 0..RUNS {
-            gemm(&stream, T::one(), self.a.view(), self.b.view(), T::one(), c.view_mut())?;
+            gemm(&stream, T::one(), self.a(), self.b.view(), T::one(), c.view_mut())?;
         }
         Ok(stream.synchronize()?)
     }
 }
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
-    let operands = Operands::<T>::new(lab)?;
-    for entry in lab.entries::<T>() {
-        let result = operands.plan(lab, entry).and_then(|plan| at_once(lab, &operands, &plan));
-        lab.record(|| format!("streams {} {} {SIZE:?}", named(entry), T::DTYPE), result)?;
+    for (spec, entries) in lab.groups::<T>(Spec::plain(SIZE)) {
+        let operands = Operands::<T>::new(lab, spec.storage[0].row_major)?;
+        for entry in entries {
+            let result = operands.plan(lab, entry).and_then(|plan| at_once(lab, &operands, &plan));
+            lab.record(|| format!("streams {} {}", named(entry), spec.name::<T>()), result)?;
+        }
     }
     Ok(())
 }

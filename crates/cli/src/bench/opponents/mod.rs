@@ -1,13 +1,14 @@
 //! Whom we are compared with: libraries that are found at run time, none of which the program needs.
 
 use lanky::{Error, Stream};
-use model::Problem;
 
 use super::contest::Run;
 use super::fault;
+use super::job::Job;
 
 mod blas;
 mod cublas;
+mod factors;
 mod library;
 mod openblas;
 mod peers;
@@ -15,7 +16,7 @@ mod peers;
 /// A product for an opponent: C <- op(A) op(B) + beta C.
 #[derive(Clone, Copy)]
 pub struct Product<'s> {
-    pub problem: Problem,
+    pub job: Job,
     pub alpha: f64,
     pub beta: f64,
     pub stream: &'s Stream,

@@ -14,12 +14,12 @@ use crate::bench::data::Addresses;
 /// The library's file.
 const VARIABLE: &str = "LANKY_OPPONENTS";
 /// What this file and the library must agree on: functions, and the fields of [`Call`].
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A product as the library is handed it; `#[repr(C)]` there too. Strides count elements.
 #[repr(C)]
 struct Call {
-    /// 0 for f32, 1 for f64.
+    /// 0 for f32, 1 for f64, 2 and 3 for complex numbers of them.
     dtype: u32,
     /// Whether the addresses are a GPU's.
     cuda: u32,
@@ -37,6 +37,10 @@ struct Call {
     c_col: u64,
     alpha: f64,
     beta: f64,
+    batch: u64,
+    a_step: u64,
+    b_step: u64,
+    c_step: u64,
     stream: *mut c_void,
 }
 
@@ -91,7 +95,9 @@ impl Opponent for Peer {
     }
 
     fn prepare<'s>(&'s self, product: Product<'s>) -> Option<Box<dyn Run + 's>> {
-        Some(Box::new(PeerRun { peer: self, product }))
+        // Those of a GPU multiply real matrices one by one.
+        let can = product.stream.as_raw().is_none() || product.job.is_single_real();
+        can.then(|| Box::new(PeerRun { peer: self, product }) as Box<dyn Run + 's>)
     }
 }
 
@@ -102,10 +108,12 @@ struct PeerRun<'p> {
 
 impl Run for PeerRun<'_> {
     unsafe fn enqueue(&mut self, at: Addresses) -> lanky::Result<()> {
-        let Product { problem: p, alpha, beta, stream } = self.product;
+        let Product { job, alpha, beta, stream } = self.product;
+        let (p, [a_step, b_step, c_step]) = (job.problem, job.steps);
+        let complex = if job.reals == 2 { 2 } else { 0 };
         let raw = stream.as_raw();
         let call = Call {
-            dtype: u32::from(p.dtype == Dtype::F64),
+            dtype: complex + u32::from(p.dtype == Dtype::F64),
             cuda: u32::from(raw.is_some()),
             m: p.m,
             n: p.n,
@@ -121,6 +129,10 @@ impl Run for PeerRun<'_> {
             c_col: p.c.col,
             alpha,
             beta,
+            batch: job.batch,
+            a_step,
+            b_step,
+            c_step,
             stream: raw.unwrap_or(std::ptr::null_mut()),
         };
         // SAFETY: the caller's memory, of the problem that the call says.

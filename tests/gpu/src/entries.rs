@@ -1,0 +1,142 @@
+//! Which entries there are for a product, and how its operands must lie for each.
+//!
+//! An entry of a ring takes A in one layout only. Every sweep gives it that one, so that no entry is left out of a check
+//! without a word; the other one is asserted to be refused.
+
+use crate::case::{Case, Spec};
+use crate::lab::{Lab, Outcome, ensure};
+use crate::real::Real;
+use host::{Error, Plan};
+use model::{Dtype, Kernel, Layout, VARIANTS, Variant};
+
+/// What a plan is asked for: an entry, or nothing, so that the model chooses.
+pub type Entry = Option<&'static str>;
+
+/// The model's choice, and if asked for each entry of an element type.
+pub fn all(dtype: Dtype, forced: bool) -> Vec<Entry> {
+    let forced = VARIANTS.iter().filter(|v| forced && v.dtype == dtype);
+    [None].into_iter().chain(forced.map(|v| Some(v.entry))).collect()
+}
+
+fn variant(entry: Entry) -> Option<&'static Variant> {
+    VARIANTS.iter().find(|v| Some(v.entry) == entry)
+}
+
+/// Whether an entry takes an A and a B of these strides, rows first. C of more columns than rows is computed transposed:
+/// then the A that the kernel sees is Bᵀ.
+pub fn takes(entry: Entry, (m, n, k): (usize, usize, usize), a: (usize, usize), b: (usize, usize)) -> bool {
+    let Some(v) = variant(entry) else { return true };
+    let swapped = v.kernel != Kernel::Gemm && n > m;
+    let (rows, (row, col)) = if swapped { (n, (b.1, b.0)) } else { (m, a) };
+    match v.layout {
+        Layout::Any => true,
+        Layout::Columns => row == 1 || rows == 1,
+        Layout::Rows => col == 1 || k == 1,
+    }
+}
+
+/// Fails unless the plan was refused because A does not lie as the entry wants it.
+pub fn refused(entry: Entry, plan: host::Result<Plan>) -> Outcome {
+    let wanted = match variant(entry).map(|v| v.layout) {
+        Some(Layout::Rows) => "it wants unit stride along the rows of A",
+        _ => "it wants unit stride down the columns of A",
+    };
+    match plan {
+        Err(Error::Unsupported { what }) => ensure(what.contains(wanted), || format!("'{what}' hides that {wanted}")),
+        other => Err(format!("expected Unsupported, since {wanted}; found {other:?}").into()),
+    }
+}
+
+impl Spec {
+    /// Whether an entry takes its operands as they lie.
+    pub fn suits(&self, entry: Entry) -> bool {
+        let ((m, n, k), [a, b, _]) = (self.size, self.storage);
+        takes(entry, self.size, a.strides(m, k), b.strides(k, n))
+    }
+
+    /// The same with the large one of A and B laid out the other way.
+    pub fn turned(mut self) -> Spec {
+        let large = usize::from(self.size.1 > self.size.0);
+        self.storage[large].row_major = !self.storage[large].row_major;
+        self
+    }
+
+    /// The product with those that take it, and, if there are others, the turned one with them and the model's choice:
+    /// every entry is in one of both.
+    pub fn groups(self, entries: Vec<Entry>) -> Vec<(Spec, Vec<Entry>)> {
+        let (here, others): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| self.suits(*entry));
+        let mut groups = vec![(self, here)];
+        if !others.is_empty() {
+            groups.push((self.turned(), [None].into_iter().chain(others).collect()));
+        }
+        groups
+    }
+}
+
+/// What each entry does with a case that may lie otherwise than it wants: `product` if it takes it, else the refusal.
+pub fn product_or_refusal<T: Real>(
+    lab: &Lab,
+    case: &mut Case<T>,
+    entry: Entry,
+    product: impl FnOnce(&mut Case<T>, &Plan) -> Outcome,
+) -> Outcome {
+    let plan = case.plan(lab, entry);
+    if case.spec.suits(entry) { product(case, &plan?) } else { refused(entry, plan) }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::check::splits;
+    use crate::operand::Storage;
+    use crate::shapes::Edges;
+    use model::{Choice, Machine, Problem, Refusal, Strides, choose};
+
+    /// What the model decides for an entry on a large GPU.
+    pub fn planned(spec: &Spec, v: &Variant) -> Result<Choice, Refusal> {
+        let ((m, n, k), [a, b, c]) = (spec.size, spec.storage);
+        let wide = |length: usize| length as u64;
+        let strides = |storage: Storage, rows, cols| {
+            let (row, col) = storage.strides(rows, cols);
+            Strides { row: wide(row), col: wide(col) }
+        };
+        let (a, b, c) = (strides(a, m, k), strides(b, k, n), strides(c, m, n));
+        let problem = Problem { dtype: v.dtype, m: wide(m), n: wide(n), k: wide(k), a, b, c };
+        choose(&problem, &Machine::H200, Some(v.entry))
+    }
+
+    /// The rule written here is the model's: no entry is left out, and none is asked for what it refuses.
+    #[test]
+    fn every_entry_has_every_product_in_a_layout_that_it_takes() {
+        let sizes = Edges::of(Dtype::F64).sizes().into_iter().step_by(7).chain(splits::SIZES);
+        let mut refusals = 0;
+        for (index, size) in sizes.enumerate() {
+            for spec in [Spec::varied(size, index), Spec::plain(size)] {
+                for dtype in [Dtype::F32, Dtype::F64] {
+                    let groups = spec.groups(all(dtype, true));
+                    for v in VARIANTS.iter().filter(|v| v.dtype == dtype) {
+                        let with: Vec<&Spec> =
+                            groups.iter().filter(|(_, e)| e.contains(&Some(v.entry))).map(|(spec, _)| spec).collect();
+                        assert_eq!(with.len(), 1, "{} {size:?}", v.entry);
+                        assert!(planned(with[0], v).is_ok(), "{} {:?}", v.entry, with[0]);
+                        for spec in [spec, spec.turned()].iter().filter(|spec| !spec.suits(Some(v.entry))) {
+                            refusals += 1;
+                            let refusal = Refusal::Layout { wanted: v.layout };
+                            assert_eq!(planned(spec, v).err(), Some(refusal), "{} {spec:?}", v.entry);
+                        }
+                    }
+                }
+            }
+        }
+        assert!(refusals > 1000, "{refusals}");
+    }
+
+    #[test]
+    fn a_refusal_must_name_the_layout() {
+        let refusal = |what: &str| Err(Error::Unsupported { what: what.into() });
+        let rows = VARIANTS.iter().find(|v| v.layout == Layout::Rows).map(|v| v.entry);
+        assert!(refused(rows, refusal("x: it wants unit stride along the rows of A")).is_ok());
+        assert!(refused(rows, refusal("x: it wants unit stride down the columns of A")).is_err());
+        assert!(refused(rows, refusal("x")).is_err());
+    }
+}
