@@ -100,6 +100,7 @@ pub fn compare(files: &[PathBuf], machine: Option<&Machine>) -> Result<Object, F
 /// A row of a machine that is known, by an entry that there is.
 struct Timed<'r> {
     row: &'r Row,
+    ns: f64,
     problem: Problem,
     machine: Machine,
     entry: &'static str,
@@ -109,13 +110,14 @@ impl<'r> Timed<'r> {
     fn of(row: &'r Row, machine: Option<&Machine>) -> Option<Self> {
         let own = || TABLE.iter().map(|(_, machine)| machine).find(|machine| machine.name.as_str() == row.device);
         let entry = VARIANTS.iter().find(|variant| variant.entry == row.variant)?.entry;
-        Some(Self { row, problem: row.case.problem()?, machine: *machine.or_else(own)?, entry })
+        let (ns, problem) = (row.ns_median()?, row.case.job()?.problem);
+        Some(Self { row, ns, problem, machine: *machine.or_else(own)?, entry })
     }
 
     /// `None` where the entry no longer takes such a product.
     fn predict(&self) -> Option<Prediction> {
         let choice = choose(&self.problem, &self.machine, Some(self.entry)).ok()?;
-        let (measured, predicted) = (self.row.ns_median / 1e9, choice.estimate.seconds);
+        let (measured, predicted) = (self.ns / 1e9, choice.estimate.seconds);
         let by_rows = self.problem.a.row != 1;
         Some(Prediction {
             case: self.row.case.name(),
@@ -225,7 +227,7 @@ impl Loss {
     /// Of rows of one case; `None` where the pick is none of them.
     fn of(case: &[&Timed<'_>]) -> Option<Self> {
         let picked = choose(&case[0].problem, &case[0].machine, None).ok()?.variant.entry;
-        let ns = |one: &&&Timed<'_>| one.row.ns_median;
+        let ns = |one: &&&Timed<'_>| one.ns;
         let fastest = case.iter().min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
         let pick = case.iter().filter(|one| one.entry == picked).min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
         let loss = ns(&pick) / ns(&fastest) - 1.0;
@@ -256,14 +258,20 @@ fn summary(within: f64, median: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::result::Timing;
     use crate::bench::result::tests::row;
 
     /// A row of an H200 that took `factor` times what the model says of the entry.
     fn measured(n: u64, entry: &str, factor: f64) -> Row {
         let row = Row { device: "NVIDIA H200".into(), variant: entry.into(), ..row(n, None) };
-        let problem = row.case.problem().expect("a product");
+        let problem = row.case.job().expect("a product").problem;
         let predicted = choose(&problem, &Machine::H200, Some(entry)).expect("an entry").estimate.seconds;
-        Row { ns_median: predicted * 1e9 * factor, ..row }
+        taking(predicted * 1e9 * factor, row)
+    }
+
+    fn taking(ns_median: f64, row: Row) -> Row {
+        let ours = row.ours.expect("a time");
+        Row { ours: Some(Timing { ns_median, ..ours }), ..row }
     }
 
     fn of(rows: &[Row]) -> Object {
@@ -296,11 +304,11 @@ mod tests {
 
     #[test]
     fn a_choice_loses_what_it_takes_longer() {
-        let problem = row(2, None).case.problem().expect("a product");
+        let problem = row(2, None).case.job().expect("a product").problem;
         let picked = choose(&problem, &Machine::H200, None).expect("an entry").variant.entry;
         let other = VARIANTS.iter().find(|v| v.entry != picked && v.name == "tsm2r_shared" && v.entry.starts_with('d'));
         let other = other.expect("another entry").entry;
-        let row = |entry: &str, ns: f64| Row { ns_median: ns, ..measured(2, entry, 1.0) };
+        let row = |entry: &str, ns: f64| taking(ns, measured(2, entry, 1.0));
         let loss = |pick_ns| {
             let choices = of(&[row(picked, pick_ns), row(other, 1000.0)]).choices.expect("several entries");
             (choices.losses[0].loss, choices.within_3_percent)

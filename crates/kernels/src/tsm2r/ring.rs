@@ -96,7 +96,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         } else {
             // Fragments of `mma` take four columns a lane: these pieces of them lie in different banks.
             let swizzle = if MMA { l / 4 % 4 * 2 } else { 0 };
-            l * S::BM + (row / Self::WIDTH ^ swizzle) * Self::WIDTH
+            l * S::BM + ((row / Self::WIDTH) ^ swizzle) * Self::WIDTH
         }
     }
 

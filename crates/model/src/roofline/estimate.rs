@@ -11,7 +11,7 @@ use crate::{Dtype, Kernel, Machine, Problem, Variant};
 /// Share of the vector units' rate that loops with loads in them reach.
 const ARITHMETIC_SHARE: f64 = 0.85;
 /// Share of the matrix units' rate that loops with loads from shared memory in them reach.
-const MMA_SHARE: f64 = 0.68;
+const MMA_SHARE: f64 = 0.8;
 /// Share of A that comes from memory again when another group of columns reads it; the rest is still in a cache.
 const READ_AGAIN: f64 = 0.78;
 /// Cost of a slot's bytes against those of C and A: short accesses, and the second kernel starts with nothing in flight.
