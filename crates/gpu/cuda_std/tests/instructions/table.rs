@@ -205,9 +205,10 @@ fn global_f64() -> [Case; 5] {
     ]
 }
 
-fn shared() -> [Case; 5] {
+fn shared() -> [Case; 6] {
     let (single, double) = (|i: u32| i as f32 * 1.5 + 0.25, |i: u32| f64::from(i) * 1.25 + 0.125);
     [
+        Case::new("opaque", &["mov.u32"]).gives(&each(32, |t| t + 5)),
         Case::new("dynamic_shared", &["lanky_dynamic_shared"]).gives(&[0_u32; 32]),
         Case::new("shared_f32", &["st.shared.b32", "ld.shared.b32"])
             .input(&each(32, single))

@@ -49,6 +49,16 @@ pub unsafe fn atom_add_u32(_input: Global<f32>, out: Global<f32>) {
     }
 }
 
+/// The thread's number, and as many as a loop up to 5 turns.
+#[kernel]
+pub unsafe fn opaque(_input: Global<f32>, out: Global<f32>) {
+    let mut turns = thread::thread_idx_x();
+    for _ in 0..ptx::opaque(5) {
+        turns += 1;
+    }
+    unsafe { put(out, thread::thread_idx_x(), turns) };
+}
+
 /// Remainder of the address by 16.
 #[kernel]
 pub unsafe fn dynamic_shared(_input: Global<f32>, out: Global<f32>) {
