@@ -26,18 +26,34 @@
 //! Transposes and sub-matrices are views: `a.t()`, `a.rows(10..20)?`, `a.cols(..4)?`. On a GPU calls return before their
 //! work is done; [`Stream::synchronize`] waits. Nothing needs a CUDA toolkit: the driver is loaded when first asked for.
 
+#![cfg_attr(not(feature = "host"), no_std)]
+
+#[cfg(feature = "dlpack")]
+pub use host::interop::dlpack;
+#[cfg(feature = "host")]
 pub use host::{
     Ceilings, Device, Dtype, Error, Graph, Layout, Mark, MatMut, MatRef, Matrix, Operand, Plan, PlanBuilder, Result,
     Rule, Scalar, Shape, ShapeError, Stream, Strides, Version, gemm,
 };
-pub use host::{env, model, ptx};
+#[cfg(feature = "host")]
+pub use host::{env, ptx};
+pub use model;
+
+// The versions that the views are of: a dependent needs no other.
+#[cfg(feature = "faer")]
+pub use host::faer;
+#[cfg(feature = "nalgebra")]
+pub use host::nalgebra;
+#[cfg(feature = "ndarray")]
+pub use host::ndarray;
 
 /// What most programs name.
+#[cfg(feature = "host")]
 pub mod prelude {
     pub use crate::{Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Result, Scalar, Stream, gemm};
 }
 
 /// Every Rust block of the README is a test.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "host"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
