@@ -18,7 +18,7 @@ mod nalgebra;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 
-use crate::error::{Error, Operand, Result, Rule, ShapeError};
+use crate::error::{Operand, Result, Rule, ShapeError};
 use crate::scalar::Scalar;
 use crate::shape::{Shape, check_distinct, checked_span, wide};
 use crate::view::{MatMut, MatRef, Place};
@@ -81,7 +81,7 @@ impl<T: Scalar> Foreign<*mut T> {
 fn on_the_host(shape: Shape, place: Place) -> Result<(usize, usize, usize, usize)> {
     if place != Place::Host {
         let (operand, expected, actual) = (Operand::View, Place::Host.to_string(), place.to_string());
-        return Err(Error::WrongDevice { operand, expected, actual });
+        return Err(crate::Error::WrongDevice { operand, expected, actual });
     }
     // Along an axis that is not walked a stride may be beyond what a pointer difference holds.
     let stride = |len: usize, stride: u64| if len <= 1 || shape.is_empty() { 1 } else { crate::shape::narrow(stride) };
