@@ -1,15 +1,18 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::num::ParseFloatError;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use model::Dtype;
 
 use crate::bench::BenchArgs;
 use crate::error::Fault;
+use crate::examples;
+use crate::progress::When;
 use crate::report::ReportArgs;
 use crate::trace::TraceArgs;
 
@@ -23,6 +26,12 @@ use crate::trace::TraceArgs;
         Exit codes: 0 done; 1 a check failed; 2 bad usage, input or output; 3 no usable device, or it failed; 130 Ctrl-C."
 )]
 pub struct Cli {
+    /// Colours: auto is on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub color: Color,
+    /// Bars of progress: auto is on a terminal
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = When::Auto)]
+    pub progress: When,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -30,19 +39,45 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Multiply two .npy files: C = alpha A B + beta C0
+    #[command(after_help = examples::MUL)]
     Mul(MulArgs),
     /// Multiply made-up matrices, check the result, and compare the speed with that of the memory
+    #[command(after_help = examples::DEMO)]
     Demo(DemoArgs),
     /// Show the devices, the driver and the kernels
+    #[command(after_help = examples::INFO)]
     Info(InfoArgs),
     /// Show which kernel would be chosen for a product, and why
+    #[command(after_help = examples::PLAN)]
     Plan(PlanArgs),
     /// Check and time products, as fractions of what the device does at most, beside cuBLAS and others
+    #[command(after_help = examples::BENCH)]
     Bench(Box<BenchArgs>),
     /// Make a page with figures of the results of lanky bench
+    #[command(after_help = examples::REPORT)]
     Report(ReportArgs),
     /// Run a kernel on the CPU, thread by thread, and count what a profiler counts
+    #[command(after_help = examples::TRACE)]
     Trace(TraceArgs),
+    /// Write the completions of a shell to standard output
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Write the man page to standard output, or all pages into a folder
+    #[command(after_help = examples::MAN)]
+    Man(ManArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Make DIR and write a page for each command into it
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -164,6 +199,24 @@ impl From<Element> for Dtype {
     }
 }
 
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl From<Color> for anstream::ColorChoice {
+    fn from(color: Color) -> Self {
+        match color {
+            Color::Auto => Self::Auto,
+            Color::Always => Self::Always,
+            Color::Never => Self::Never,
+        }
+    }
+}
+
 /// Where to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -234,7 +287,15 @@ fn length(text: &str) -> Result<usize, String> {
 /// The command line; help and the version are printed here, which leaves nothing to do.
 pub fn parse() -> Result<Option<Cli>, Fault> {
     use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
-    match Cli::try_parse() {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    // Help is coloured before the rest of the line is understood.
+    let color = match color_in(&arguments) {
+        Some(Color::Always) => clap::ColorChoice::Always,
+        Some(Color::Never) => clap::ColorChoice::Never,
+        Some(Color::Auto) | None => clap::ColorChoice::Auto,
+    };
+    let parsed = Cli::command().color(color).try_get_matches_from(&arguments);
+    match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => Ok(Some(cli)),
         Err(error) if matches!(error.kind(), DisplayHelp | DisplayVersion) => {
             error.print().map_err(|error| Fault::stdout(&error))?;
@@ -242,6 +303,13 @@ pub fn parse() -> Result<Option<Cli>, Fault> {
         }
         Err(error) => Err(usage(&error.to_string())),
     }
+}
+
+fn color_in(arguments: &[OsString]) -> Option<Color> {
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--").collect();
+    let apart = words.windows(2).find(|pair| pair[0] == "--color").map(|pair| pair[1]);
+    let joined = words.iter().find_map(|word| word.strip_prefix("--color="));
+    <Color as ValueEnum>::from_str(apart.or(joined)?, true).ok()
 }
 
 /// clap's explanation on one line, without its pages of advice.

@@ -49,7 +49,9 @@ impl Fault {
             Self::Device(_) => 3,
         };
         // Standard error may be closed as well: then the exit code has to do.
-        let _ = io::Write::write_all(&mut io::stderr(), format!("lanky: {}\n", one_line(&self.to_string())).as_bytes());
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        let line = format!("{red}lanky:{red:#} {}\n", one_line(&self.to_string()));
+        let _ = io::Write::write_all(&mut anstream::stderr(), line.as_bytes());
         ExitCode::from(code)
     }
 }

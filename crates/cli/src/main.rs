@@ -6,6 +6,7 @@ mod csv;
 mod demo;
 mod device;
 mod error;
+mod examples;
 mod info;
 mod interrupt;
 mod made_up;
@@ -17,6 +18,7 @@ mod plan;
 mod progress;
 mod report;
 mod say;
+mod shell;
 mod trace;
 
 use std::process::ExitCode;
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Fault> {
     let Some(cli) = args::parse()? else { return Ok(()) };
+    anstream::ColorChoice::write_global(cli.color.into());
+    progress::allow(cli.progress);
     interrupt::install().map_err(|error| Fault::Input(format!("no handler for Ctrl-C: {error}")))?;
     match cli.command {
         Command::Mul(args) => mul::run(&args),
@@ -42,5 +46,7 @@ fn run() -> Result<(), Fault> {
         Command::Bench(args) => bench::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
     }
 }

@@ -1,12 +1,37 @@
-//! A bar on standard error, if that is a terminal and the work takes longer than a second: of bytes while they move, of
-//! nothing countable while the device computes.
+//! A bar on standard error, if that is a terminal (or `--progress` says otherwise) and the work takes longer than a second:
+//! of bytes while they move, of nothing countable while the device computes.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+
+/// When bars are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+static ALLOWED: OnceLock<When> = OnceLock::new();
+
+/// What `--progress` asks for; before the first bar.
+pub fn allow(when: When) {
+    let _ = ALLOWED.set(when);
+}
+
+fn is_shown() -> bool {
+    match ALLOWED.get() {
+        Some(When::Always) => true,
+        Some(When::Never) => false,
+        Some(When::Auto) | None => io::stderr().is_terminal(),
+    }
+}
 
 /// Work that ends sooner shows nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -27,7 +52,7 @@ impl Progress {
     pub fn new(words: &str, bytes: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
         set(&bar, MOVING, words);
-        let alive = io::stderr().is_terminal().then(|| show_later(bar.clone()));
+        let alive = is_shown().then(|| show_later(bar.clone()));
         Self { bar, _alive: alive }
     }
 
@@ -65,11 +90,58 @@ fn show_later(bar: ProgressBar) -> Sender<()> {
     let (alive, ended) = mpsc::channel::<()>();
     thread::spawn(move || {
         if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.set_draw_target(if io::stderr().is_terminal() {
+                ProgressDrawTarget::stderr()
+            } else {
+                ProgressDrawTarget::term_like_with_hz(Box::new(Pipe), 1)
+            });
             bar.enable_steady_tick(TICK);
         }
     });
     alive
+}
+
+/// Standard error that is no terminal, with `--progress always`: the bar anew on each line, once a second.
+#[derive(Debug)]
+struct Pipe;
+
+impl TermLike for Pipe {
+    fn width(&self) -> u16 {
+        80
+    }
+
+    fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write_line(&self, text: &str) -> io::Result<()> {
+        writeln!(io::stderr(), "{}", text.trim_end())
+    }
+
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        let text = text.trim();
+        if text.is_empty() { Ok(()) } else { writeln!(io::stderr(), "{text}") }
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }
 
 #[cfg(test)]

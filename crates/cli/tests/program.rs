@@ -91,3 +91,47 @@ fn help_and_version_are_results() {
         assert!(output.status.success() && !output.stdout.is_empty() && output.stderr.is_empty());
     }
 }
+
+#[test]
+fn shells_and_man_get_what_they_read() {
+    let bench = Bench::new();
+    for (shell, word) in [("bash", "complete -F _lanky"), ("zsh", "#compdef lanky"), ("fish", "complete -c lanky")] {
+        let output = bench.run(&["completions", shell]);
+        let script = text(&output.stdout);
+        assert!(
+            output.status.success() && script.contains(word) && script.contains("transpose-a"),
+            "{shell}: {script}"
+        );
+    }
+    let page = text(&bench.run(&["man"]).stdout);
+    assert!(page.contains(".TH lanky 1") && page.contains("Exit codes"), "{page}");
+    assert!(bench.run(&["man", "--out", "man1"]).status.success());
+    for command in ["mul", "plan", "bench", "trace", "man"] {
+        assert!(bench.path(&format!("man1/lanky-{command}.1")).is_file(), "{command}");
+    }
+    bench.put("file", b"");
+    bench.fail(2, &["man", "--out", "file"]);
+    bench.fail(2, &["completions", "nonsense"]);
+}
+
+#[test]
+fn colours_are_for_terminals_or_asked_for() {
+    let bench = Bench::new();
+    let coloured = |args: &[&str], no_color: bool| {
+        let mut command = bench.command(args);
+        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+        if no_color {
+            command.env("NO_COLOR", "1");
+        }
+        let output = command.output().expect("the program starts");
+        output.stdout.contains(&0x1b) || output.stderr.contains(&0x1b)
+    };
+    for args in [&["--help"][..], &["plan", "2", "2", "2", "--variant", "nonsense"]] {
+        assert!(!coloured(args, false), "{args:?} into a pipe");
+        assert!(coloured(&[args, &["--color", "always"]].concat(), false), "{args:?}");
+        assert!(coloured(&[args, &["--color=always"]].concat(), true), "{args:?}: the option is the later word");
+        assert!(!coloured(&[args, &["--color", "never"]].concat(), false), "{args:?}");
+    }
+    bench.fail(2, &["info", "--color", "sometimes"]);
+    bench.fail(2, &["info", "--progress", "sometimes"]);
+}

@@ -1,20 +1,22 @@
 //! Devices: a GPU, or the CPU.
 
 use crate::ceiling::Ceilings;
-use crate::cpu;
 use crate::driver;
 use crate::env;
 use crate::error::{Error, Operand, Result};
 use crate::gpu::{Gpu, lock};
 use crate::matrix::Matrix;
 use crate::ops;
+use crate::plan::Plan;
 use crate::scalar::Scalar;
 use crate::stream::Stream;
 use crate::view::{MatRef, Place};
 use cust::context::CurrentContext;
 use model::Machine;
-use std::fmt;
 use std::sync::Arc;
+use text::reason_of;
+
+mod text;
 
 /// A GPU or the CPU. Cheap to clone; usable from any thread. Every call makes the GPU's context current for its own
 /// length, and leaves the caller's as it was.
@@ -171,6 +173,22 @@ impl Device {
         Stream::new(self)
     }
 
+    /// Loads the kernels of all these plans and allocates a workspace for each ([`Plan::warm_up`]), before the first
+    /// product has to wait for it. On the CPU there is nothing to do.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`] for a plan of another device, before anything is loaded; else as [`Plan::warm_up`].
+    pub fn warm_up(&self, plans: &[&Plan]) -> Result<()> {
+        if let Kind::Refused(error) = &self.kind {
+            return Err(Error::clone(error));
+        }
+        if let Some(other) = plans.iter().find(|plan| plan.device().place() != self.place()) {
+            let (expected, actual) = (self.short(), format!("{} by its plan", other.device().short()));
+            return Err(Error::WrongDevice { operand: Operand::View, expected, actual });
+        }
+        plans.iter().try_for_each(|plan| plan.warm_up())
+    }
+
     /// C = A B, m x n. Host matrices in, host matrix out; where A or B lie on this GPU, C does too. Waits for all work
     /// that the GPU was given before, and until C is there.
     ///
@@ -252,11 +270,7 @@ impl Device {
         if self.place() == stream.device().place() {
             return Ok(());
         }
-        Err(Error::WrongDevice {
-            operand: Operand::View,
-            expected: self.short(),
-            actual: format!("a stream of {}", stream.device().short()),
-        })
+        Err(Error::WrongStream { expected: self.short(), actual: stream.device().short() })
     }
 
     /// `cuda:0` or `cpu`.
@@ -265,35 +279,5 @@ impl Device {
             Place::Cuda(ordinal) => format!("cuda:{ordinal}"),
             Place::Host => "cpu".to_owned(),
         }
-    }
-}
-
-/// Without the general part that a sentence about the choice of a device does not need.
-fn reason_of(error: &Error) -> String {
-    match error {
-        Error::NoDriver { reason, .. } | Error::NoDevice { reason } => reason.clone(),
-        other => other.to_string(),
-    }
-}
-
-impl fmt::Display for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
-            Kind::Cpu => write!(f, "cpu  {}", cpu::description()),
-            Kind::Refused(_) => f.write_str("no device"),
-            Kind::Cuda(gpu) => {
-                write!(f, "cuda:{}  {}, {} SMs, driver ", gpu.ordinal, gpu.name, gpu.machine.sms)?;
-                match env::driver_release() {
-                    Some(release) => write!(f, "{release} (CUDA {})", gpu.driver),
-                    None => write!(f, "for CUDA {}", gpu.driver),
-                }
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Device {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Device({self}: {})", self.reason)
     }
 }

@@ -56,7 +56,10 @@ pub(crate) fn allocation_failed(error: CudaError, wanted: u64, memory: Option<(u
 
 /// The error of a module that did not load.
 pub(crate) fn load_failed(error: CudaError, entry: &str) -> Error {
-    let failure = platform::last_failure(error);
+    module_error(platform::last_failure(error), entry)
+}
+
+fn module_error(failure: Failure, entry: &str) -> Error {
     match failure.code {
         // NO_BINARY_FOR_GPU, INVALID_PTX, JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED
         200 | 209 | 218 | 221..=223 => {
@@ -82,6 +85,9 @@ fn classify(failure: Failure) -> Error {
     match code {
         100 => Error::NoDevice { reason: "the driver sees no device".to_owned() },
         101 => Error::NoDevice { reason: "the driver has no device of that number".to_owned() },
+        2 => Error::OutOfMemory { wanted: 0, free: 0, total: 0 },
+        // DEVICE_UNAVAILABLE, CONTEXT_ALREADY_IN_USE, SYSTEM_NOT_READY
+        46 | 216 | 802 => Error::DeviceBusy { operation, code, name },
         _ => Error::Driver { operation, code, name, text },
     }
 }
@@ -296,5 +302,47 @@ mod platform {
 
     pub(super) fn current_device() -> CudaResult<cust::device::Device> {
         CurrentContext::get_device()
+    }
+}
+
+#[cfg(all(test, not(published_cust)))]
+mod tests {
+    use super::*;
+
+    fn failure(code: i32) -> Failure {
+        let text = |text: &str| text.to_owned();
+        Failure { operation: text("op"), code, name: text("NAME"), text: text("text"), log: text("log") }
+    }
+
+    fn kind(error: &Error) -> &'static str {
+        match error {
+            Error::NoDevice { .. } => "no device",
+            Error::OutOfMemory { .. } => "memory",
+            Error::DeviceBusy { .. } => "busy",
+            Error::Driver { .. } => "driver",
+            Error::ContextLost { .. } => "lost",
+            Error::Jit { .. } => "jit",
+            _ => "other",
+        }
+    }
+
+    #[test]
+    fn codes_become_errors_to_match_on() {
+        for (code, expected) in
+            [(100, "no device"), (101, "no device"), (2, "memory"), (46, "busy"), (216, "busy"), (802, "busy")]
+        {
+            assert_eq!(kind(&classify(failure(code))), expected, "{code}");
+        }
+        for code in [1, 3, 304, 400, 999, 12345] {
+            assert!(matches!(classify(failure(code)), Error::Driver { code: found, .. } if found == code));
+        }
+        for code in [200, 209, 218, 221, 222, 223] {
+            let error = module_error(failure(code), "entry");
+            assert!(matches!(&error, Error::Jit { log, .. } if log == "log"), "{code}: {error}");
+        }
+        assert_eq!(kind(&module_error(failure(2), "entry")), "memory");
+        // What is lost stays lost for the process: the tests here do not touch a GPU, and look at the codes alone.
+        assert!([700, 702, 714, 715, 716, 717, 718, 719].into_iter().all(is_fatal));
+        assert!(![1, 2, 46, 100, 701, 703, 713, 720].into_iter().any(is_fatal));
     }
 }

@@ -1,4 +1,26 @@
 //! What can go wrong, as plain data: no type of another crate, one line of text each.
+//!
+//! | error | what to do |
+//! |---|---|
+//! | [`Error::Shape`] | correct the call: the text names operand, rule, required and given |
+//! | [`Error::Unsupported`] | the text says the way out |
+//! | [`Error::UnknownVariant`] | take one of the names in it |
+//! | [`Error::NoDriver`] | install NVIDIA's driver (`libcuda.so.1`), or use [`Device::cpu`](crate::Device::cpu) |
+//! | [`Error::DriverTooOld`] | update the driver |
+//! | [`Error::NoDevice`] | look at CUDA_VISIBLE_DEVICES and `nvidia-smi`; the GPU must be of compute capability 8.0 or later |
+//! | [`Error::DeviceBusy`] | wait for, or end, the process that has the GPU to itself; or take another GPU |
+//! | [`Error::OutOfMemory`] | multiply fewer rows at a time, or drop matrices and plans |
+//! | [`Error::Jit`] | report it with the log in it: the driver refused a kernel of this library |
+//! | [`Error::Driver`] | a fault of the driver, or of earlier work: LANKY_SYNC=1 tells which kernel's |
+//! | [`Error::ContextLost`] | restart the process; the CPU still multiplies in this one |
+//! | [`Error::WrongDevice`] | `upload` or `download` the operand that is named |
+//! | [`Error::WrongStream`] | make the stream of the same device as the operands or the plan |
+//! | [`Error::Forked`] | open the GPU in the child alone |
+//! | [`Error::ColdPlanInCapture`] | call [`Plan::warm_up_on`](crate::Plan::warm_up_on) before the capture |
+//! | [`Error::Io`] | as the caller's own reader or writer failed |
+//!
+//! After every one of them the process lives on, and matrices, plans and streams can be dropped, also while work that
+//! uses them is in flight: a drop waits for that work, or leaves the memory to a context that is lost.
 
 use std::fmt;
 
@@ -49,10 +71,20 @@ pub enum Error {
         /// The oldest CUDA that serves the kernels.
         needs: Version,
     },
+    /// Another process has the device to itself, or the device does not answer.
+    #[error("the GPU is busy or not available: {operation}: {name} ({code})")]
+    DeviceBusy {
+        /// The call that reported it.
+        operation: String,
+        /// The driver's code.
+        code: i32,
+        /// The code's name.
+        name: String,
+    },
     /// Memory ran out, on the device or (`free` and `total` then 0) on the host.
-    #[error("out of memory: {wanted} bytes wanted{}", of_which(*free, *total))]
+    #[error("out of memory{}{}", wanted_bytes(*wanted), of_which(*free, *total))]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes asked for; 0 where the driver itself wanted them, for a context or a kernel.
         wanted: u64,
         /// Bytes free when it failed; 0 if unknown.
         free: u64,
@@ -93,6 +125,14 @@ pub enum Error {
         /// The device of the operand.
         actual: String,
     },
+    /// A stream of another device than the call's.
+    #[error("the stream is of {actual}, but the call is for {expected}: make a stream of {expected}")]
+    WrongStream {
+        /// The device of the call.
+        expected: String,
+        /// The device of the stream.
+        actual: String,
+    },
     /// A fault has destroyed the GPU context: no GPU call of this process can succeed any more.
     #[error(
         "the GPU context was lost in {operation} or in work before it: {name} ({code}); restart the process, or use the CPU"
@@ -131,6 +171,7 @@ impl Error {
             Error::NoDriver { .. }
             | Error::NoDevice { .. }
             | Error::DriverTooOld { .. }
+            | Error::DeviceBusy { .. }
             | Error::OutOfMemory { .. }
             | Error::Jit { .. }
             | Error::Driver { .. }
@@ -140,6 +181,7 @@ impl Error {
             | Error::Unsupported { .. }
             | Error::UnknownVariant { .. }
             | Error::WrongDevice { .. }
+            | Error::WrongStream { .. }
             | Error::ColdPlanInCapture { .. }
             | Error::Io { .. } => false,
         }
@@ -239,6 +281,10 @@ impl fmt::Display for ShapeError {
 
 impl std::error::Error for ShapeError {}
 
+fn wanted_bytes(wanted: u64) -> String {
+    if wanted == 0 { String::new() } else { format!(": {wanted} bytes wanted") }
+}
+
 fn of_which(free: u64, total: u64) -> String {
     if total == 0 { String::new() } else { format!(", {free} of {total} bytes free") }
 }
@@ -281,6 +327,15 @@ mod tests {
             ),
             (Error::OutOfMemory { wanted: 10, free: 3, total: 7 }, "out of memory: 10 bytes wanted, 3 of 7 bytes free"),
             (Error::OutOfMemory { wanted: 10, free: 0, total: 0 }, "out of memory: 10 bytes wanted"),
+            (Error::OutOfMemory { wanted: 0, free: 0, total: 0 }, "out of memory"),
+            (
+                Error::DeviceBusy { operation: "o".into(), code: 46, name: "N".into() },
+                "the GPU is busy or not available: o: N (46)",
+            ),
+            (
+                Error::WrongStream { expected: "cpu".into(), actual: "cuda:0".into() },
+                "the stream is of cuda:0, but the call is for cpu: make a stream of cpu",
+            ),
             (
                 Error::Jit {
                     entry: "e".into(),

@@ -9,12 +9,15 @@
 //! | `cpu` | the same products without a GPU |
 //! | `driver`, `gpu`, `memory`, `transfer` | the driver's part of all that |
 //! | [`ptx`] | the kernels that are carried |
+//! | `interop` | matrices of ndarray, faer, nalgebra and DLPack, by their features |
 //!
 //! The facade `lanky` re-exports all of it.
 
 pub mod device;
 pub mod env;
 pub mod error;
+#[cfg(any(feature = "dlpack", feature = "faer", feature = "nalgebra", feature = "ndarray"))]
+pub mod interop;
 pub mod matrix;
 pub mod ops;
 pub mod plan;
@@ -33,6 +36,13 @@ mod memory;
 mod pack;
 mod placement;
 mod transfer;
+
+#[cfg(feature = "faer")]
+pub use ::faer;
+#[cfg(feature = "nalgebra")]
+pub use ::nalgebra;
+#[cfg(feature = "ndarray")]
+pub use ::ndarray;
 
 pub use ceiling::Ceilings;
 pub use device::Device;

@@ -51,7 +51,7 @@ impl Device {
     /// view's memory is free again; on a GPU the last pieces may still be on their way, ahead of the stream's later work.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] if the view is not the host's or the stream another device's, [`Error::OutOfMemory`],
+    /// [`Error::WrongDevice`] if the view is not the host's, [`Error::WrongStream`], [`Error::OutOfMemory`],
     /// [`Error::Driver`].
     pub fn upload<T: Scalar>(&self, stream: &Stream, view: MatRef<'_, T>) -> Result<Matrix<T>> {
         self.same(stream)?;
@@ -72,7 +72,7 @@ impl Device {
     /// matrix itself; so nothing is ever twice in memory.
     ///
     /// # Errors
-    /// [`Error::Io`] if `fill` fails, [`Error::WrongDevice`] if the stream is another device's, [`Error::OutOfMemory`],
+    /// [`Error::Io`] if `fill` fails, [`Error::WrongStream`], [`Error::OutOfMemory`],
     /// [`Error::Driver`].
     pub fn upload_with<T: Scalar>(
         &self,
@@ -114,7 +114,7 @@ impl Device {
     /// A packed copy on the host of a view of the device's memory. Waits for the stream's earlier work.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] if the view or the stream is another device's, [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::WrongDevice`] if the view is another device's, [`Error::WrongStream`], [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn download<T: Scalar>(&self, stream: &Stream, view: MatRef<'_, T>) -> Result<Matrix<T>> {
         self.same(stream)?;
         refuse_elsewhere(view, self.place())?;

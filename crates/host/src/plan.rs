@@ -157,7 +157,7 @@ impl Plan {
     /// captured into a CUDA graph.
     ///
     /// # Errors
-    /// As [`Plan::warm_up`], and [`Error::WrongDevice`] for a stream of another device.
+    /// As [`Plan::warm_up`], and [`Error::WrongStream`].
     pub fn warm_up_on(&self, stream: &Stream) -> Result<()> {
         self.device.same(stream)?;
         let (Kind::Cuda(gpu), Queue::Cuda(queue)) = (self.device.kind(), stream.queue()) else { return Ok(()) };

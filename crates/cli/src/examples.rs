@@ -1,0 +1,66 @@
+//! The examples that each command's help ends with. A test parses every line of them.
+
+pub const MUL: &str = "\
+Examples:
+  lanky mul A.npy B.npy -o C.npy
+  lanky mul A.npy A.npy -o gram.npy --transpose-a
+  lanky mul A.npy B.npy -o C.npy --alpha 2 --c C0.npy --beta -1 --device cpu";
+
+pub const DEMO: &str = "\
+Examples:
+  lanky demo
+  lanky demo --m 100000 --n 4 --k 1000 --dtype f32 --device cuda:0";
+
+pub const INFO: &str = "\
+Examples:
+  lanky info
+  lanky info --ptx kernels";
+
+pub const PLAN: &str = "\
+Examples:
+  lanky plan 20480 4 20480
+  lanky plan 1000000 16 1000000 --gpu rtx4090 --paper";
+
+pub const BENCH: &str = "\
+Examples:
+  lanky bench --family tsm2r --m 20480 --k 20480 --n 1,2,4,8
+  lanky bench --quick --csv results.csv";
+
+pub const REPORT: &str = "\
+Examples:
+  lanky report results.csv -o results.html";
+
+pub const TRACE: &str = "\
+Examples:
+  lanky trace tsm2r --variant tsm2r_shared
+  lanky trace tsm2r --variant tsm2r_shared_rowmajor --svg warp.svg";
+
+pub const COMPLETIONS: &str = "\
+Examples:
+  lanky completions bash
+  lanky completions fish";
+
+pub const MAN: &str = "\
+Examples:
+  lanky man
+  lanky man --out man1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Cli;
+    use clap::{CommandFactory, Parser};
+
+    #[test]
+    fn every_example_is_a_command_line() {
+        let all = [MUL, DEMO, INFO, PLAN, BENCH, REPORT, TRACE, COMPLETIONS, MAN];
+        for line in all.iter().flat_map(|text| text.lines().skip(1)) {
+            let parsed = Cli::try_parse_from(line.split_whitespace());
+            assert!(parsed.is_ok(), "{line}: {}", parsed.err().map_or_else(String::new, |error| error.to_string()));
+        }
+        for command in Cli::command().get_subcommands() {
+            assert!(command.get_after_help().is_some(), "{} has no examples", command.get_name());
+        }
+        Cli::command().debug_assert();
+    }
+}

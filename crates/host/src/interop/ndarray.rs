@@ -1,0 +1,56 @@
+//! Views of `ndarray`.
+
+use super::{Foreign, on_the_host};
+use crate::error::{Error, Result};
+use crate::scalar::Scalar;
+use crate::view::{MatMut, MatRef, Place};
+use ::ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
+
+/// The same memory. [`Error::Shape`] if a stride is negative (`a.slice(s![..;-1, ..])`).
+impl<'a, T: Scalar> TryFrom<ArrayView2<'a, T>> for MatRef<'a, T> {
+    type Error = Error;
+
+    fn try_from(array: ArrayView2<'a, T>) -> Result<Self> {
+        let ((rows, cols), &[row_stride, col_stride]) = (array.dim(), array.strides().first_chunk().unwrap_or(&[1, 1]));
+        let place = Place::Host;
+        let foreign = Foreign { pointer: array.as_ptr(), rows, cols, row_stride, col_stride, place };
+        // SAFETY: the array borrows its elements for `'a`.
+        unsafe { foreign.view() }
+    }
+}
+
+/// The same memory. [`Error::Shape`] if a stride is negative or two elements share an address.
+impl<'a, T: Scalar> TryFrom<ArrayViewMut2<'a, T>> for MatMut<'a, T> {
+    type Error = Error;
+
+    fn try_from(mut array: ArrayViewMut2<'a, T>) -> Result<Self> {
+        let ((rows, cols), &[row_stride, col_stride]) = (array.dim(), array.strides().first_chunk().unwrap_or(&[1, 1]));
+        let place = Place::Host;
+        let foreign = Foreign { pointer: array.as_mut_ptr(), rows, cols, row_stride, col_stride, place };
+        // SAFETY: the array borrows its elements for `'a`, alone.
+        unsafe { foreign.view_mut() }
+    }
+}
+
+/// The same memory. [`Error::WrongDevice`] if it is a GPU's.
+impl<'a, T: Scalar> TryFrom<MatRef<'a, T>> for ArrayView2<'a, T> {
+    type Error = Error;
+
+    fn try_from(view: MatRef<'a, T>) -> Result<Self> {
+        let (rows, cols, row, col) = on_the_host(view.shape(), view.place())?;
+        // SAFETY: the view's elements are valid for `'a`, and its span was checked; strides of 0 are fine where
+        // elements are only read.
+        Ok(unsafe { ArrayView2::from_shape_ptr((rows, cols).strides((row, col)), view.as_ptr()) })
+    }
+}
+
+/// The same memory. [`Error::WrongDevice`] if it is a GPU's.
+impl<'a, T: Scalar> TryFrom<MatMut<'a, T>> for ArrayViewMut2<'a, T> {
+    type Error = Error;
+
+    fn try_from(mut view: MatMut<'a, T>) -> Result<Self> {
+        let (rows, cols, row, col) = on_the_host(view.shape(), view.place())?;
+        // SAFETY: as above, and the elements are distinct and this view's alone.
+        Ok(unsafe { ArrayViewMut2::from_shape_ptr((rows, cols).strides((row, col)), view.as_mut_ptr()) })
+    }
+}

@@ -1,0 +1,132 @@
+//! Faults that are not this library's, on a GPU: each its own error, and the process lives on. Skipped, and said so, where
+//! there is none.
+#![cfg(not(published_cust))]
+
+use cust::error::CudaResult;
+use cust::memory::DeviceBuffer;
+use cust::module::Module;
+use cust::stream::{Stream as Raw, StreamFlags};
+use lanky_host::{Device, Error, Layout, Matrix, Plan, Shape, Stream, gemm};
+use std::process::Command;
+
+/// Writes to an address that is nobody's.
+const WILD: &str = ".version 7.0\n.target sm_70\n.address_size 64
+.visible .entry wild() {
+    .reg .b64 %rd<2>; .reg .b32 %r<2>;
+    mov.u64 %rd1, 16; mov.u32 %r1, 1; st.global.u32 [%rd1], %r1; ret;
+}";
+
+/// Waits a while: counts to a number that it is given, a thread alone.
+const SLOW: &str = ".version 7.0\n.target sm_70\n.address_size 64
+.visible .entry slow(.param .u64 out, .param .u32 rounds) {
+    .reg .pred %p1; .reg .b64 %rd<2>; .reg .b32 %r<3>;
+    ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [rounds]; mov.u32 %r2, 0;
+again:
+    st.volatile.global.u32 [%rd1], %r2; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra again; ret;
+}";
+
+/// Set in the child that loses its context.
+const CHILD: &str = "LANKY_TEST_LOSES_ITS_CONTEXT";
+
+fn gpu() -> Option<Device> {
+    match Device::cuda(0) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
+            println!("skipped: {error}");
+            None
+        }
+    }
+}
+
+fn hosts() -> lanky_host::Result<(Matrix<f64>, Matrix<f64>)> {
+    Ok((Matrix::from_fn(300, 500, |i, l| ((i + l) % 3) as f64)?, Matrix::from_fn(500, 4, |l, j| ((l + j) % 5) as f64)?))
+}
+
+/// Runs somebody else's kernel that leaves the context unusable; waits for it.
+fn wild() -> CudaResult<()> {
+    let module = Module::from_ptx(WILD, &[])?;
+    let stream = Raw::new(StreamFlags::NON_BLOCKING, None)?;
+    let function = module.get_function("wild")?;
+    // SAFETY: the kernel has no parameters; what it does is the fault that is tested.
+    unsafe { stream.launch(&function, 1, 1, 0, &[]) }?;
+    stream.synchronize()
+}
+
+#[test]
+fn what_others_kernels_destroy_is_said_and_the_process_lives_on() -> lanky_host::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    if std::env::var_os(CHILD).is_none() {
+        // A lost context is lost for the whole process.
+        let child = Command::new(std::env::current_exe()?)
+            .args(["--exact", "what_others_kernels_destroy_is_said_and_the_process_lives_on", "--nocapture"])
+            .env(CHILD, "1")
+            .env_remove("LANKY_REQUIRE_GPU")
+            .output()?;
+        assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
+        return Ok(());
+    }
+    let (a, b) = hosts()?;
+    let expected = Device::cpu().matmul(a.view(), b.view())?;
+    let stream = device.stream()?;
+    let (there_a, there_b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+    let mut c = device.zeros::<f64>(300, 4)?;
+    gemm(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())?;
+    stream.synchronize()?;
+    assert!(device.entered(wild)?.is_err());
+    // Whichever call is first meets it; from then on every one says so at once.
+    let first =
+        gemm(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut()).and_then(|()| stream.synchronize());
+    assert!(matches!(first, Err(Error::ContextLost { code: 700 | 719, .. })), "{first:?}");
+    assert!(matches!(device.stream(), Err(Error::ContextLost { .. })));
+    assert!(matches!(device.zeros::<f64>(2, 2), Err(Error::ContextLost { .. })));
+    assert!(matches!(Device::cuda(0), Err(Error::ContextLost { .. })));
+    drop((c, there_b, stream, there_a, device));
+    let again = Device::auto();
+    assert!(!again.is_cuda(), "{again}");
+    assert_eq!(again.matmul(a.view(), b.view())?.as_slice(), expected.as_slice());
+    Ok(())
+}
+
+#[test]
+fn what_is_dropped_while_work_is_in_flight_waits_for_it() -> lanky_host::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let (a, b) = hosts()?;
+    let expected = Device::cpu().matmul(a.view(), b.view())?;
+    for order in 0..3 {
+        let stream = device.stream()?;
+        let (there_a, there_b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+        let mut c = device.zeros::<f64>(300, 4)?;
+        let shape = Shape::packed(300, 4, Layout::ColumnMajor, c.shape().dtype);
+        let plan = Plan::gemm(&device, there_a.shape(), there_b.shape(), shape).build()?;
+        let slow = device.entered(|| -> CudaResult<_> {
+            let (module, out) = (Module::from_ptx(SLOW, &[])?, DeviceBuffer::<u32>::zeroed(1)?);
+            launch_slow(&module, &out, &stream)?;
+            Ok((module, out))
+        })?;
+        let slow = slow.expect("a kernel of somebody else's");
+        // Behind the slow kernel: not done when the next lines drop what it uses.
+        plan.run(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())?;
+        match order {
+            0 => drop((there_a, there_b, plan)),
+            1 => drop((plan, there_b, there_a)),
+            _ => std::thread::scope(|scope| drop(scope.spawn(move || drop((there_b, plan, there_a))))),
+        }
+        // What is allocated now may be the memory that was just freed: writing it must not reach the product.
+        let _others = (device.zeros::<f64>(300, 500)?, device.zeros::<f64>(500, 4)?);
+        assert_eq!(c.download(&stream)?.as_slice(), expected.as_slice(), "order {order}");
+        drop(slow);
+    }
+    Ok(())
+}
+
+fn launch_slow(module: &Module, out: &DeviceBuffer<u32>, stream: &Stream) -> CudaResult<()> {
+    let Some(raw) = stream.as_raw() else { return Ok(()) };
+    // SAFETY: the stream outlives the result.
+    let raw = unsafe { cust::extra::borrow_stream(raw) };
+    let function = module.get_function("slow")?;
+    let (address, rounds) = (out.as_device_ptr().as_raw(), 200_000_u32);
+    let arguments = [(&raw const address).cast_mut().cast(), (&raw const rounds).cast_mut().cast()];
+    // SAFETY: the kernel's parameters; `out` has one element and is dropped after the work.
+    unsafe { raw.launch(&function, 1, 1, 0, &arguments) }
+}

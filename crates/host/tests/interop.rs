@@ -1,0 +1,228 @@
+//! Matrices of ndarray, faer, nalgebra and DLPack: the same memory, any legal strides, and refusals of the others.
+#![cfg(any(feature = "dlpack", feature = "faer", feature = "nalgebra", feature = "ndarray"))]
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use lanky_host::{Device, Error, MatMut, MatRef, Rule, gemm};
+
+/// 0, 1, 2, ..
+fn numbers(len: usize) -> Vec<f64> {
+    (0..len).map(|at| at as f64).collect()
+}
+
+fn rule(error: Error) -> Option<Rule> {
+    match error {
+        Error::Shape(error) => Some(error.rule),
+        _ => None,
+    }
+}
+
+/// Element by element, and the same address.
+fn same(view: MatRef<'_, f64>, pointer: *const f64, rows: usize, cols: usize, at: impl Fn(usize, usize) -> f64) {
+    assert_eq!((view.nrows(), view.ncols()), (rows, cols));
+    assert_eq!(view.as_raw(), u64::try_from(pointer.addr()).unwrap());
+    for i in 0..rows {
+        for j in 0..cols {
+            assert_eq!(view.get(i, j), Some(at(i, j)), "({i}, {j})");
+        }
+    }
+}
+
+#[cfg(feature = "ndarray")]
+#[test]
+fn arrays_of_ndarray() {
+    use lanky_host::ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
+    let mut array = Array2::from_shape_vec((6, 8), numbers(48)).unwrap();
+    for part in [s![.., ..], s![1..5;2, 2..;3], s![2..3, ..], s![.., 7..8], s![3..3, ..]] {
+        for view in [array.slice(part), array.slice(part).reversed_axes()] {
+            let ours = MatRef::try_from(view).unwrap();
+            same(ours, view.as_ptr(), view.nrows(), view.ncols(), |i, j| view[(i, j)]);
+            let back = ArrayView2::try_from(ours).unwrap();
+            assert_eq!((back, back.as_ptr()), (view, view.as_ptr()));
+        }
+    }
+    for backwards in [s![..;-1, ..], s![.., ..;-1]] {
+        assert_eq!(rule(MatRef::try_from(array.slice(backwards)).unwrap_err()), Some(Rule::Strides));
+        assert_eq!(rule(MatMut::try_from(array.slice_mut(backwards)).unwrap_err()), Some(Rule::Strides));
+    }
+    // One element is walked in no direction.
+    assert!(MatRef::try_from(array.slice(s![2..3;-1, ..])).is_ok());
+    let row = lanky_host::ndarray::arr1(&[1.0, 2.0]);
+    let repeated = row.broadcast((3, 2)).unwrap();
+    same(MatRef::try_from(repeated).unwrap(), row.as_ptr(), 3, 2, |_, j| row[j]);
+
+    let a = array.clone();
+    let mut c = Array2::from_elem((6, 6), f64::NAN);
+    let (view, out) = (MatRef::try_from(a.view()).unwrap(), MatMut::try_from(c.view_mut()).unwrap());
+    gemm(&Device::cpu().stream().unwrap(), 1.0, view, view.t(), 0.0, out).unwrap();
+    assert_eq!(c, a.dot(&a.t()));
+    let mut back = ArrayViewMut2::try_from(MatMut::try_from(array.slice_mut(s![..;2, ..])).unwrap()).unwrap();
+    back[(1, 3)] = -1.0;
+    assert_eq!(array[(2, 3)], -1.0);
+}
+
+#[cfg(feature = "faer")]
+#[test]
+fn matrices_of_faer() {
+    use lanky_host::faer::{Mat, MatMut as Theirs, MatRef as Their};
+    let mut a = Mat::from_fn(6, 8, |i, j| (i * 8 + j) as f64);
+    for view in [a.as_ref(), a.as_ref().transpose(), a.as_ref().submatrix(1, 2, 3, 4), a.as_ref().submatrix(6, 0, 0, 8)]
+    {
+        let ours = MatRef::try_from(view).unwrap();
+        same(ours, view.as_ptr(), view.nrows(), view.ncols(), |i, j| view[(i, j)]);
+        let back = Their::try_from(ours).unwrap();
+        assert_eq!((back, back.as_ptr()), (view, view.as_ptr()));
+    }
+    assert_eq!(rule(MatRef::try_from(a.as_ref().reverse_rows()).unwrap_err()), Some(Rule::Strides));
+    let mut c = Mat::<f64>::zeros(6, 6);
+    let view = MatRef::try_from(a.as_ref()).unwrap();
+    let out = MatMut::try_from(c.as_mut()).unwrap();
+    gemm(&Device::cpu().stream().unwrap(), 1.0, view, view.t(), 0.0, out).unwrap();
+    assert_eq!(c, &a * a.transpose());
+    let mut back = Theirs::try_from(MatMut::try_from(a.as_mut()).unwrap()).unwrap();
+    back[(2, 3)] = -1.0;
+    assert_eq!(a[(2, 3)], -1.0);
+}
+
+#[cfg(feature = "nalgebra")]
+#[test]
+fn matrices_of_nalgebra() {
+    use lanky_host::nalgebra::{DMatrix, Dyn, Matrix3x4, MatrixView, MatrixViewMut};
+    let mut a = DMatrix::from_fn(6, 8, |i, j| (i * 8 + j) as f64);
+    let view = a.view((1, 2), (3, 4));
+    same(MatRef::try_from(view).unwrap(), view.as_ptr(), 3, 4, |i, j| view[(i, j)]);
+    let view = a.view_with_steps((0, 1), (2, 3), (2, 1));
+    let ours = MatRef::try_from(view).unwrap();
+    same(ours, view.as_ptr(), 2, 3, |i, j| view[(i, j)]);
+    let back = MatrixView::<_, Dyn, Dyn, Dyn, Dyn>::try_from(ours).unwrap();
+    assert_eq!((back, back.as_ptr()), (view, view.as_ptr()));
+    let fixed = Matrix3x4::from_fn(|i, j| (i + 10 * j) as f64);
+    same(MatRef::try_from(fixed.fixed_view::<3, 4>(0, 0)).unwrap(), fixed.as_ptr(), 3, 4, |i, j| fixed[(i, j)]);
+    let rows = numbers(12);
+    let ours = MatRef::row_major(&rows, 3, 4).unwrap();
+    let theirs = MatrixView::<_, Dyn, Dyn, Dyn, Dyn>::try_from(ours).unwrap();
+    assert_eq!(theirs[(2, 1)], 9.0);
+
+    let mut c = DMatrix::from_element(6, 6, f64::NAN);
+    let view = MatRef::try_from(a.view((0, 0), (6, 8))).unwrap();
+    let out = MatMut::try_from(c.view_mut((0, 0), (6, 6))).unwrap();
+    gemm(&Device::cpu().stream().unwrap(), 1.0, view, view.t(), 0.0, out).unwrap();
+    assert_eq!(c, &a * a.transpose());
+    let ours = MatMut::try_from(a.view_mut((0, 0), (6, 8))).unwrap();
+    let mut back = MatrixViewMut::<_, Dyn, Dyn, Dyn, Dyn>::try_from(ours).unwrap();
+    back[(2, 3)] = -1.0;
+    assert_eq!(a[(2, 3)], -1.0);
+}
+
+#[cfg(feature = "dlpack")]
+mod dlpack {
+    use super::*;
+    use lanky_host::Matrix;
+    use lanky_host::interop::dlpack::{DLDataType, DLDevice, DLManagedTensor, DLTensor, Tensor};
+    use std::ffi::c_void;
+    use std::ptr::null_mut;
+
+    unsafe extern "C" fn count(managed: *mut DLManagedTensor) {
+        // SAFETY: the tests' tensors point at a counter.
+        unsafe { *(*managed).manager_ctx.cast::<u32>() += 1 };
+    }
+
+    /// A tensor as a producer makes it, changed by `change`; what is made of it, and how often it was deleted.
+    fn made<R>(
+        data: &mut [f64],
+        shape: &mut [i64],
+        strides: Option<&mut [i64]>,
+        change: impl FnOnce(&mut DLTensor),
+        look: impl FnOnce(&mut Tensor) -> R,
+    ) -> (R, u32) {
+        let mut deleted = 0_u32;
+        let mut managed = DLManagedTensor {
+            dl_tensor: DLTensor {
+                data: data.as_mut_ptr().cast(),
+                device: DLDevice { device_type: 1, device_id: 0 },
+                ndim: i32::try_from(shape.len()).unwrap(),
+                dtype: DLDataType { code: 2, bits: 64, lanes: 1 },
+                shape: shape.as_mut_ptr(),
+                strides: strides.map_or(null_mut(), <[i64]>::as_mut_ptr),
+                byte_offset: 0,
+            },
+            manager_ctx: (&raw mut deleted).cast::<c_void>(),
+            deleter: Some(count),
+        };
+        change(&mut managed.dl_tensor);
+        // SAFETY: what it says of itself is true, or is refused before the memory is looked at.
+        let mut tensor = unsafe { Tensor::from_raw(&raw mut managed) }.unwrap();
+        let result = look(&mut tensor);
+        drop(tensor);
+        (result, deleted)
+    }
+
+    #[test]
+    fn tensors_come_in() {
+        let mut data = numbers(24);
+        let pointer = data.as_ptr();
+        let view = |tensor: &mut Tensor| {
+            same(tensor.view().unwrap(), pointer, 4, 6, |i, j| (6 * i + j) as f64);
+        };
+        assert_eq!(made(&mut data, &mut [4, 6], None, |_| {}, view).1, 1);
+        assert_eq!(made(&mut data, &mut [4, 6], Some(&mut [6, 1]), |_| {}, view).1, 1);
+        let part = |tensor: &mut Tensor| {
+            // SAFETY: nothing else looks at the memory.
+            unsafe { tensor.view_mut::<f64>() }.unwrap().set(1, 1, -1.0);
+            // SAFETY: three elements on, in the same array.
+            same(tensor.view().unwrap(), unsafe { pointer.add(3) }, 2, 2, |i, j| {
+                if (i, j) == (1, 1) { -1.0 } else { (3 + 12 * i + 2 * j) as f64 }
+            });
+        };
+        made(&mut data, &mut [2, 2], Some(&mut [12, 2]), |tensor| tensor.byte_offset = 24, part);
+        assert_eq!(data[17], -1.0);
+        let column = |tensor: &mut Tensor| tensor.view::<f64>().unwrap().ncols();
+        assert_eq!(made(&mut data, &mut [24], None, |_| {}, column).0, 1);
+        assert_eq!(made(&mut data, &mut [0, 3], None, |_| {}, |t| t.view::<f64>().unwrap().ncols()).0, 3);
+        let gpu = |tensor: &mut Tensor| tensor.view::<f64>().unwrap().is_host();
+        let on_a_gpu = |tensor: &mut DLTensor| tensor.device = DLDevice { device_type: 2, device_id: 1 };
+        assert!(!made(&mut data, &mut [4, 6], None, on_a_gpu, gpu).0);
+    }
+
+    #[test]
+    fn what_is_no_matrix_is_refused_and_given_back() {
+        let mut data = numbers(24);
+        let error = |tensor: &mut Tensor| tensor.view::<f64>().unwrap_err();
+        let unsupported = |(error, deleted)| matches!(error, Error::Unsupported { .. }) && deleted == 1;
+        for (change, expected) in [
+            ((|t| t.dtype.bits = 32) as fn(&mut DLTensor), Rule::Dtype),
+            (|t| t.dtype.code = 0, Rule::Dtype),
+            (|t| t.dtype.lanes = 2, Rule::Dtype),
+        ] {
+            let (error, deleted) = made(&mut data, &mut [4, 6], None, change, error);
+            assert_eq!((rule(error), deleted), (Some(expected), 1));
+        }
+        let negative = made(&mut data, &mut [4, 6], Some(&mut [-6, 1]), |_| {}, error);
+        assert_eq!(rule(negative.0), Some(Rule::Strides));
+        assert!(unsupported(made(&mut data, &mut [4, 3, 2], None, |_| {}, error)));
+        assert!(unsupported(made(&mut data, &mut [], None, |_| {}, error)));
+        assert!(unsupported(made(&mut data, &mut [4, -6], None, |_| {}, error)));
+        assert!(unsupported(made(&mut data, &mut [4, 5], None, |t| t.byte_offset = 3, error)));
+        assert!(unsupported(made(&mut data, &mut [4, 5], None, |t| t.device.device_type = 10, error)));
+        // SAFETY: null is refused.
+        assert!(matches!(unsafe { Tensor::from_raw(null_mut()) }, Err(Error::Unsupported { .. })));
+        let overlap = |tensor: &mut Tensor| {
+            // SAFETY: refused.
+            rule(unsafe { tensor.view_mut::<f64>() }.unwrap_err())
+        };
+        assert_eq!(made(&mut data, &mut [4, 6], Some(&mut [0, 1]), |_| {}, overlap).0, Some(Rule::Strides));
+    }
+
+    #[test]
+    fn matrices_go_out_and_come_back() {
+        let matrix = Matrix::from_fn(5, 3, |i, j| (10 * i + j) as f32).unwrap();
+        let pointer = matrix.as_slice().unwrap().as_ptr();
+        let raw = matrix.into_dlpack().unwrap().into_raw();
+        // SAFETY: just made, and handed to nobody else; dropped at the end, which frees the matrix.
+        let tensor = unsafe { Tensor::from_raw(raw) }.unwrap();
+        let view = tensor.view::<f32>().unwrap();
+        assert_eq!((view.nrows(), view.ncols(), view.get(4, 2)), (5, 3, Some(42.0)));
+        assert_eq!(view.as_raw(), u64::try_from(pointer.addr()).unwrap());
+        assert_eq!(rule(tensor.view::<f64>().unwrap_err()), Some(Rule::Dtype));
+        std::thread::spawn(move || drop(tensor)).join().unwrap();
+    }
+}
