@@ -135,7 +135,7 @@ impl<T: Scalar> Matrix<T> {
     /// A copy on the host, in the same layout. Waits for the stream's earlier work.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], [`Error::WrongStream`], [`Error::Driver`].
+    /// [`Error::WrongDevice`] if the stream is another device's, [`Error::OutOfMemory`], [`Error::Driver`].
     pub fn download(&self, stream: &Stream) -> Result<Matrix<T>> {
         stream.device().download(stream, self.view())
     }
