@@ -16,10 +16,6 @@ const MMA_SHARE: f64 = 0.8;
 const READ_AGAIN: f64 = 0.78;
 /// Cost of a slot's bytes against those of C and A: short accesses, and the second kernel starts with nothing in flight.
 const SLOT_COST: f64 = 1.7;
-/// How many latencies of the memory pass while what a ring has in flight arrives: its threads wait for the whole stage,
-/// meet, and multiply before they ask for more. On an H200 a lone block of `dtsm2r_mma_16x16_n16_k32_s3_t128` draws 21 to
-/// 24 GB/s with 32 KiB in flight.
-const RING_LATENCIES: f64 = 2.4;
 /// How much of the wait for the SMs with one block more than the others shows: most of it is used by the others.
 const UNEVEN: f64 = 0.15;
 
@@ -220,7 +216,7 @@ impl<'a> Estimator<'a> {
 
 /// What one block of an entry moves and computes, k whole, and the times that follow from it.
 struct Block {
-    /// Whether it is of [`Kernel::Ring`].
+    /// Whether it is of [`Kernel::Ring`]: so much in flight that its SM, and not the block, sets its rate.
     in_rings: bool,
     in_flight_bytes: f64,
     /// Time of a block's bytes at the machine's whole bandwidth, s.
@@ -263,13 +259,12 @@ impl Block {
         };
         let sms = f64::from(machine.sms);
         let rate = if variant.mma { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
-        let latencies = if variant.kernel == Kernel::Ring { RING_LATENCIES } else { 1.0 };
         let share = if variant.mma { MMA_SHARE } else { ARITHMETIC_SHARE };
         Block {
             in_rings: variant.kernel == Kernel::Ring,
             in_flight_bytes,
             bandwidth_s,
-            latency_s: bandwidth_s * sms * latencies * bytes_needed_in_flight(machine) / in_flight_bytes,
+            latency_s: bandwidth_s * sms * bytes_needed_in_flight(machine) / in_flight_bytes,
             delivery_s: fmas * delivered * e / (delivered_bytes_per_cycle(variant) * machine.clock_hz),
             arithmetic_s: sms * fmas / (rate * share),
             busy: chains / fmas_needed_in_flight(machine, rate),
@@ -285,22 +280,8 @@ impl Block {
         let part = 1.0 / f64::from(most_splits);
         let fullest_sm = (blocks as f64 / f64::from(machine.sms)).max(part);
         let arithmetic_s = (fullest_sm * self.arithmetic_s).max(self.arithmetic_s / self.busy * part);
-        let (bandwidth_s, latency_s) = self.memory_s(blocks as f64, part);
-        root_of_cubes(&[bandwidth_s, latency_s, fullest_sm * self.delivery_s, arithmetic_s])
-    }
-
-    /// Times of `blocks` blocks' bytes at the bandwidth, and of `part` of a block's at the rate of Little's law, s.
-    ///
-    /// Both are felt where each load waits for its own data. A ring always has its next stages on their way: there the
-    /// longer of both counts, and the other is 0. Measured on an H200 at m = k = 15360, n = 8: 240 blocks, two on an SM,
-    /// one on some, reach 95% of the ceiling.
-    fn memory_s(&self, blocks: f64, part: f64) -> (f64, f64) {
-        let (bandwidth_s, latency_s) = (blocks * self.bandwidth_s, self.latency_s * part);
-        match (self.in_rings, bandwidth_s >= latency_s) {
-            (true, true) => (bandwidth_s, 0.0),
-            (true, false) => (0.0, latency_s),
-            (false, _) => (bandwidth_s, latency_s),
-        }
+        let bandwidth_s = blocks as f64 * self.bandwidth_s;
+        root_of_cubes(&[bandwidth_s, self.latency_s * part, fullest_sm * self.delivery_s, arithmetic_s])
     }
 
     /// What `blocks` that run at once take.
@@ -310,11 +291,13 @@ impl Block {
         }
         let an_sm = blocks as f64 / f64::from(machine.sms);
         let fullest_sm = blocks.div_ceil(u64::from(machine.sms)) as f64;
-        let (bandwidth_s, latency_s) = self.memory_s(blocks as f64, 1.0);
+        // An SM draws no more than its share of the bandwidth, however much it has in flight.
+        let drawing = if self.in_rings { fullest_sm * f64::from(machine.sms) } else { blocks as f64 };
+        let bandwidth_s = drawing * self.bandwidth_s;
         let delivery_s = fullest_sm * self.delivery_s;
         let arithmetic_s = fullest_sm * self.arithmetic_s / (fullest_sm * self.busy).min(1.0);
         let uneven = if an_sm > 1.0 { UNEVEN * (fullest_sm / an_sm - 1.0) } else { 0.0 };
-        Wave { terms_s: [bandwidth_s, latency_s, delivery_s, arithmetic_s], uneven }
+        Wave { terms_s: [bandwidth_s, self.latency_s, delivery_s, arithmetic_s], uneven }
     }
 }
 
@@ -338,14 +321,14 @@ fn ring_delivered(variant: &Variant) -> f64 {
 ///
 /// # Source
 /// Measured on an H200 at m = k = 20480: a thread a row with A by rows reaches 42% (f64) and 21% (f32) of what it does
-/// with A by columns; a ring by columns at most 96% of the ceiling, by rows 92% of that.
+/// with A by columns; a ring by rows 92% of one by columns.
 fn detour(variant: &Variant, problem: &Problem) -> f64 {
     let by_rows = problem.a.row != 1 && problem.m > 1;
     match (variant.kernel, by_rows, variant.dtype) {
         (Kernel::Tsm2r, true, Dtype::F64) => 2.4,
         (Kernel::Tsm2r, true, Dtype::F32) => 4.6,
         (Kernel::Ring, true, _) => 1.12,
-        (Kernel::Ring, false, _) => 1.05,
+        (Kernel::Ring, false, _) => 1.03,
         _ => 1.0,
     }
 }
