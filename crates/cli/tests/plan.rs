@@ -175,6 +175,43 @@ fn a_file_that_describes_no_gpu_is_refused_by_its_field() {
     bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "gpu.toml", "--gpu", "h200"]);
 }
 
+/// A, B and C of 8.65 MB: what a hand finds of the bound at 5.6976 TB/s is 1.518 us, and at the memory's rates 1.866 us.
+#[test]
+fn a_hot_product_is_planned_for_the_cache() {
+    let bench = Bench::new();
+    let args = ["1024", "16", "1024", "--gpu", "h200"];
+    let (hot, cold) = (object(&bench, &[&args[..], &["--cached"]].concat()), object(&bench, &args));
+    let seconds = |plan: &Value, name: &str| plan[name].as_f64().expect("a number");
+    assert_eq!((hot["cached"].as_bool(), cold["cached"].as_bool()), (Some(true), Some(false)));
+    assert!((seconds(&hot, "bound_seconds") - 1.518e-6).abs() <= 1e-9, "{hot}");
+    assert!((seconds(&cold, "bound_seconds") - 1.866e-6).abs() <= 1e-9, "{cold}");
+    assert!(seconds(&hot, "predicted_seconds") < seconds(&cold, "predicted_seconds"), "{hot}");
+    assert_eq!(hot["candidates"][0]["predicted_seconds"], hot["predicted_seconds"]);
+    let words = says(&bench, &[&args[..], &["--cached", "--svg", "hot.svg"]].concat());
+    assert!(words.contains("A, B and C, 8.65 MB, stay in the second-level cache, which keeps 41.94 MB"), "{words}");
+    assert!(words.contains("5698 GB/s read") && !says(&bench, &args).contains("cache"), "{words}");
+    let svg = text(&bench.get("hot.svg"));
+    assert!(svg.contains("cache and multipliers") && svg.contains("NVIDIA H200, cached"), "{svg}");
+}
+
+#[test]
+fn what_the_cache_does_not_keep_is_not_planned_for_it() {
+    let bench = Bench::new();
+    for (args, said) in [
+        (&["20480", "16", "20480", "--gpu", "h200"][..], "3360686080 bytes, of which"),
+        (&["64", "16", "100", "--gpu", "v100"], "V100-PCIE-16GB: the rate of its second-level cache is not known"),
+        (&["64", "16", "100", "--gpu", "h200", "--paper"], "cannot be used with"),
+        (&["--against", RESULTS], "cannot be used with"),
+    ] {
+        let error = bench.fail(2, &[&["plan"], args, &["--cached"]].concat());
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+    // A file can say what somebody has measured.
+    bench.put("gpu.toml", "like = \"v100\"\nl2_read_bytes_per_s = 2e12\n");
+    let words = says(&bench, &["64", "16", "100", "--gpu-file", "gpu.toml", "--cached"]);
+    assert!(words.contains("2000 GB/s read"), "{words}");
+}
+
 /// Results of an H200 that are kept in the repository.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r.csv");
 
