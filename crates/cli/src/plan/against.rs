@@ -8,6 +8,7 @@ use model::roofline::bound;
 use model::{Machine, Problem, VARIANTS, choose};
 use serde::Serialize;
 
+use super::choice::terms;
 use crate::bench::result::{self, CACHED, Row};
 use crate::error::Fault;
 use crate::say;
@@ -59,6 +60,8 @@ struct Prediction {
     predicted_seconds: f64,
     /// Predicted by measured.
     ratio: f64,
+    /// The resource that alone would take longest, as predicted.
+    limit: &'static str,
 }
 
 /// What the model picks where several entries were measured.
@@ -156,6 +159,7 @@ impl<'r> Timed<'r> {
             measured_seconds: measured,
             predicted_seconds: predicted,
             ratio: predicted / measured,
+            limit: terms(&choice, &self.machine).largest().0,
         })
     }
 }
@@ -203,11 +207,15 @@ impl Object {
         }
         let misses: Vec<&Prediction> = self.predictions.iter().filter(|p| off(p) > NEAR).take(LISTED).collect();
         if !misses.is_empty() {
-            text += "\n  farthest off, predicted / measured:";
+            text += "\n  farthest off, predicted / measured, and what is predicted to limit it:";
         }
         for miss in misses {
             let (predicted, measured) = (say::time(miss.predicted_seconds), say::time(miss.measured_seconds));
-            let _ = write!(text, "\n    {:.2}  {predicted} / {measured}  {}  {}", miss.ratio, miss.case, miss.entry);
+            let _ = write!(
+                text,
+                "\n    {:.2}  {predicted} / {measured}  {}  {}: {}",
+                miss.ratio, miss.case, miss.entry, miss.limit
+            );
         }
         if let Some(choices) = &self.choices {
             text += &choices.text();
@@ -358,6 +366,16 @@ mod tests {
         // Of a cache that nobody has measured, no time is known.
         let on_v100 = |row: Row| Timed::of(&row, Some(&Machine::V100)).is_some();
         assert!(on_v100(measured(4, ENTRY, 1.0)) && !on_v100(cached(4, ENTRY)));
+    }
+
+    #[test]
+    fn a_miss_says_what_was_taken_to_limit_it() {
+        let object = of(&[measured(2, "dtsm2r_prefetch_1x2_u16_t128", 2.0)]);
+        let limit = object.predictions[0].limit;
+        assert!(object.text().contains(&format!("dtsm2r_prefetch_1x2_u16_t128: {limit}")), "{}", object.text());
+        let problem = row(2, None).case.job().expect("a product").problem;
+        let choice = choose(&problem, &Machine::H200, Some(object.predictions[0].entry)).expect("an entry");
+        assert_eq!(limit, terms(&choice, &Machine::H200).largest().0);
     }
 
     #[test]

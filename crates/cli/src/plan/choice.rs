@@ -58,7 +58,7 @@ fn resident(choice: &Choice, machine: &Machine) -> Residency {
 }
 
 /// What the chosen entry's time consists of.
-fn terms(choice: &Choice, machine: &Machine) -> Terms {
+pub fn terms(choice: &Choice, machine: &Machine) -> Terms {
     let Choice { variant, problem, splits, .. } = choice;
     Estimator::new(variant, &tiling(variant, problem.m, problem.n), problem, machine).terms(*splits)
 }
