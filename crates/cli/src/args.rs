@@ -169,6 +169,9 @@ pub struct PlanArgs {
     /// Force a kernel, by the name of its variant or of its entry
     #[arg(long, value_name = "NAME", conflicts_with = "paper")]
     pub variant: Option<String>,
+    /// Plan for A, B and C that are in the GPU's second-level cache already, as those of a solver's loop are
+    #[arg(long, conflicts_with = "paper")]
+    pub cached: bool,
     /// Show the TSM2X paper's own reasoning, step by step
     #[arg(long)]
     pub paper: bool,
@@ -176,7 +179,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "FIGURE.svg", conflicts_with = "paper")]
     pub svg: Option<PathBuf>,
     /// Compare the predictions with results of lanky bench; with -variants.csv, also the choices with the best of all
-    #[arg(long, value_name = "RESULTS.csv", num_args = 1.., conflicts_with_all = ["lengths", "dtype", "variant", "paper", "svg"])]
+    #[arg(long, value_name = "RESULTS.csv", num_args = 1.., conflicts_with_all = ["lengths", "dtype", "variant", "cached", "paper", "svg"])]
     pub against: Vec<PathBuf>,
     /// Print one JSON object
     #[arg(long)]

@@ -19,7 +19,8 @@ use std::sync::{Arc, Mutex};
 /// How products of one shape are computed on one device.
 ///
 /// Its Display says it in words and numbers. It may run on several streams at once: each has a workspace of its own in
-/// it, kept until the plan is dropped.
+/// it, kept until the plan is dropped. The model chooses as for operands in the device's memory, also where an earlier run
+/// has left them in its cache.
 pub struct Plan {
     device: Device,
     a: Shape,

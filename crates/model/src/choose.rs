@@ -61,7 +61,8 @@ pub(crate) fn reasons<'a>(
     })
 }
 
-/// The entry and launch for a product on a machine, all dimensions at least 1.
+/// The entry and launch for a product on a machine, all dimensions at least 1. A and B are in the memory, unless the machine
+/// is one that sees them in its cache: [`Machine::warm`].
 ///
 /// `force` names a variant (`tsm2r_prefetch`) or an entry (`dtsm2r_prefetch_1x8_u16_t128`) to choose among.
 ///

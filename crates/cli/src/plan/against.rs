@@ -3,11 +3,13 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use model::machine::TABLE;
+use model::machine::{Cold, TABLE};
+use model::roofline::bound;
 use model::{Machine, Problem, VARIANTS, choose};
 use serde::Serialize;
 
-use crate::bench::result::{self, Row};
+use super::choice::terms;
+use crate::bench::result::{self, CACHED, Row};
 use crate::error::Fault;
 use crate::say;
 
@@ -23,7 +25,8 @@ const LISTED: usize = 12;
 pub struct Object {
     /// Rows compared.
     rows: usize,
-    /// Rows that no prediction is for: of a device or entry that is not known, timed in a graph or on cached data.
+    /// Rows that no prediction is for: of a device or entry that is not known, timed in a graph, or on
+    /// data in a cache whose rate is not known.
     skipped: usize,
     /// Share of the rows whose prediction is within 10% of the measured time.
     within_10_percent: f64,
@@ -37,7 +40,7 @@ pub struct Object {
     predictions: Vec<Prediction>,
 }
 
-/// The rows of an element type and a layout of A.
+/// The rows of an element type and a layout of A, with operands in memory or in the cache.
 #[derive(Debug, Serialize)]
 struct Kind {
     name: String,
@@ -57,6 +60,8 @@ struct Prediction {
     predicted_seconds: f64,
     /// Predicted by measured.
     ratio: f64,
+    /// The resource that alone would take longest, as predicted.
+    limit: &'static str,
 }
 
 /// What the model picks where several entries were measured.
@@ -102,16 +107,43 @@ struct Timed<'r> {
     row: &'r Row,
     ns: f64,
     problem: Problem,
+    /// As the row's operands see it.
     machine: Machine,
+    cached: bool,
     entry: &'static str,
 }
 
 impl<'r> Timed<'r> {
     fn of(row: &'r Row, machine: Option<&Machine>) -> Option<Self> {
         let own = || TABLE.iter().map(|(_, machine)| machine).find(|machine| machine.name.as_str() == row.device);
-        let entry = VARIANTS.iter().find(|variant| variant.entry == row.variant)?.entry;
+        let uncached = row.variant.strip_suffix(CACHED);
+        let (cached, name) = (uncached.is_some(), uncached.unwrap_or(&row.variant));
+        let entry = VARIANTS.iter().find(|variant| variant.entry == name)?.entry;
         let (ns, problem) = (row.ns_median()?, row.case.job()?.problem);
-        Some(Self { row, ns, problem, machine: *machine.or_else(own)?, entry })
+        let mut machine = *machine.or_else(own)?;
+        if cached {
+            machine = match machine.warm(bound(&problem, &machine).bytes()) {
+                Ok(warm) => warm,
+                // Runs one after another over more than stays there find nothing of it again.
+                Err(Cold::TooLarge { .. }) => machine,
+                Err(Cold::Unmeasured) => return None,
+            };
+        }
+        Some(Self { row, ns, problem, machine, cached, entry })
+    }
+
+    /// What was computed, and where its operands were.
+    fn case(&self) -> String {
+        self.row.case.name() + self.how()
+    }
+
+    fn how(&self) -> &'static str {
+        if self.cached { ", cached" } else { "" }
+    }
+
+    /// Whether both have the same choice.
+    fn is_like(&self, other: &Timed<'_>) -> bool {
+        self.row.case == other.row.case && self.cached == other.cached && self.machine == other.machine
     }
 
     /// `None` where the entry no longer takes such a product.
@@ -120,13 +152,14 @@ impl<'r> Timed<'r> {
         let (measured, predicted) = (self.ns / 1e9, choice.estimate.seconds);
         let by_rows = self.problem.a.row != 1;
         Some(Prediction {
-            case: self.row.case.name(),
-            kind: format!("{}, A by {}", self.problem.dtype, if by_rows { "rows" } else { "columns" }),
+            case: self.case(),
+            kind: format!("{}, A by {}{}", self.problem.dtype, if by_rows { "rows" } else { "columns" }, self.how()),
             entry: self.entry,
             splits: choice.splits,
             measured_seconds: measured,
             predicted_seconds: predicted,
             ratio: predicted / measured,
+            limit: terms(&choice, &self.machine).largest().0,
         })
     }
 }
@@ -174,11 +207,15 @@ impl Object {
         }
         let misses: Vec<&Prediction> = self.predictions.iter().filter(|p| off(p) > NEAR).take(LISTED).collect();
         if !misses.is_empty() {
-            text += "\n  farthest off, predicted / measured:";
+            text += "\n  farthest off, predicted / measured, and what is predicted to limit it:";
         }
         for miss in misses {
             let (predicted, measured) = (say::time(miss.predicted_seconds), say::time(miss.measured_seconds));
-            let _ = write!(text, "\n    {:.2}  {predicted} / {measured}  {}  {}", miss.ratio, miss.case, miss.entry);
+            let _ = write!(
+                text,
+                "\n    {:.2}  {predicted} / {measured}  {}  {}: {}",
+                miss.ratio, miss.case, miss.entry, miss.limit
+            );
         }
         if let Some(choices) = &self.choices {
             text += &choices.text();
@@ -191,7 +228,7 @@ impl Choices {
     fn of(timed: &[Timed<'_>]) -> Option<Self> {
         let mut cases: Vec<Vec<&Timed<'_>>> = Vec::new();
         for one in timed {
-            match cases.iter_mut().find(|case| case[0].row.case == one.row.case && case[0].machine == one.machine) {
+            match cases.iter_mut().find(|case| case[0].is_like(one)) {
                 Some(case) => case.push(one),
                 None => cases.push(vec![one]),
             }
@@ -231,7 +268,7 @@ impl Loss {
         let fastest = case.iter().min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
         let pick = case.iter().filter(|one| one.entry == picked).min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
         let loss = ns(&pick) / ns(&fastest) - 1.0;
-        Some(Self { case: case[0].row.case.name(), picked, fastest: fastest.entry, loss })
+        Some(Self { case: case[0].case(), picked, fastest: fastest.entry, loss })
     }
 }
 
@@ -300,6 +337,46 @@ mod tests {
         );
         let text = object.text();
         assert!(text.contains("50.0% of the predictions") && text.contains("f64, A by columns, 4 rows"), "{text}");
+    }
+
+    /// f64, 1000 x n x 500: 4.05 MB where n is 4, and 364 MB where it is 30 000; an H200 keeps 41.9.
+    #[test]
+    fn cached_rows_are_predicted_as_the_cache_serves_them() {
+        const ENTRY: &str = "dtsm2r_prefetch_1x4_u16_t128";
+        const OTHER: &str = "dgemm_tiled_4x4_t256";
+        let cached = |n, entry: &str| {
+            let row = measured(n, entry, 1.0);
+            Row { variant: format!("{entry}{CACHED}"), ..row }
+        };
+        let (hot, cold) = ([cached(4, ENTRY), cached(4, OTHER)], [measured(4, ENTRY, 1.0), measured(4, OTHER, 1.0)]);
+        let rows = [&hot[..], &cold, &[cached(30_000, ENTRY)]].concat();
+        let object = of(&rows);
+        let ratio = |name: &str| {
+            let of_case = |p: &&Prediction| p.entry == ENTRY && p.case.ends_with(name);
+            object.predictions.iter().find(of_case).expect("a prediction").ratio
+        };
+        assert_eq!((object.rows, object.skipped), (5, 0));
+        // The cache is faster than what the row is said to have taken; more than it keeps comes from the memory.
+        assert!((ratio("1000 x 4 x 500") - 1.0).abs() <= 1e-9);
+        assert!((0.5..0.999).contains(&ratio("1000 x 4 x 500, cached")), "{:?}", object.predictions);
+        assert!((ratio("1000 x 30000 x 500, cached") - 1.0).abs() <= 1e-9, "{:?}", object.predictions);
+        let kinds: Vec<(&str, usize)> = object.kinds.iter().map(|kind| (kind.name.as_str(), kind.rows)).collect();
+        assert_eq!(kinds, [("f64, A by columns", 2), ("f64, A by columns, cached", 3)]);
+        // The entries of a case compete where its operands are: in the cache, and in the memory.
+        assert_eq!(object.choices.map(|choices| choices.cases + choices.unmeasured), Some(2));
+        // Of a cache that nobody has measured, no time is known.
+        let on_v100 = |row: Row| Timed::of(&row, Some(&Machine::V100)).is_some();
+        assert!(on_v100(measured(4, ENTRY, 1.0)) && !on_v100(cached(4, ENTRY)));
+    }
+
+    #[test]
+    fn a_miss_says_what_was_taken_to_limit_it() {
+        let object = of(&[measured(2, "dtsm2r_prefetch_1x2_u16_t128", 2.0)]);
+        let limit = object.predictions[0].limit;
+        assert!(object.text().contains(&format!("dtsm2r_prefetch_1x2_u16_t128: {limit}")), "{}", object.text());
+        let problem = row(2, None).case.job().expect("a product").problem;
+        let choice = choose(&problem, &Machine::H200, Some(object.predictions[0].entry)).expect("an entry");
+        assert_eq!(limit, terms(&choice, &Machine::H200).largest().0);
     }
 
     #[test]

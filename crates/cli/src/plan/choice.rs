@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use model::launch::tiling;
 use model::occupancy::{Residency, registers, residency};
-use model::roofline::{Estimator, Terms, peak_fma_rate};
+use model::roofline::{Estimator, Terms, bound, peak_fma_rate};
 use model::{Choice, Machine, Problem, Refusal, Refusals};
 use serde::Serialize;
 
@@ -18,6 +18,10 @@ const LISTED: usize = 6;
 
 /// The choice for a product and what it was chosen from, the fastest first.
 pub struct Plan {
+    /// The GPU as the product sees it.
+    pub machine: Machine,
+    /// Whether that is with its operands in the second-level cache.
+    pub cached: bool,
     pub choice: Choice,
     pub candidates: Vec<Choice>,
 }
@@ -34,7 +38,17 @@ impl Plan {
         let choice = model::choose(problem, machine, force).map_err(refused)?;
         let mut candidates: Vec<Choice> = model::candidates(problem, machine, force).map_err(refused)?.collect();
         candidates.sort_by(|a, b| a.estimate.seconds.total_cmp(&b.estimate.seconds));
-        Ok(Self { choice, candidates })
+        Ok(Self { machine: *machine, cached: false, choice, candidates })
+    }
+
+    /// The plan for operands that are in the second-level cache; slots are taken to fit beside them.
+    ///
+    /// # Errors
+    /// As [`Plan::of`], and where they are not, or the cache's rate is not known.
+    pub fn cached(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Self, Fault> {
+        let warm = machine.warm(bound(problem, machine).bytes());
+        let warm = warm.map_err(|cold| Fault::Input(format!("--cached, {}: {cold}", machine.name)))?;
+        Ok(Self { cached: true, ..Self::of(problem, &warm, force)? })
     }
 }
 
@@ -44,15 +58,14 @@ fn resident(choice: &Choice, machine: &Machine) -> Residency {
 }
 
 /// What the chosen entry's time consists of.
-fn terms(choice: &Choice, machine: &Machine) -> Terms {
+pub fn terms(choice: &Choice, machine: &Machine) -> Terms {
     let Choice { variant, problem, splits, .. } = choice;
     Estimator::new(variant, &tiling(variant, problem.m, problem.n), problem, machine).terms(*splits)
 }
 
 /// Operations a byte of a product.
 pub fn intensity(choice: &Choice) -> f64 {
-    let bytes = choice.bound.read_bytes.saturating_add(choice.bound.write_bytes);
-    choice.bound.flops / bytes as f64
+    choice.bound.flops / choice.bound.bytes() as f64
 }
 
 /// Operations a byte from which a machine's multipliers bind.
@@ -61,8 +74,8 @@ fn knee(problem: &Problem, machine: &Machine) -> f64 {
 }
 
 /// The plan in words.
-pub fn text(plan: &Plan, problem: &Problem, machine: &Machine) -> String {
-    let Plan { choice, candidates } = plan;
+pub fn text(plan: &Plan, problem: &Problem) -> String {
+    let Plan { machine, cached, choice, candidates } = plan;
     let held = resident(choice, machine);
     let mut text = choice.to_string();
     let mut line = |name: &str, words: String| {
@@ -91,6 +104,9 @@ pub fn text(plan: &Plan, problem: &Problem, machine: &Machine) -> String {
         ),
     );
     line("on", words(problem, machine));
+    if *cached {
+        line("cached", stays(choice, machine));
+    }
     if machine.compute_capability < (8, 0) {
         let (major, minor) = machine.compute_capability;
         line(
@@ -107,6 +123,16 @@ pub fn text(plan: &Plan, problem: &Problem, machine: &Machine) -> String {
         let _ = write!(text, "\n    and {} slower ones", more.len());
     }
     text
+}
+
+/// What the words above mean where the operands are in the cache.
+fn stays(choice: &Choice, machine: &Machine) -> String {
+    format!(
+        "A, B and C, {}, stay in the second-level cache, which keeps {}: memory and bandwidth are its, writes \
+         taken to be as fast as reads; the library plans for operands in memory",
+        say::bytes(choice.bound.bytes() as f64),
+        say::bytes(machine.l2_stays_bytes() as f64)
+    )
 }
 
 fn alone(terms: &Terms) -> String {
@@ -142,6 +168,8 @@ fn words(problem: &Problem, machine: &Machine) -> String {
 pub struct Object {
     #[serde(flatten)]
     head: Head,
+    /// Whether A, B and C are taken to be in the second-level cache.
+    cached: bool,
     /// What no kernel can beat.
     bound_seconds: f64,
     /// Operations a byte.
@@ -205,13 +233,14 @@ struct Candidate {
 
 impl Object {
     /// The plan as an object.
-    pub fn of(plan: &Plan, problem: &Problem, machine: &Machine) -> Self {
-        let Plan { choice, candidates } = plan;
+    pub fn of(plan: &Plan, problem: &Problem) -> Self {
+        let Plan { machine, cached, choice, candidates } = plan;
         let held = resident(choice, machine);
         let variant = choice.variant;
         let bound = if choice.bound.memory_s >= choice.bound.arithmetic_s { "memory" } else { "compute" };
         Self {
             head: Head::of(problem, machine, choice.operation, choice.swapped, bound),
+            cached: *cached,
             bound_seconds: choice.bound.seconds(),
             intensity: intensity(choice),
             variant: variant.name,

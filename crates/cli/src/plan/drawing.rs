@@ -1,7 +1,7 @@
 //! The roofline of a GPU with the choice marked.
 
 use model::roofline::{fma_rate, peak_fma_rate};
-use model::{Choice, Machine, Problem};
+use model::{Choice, Problem};
 
 use super::choice::{Plan, intensity};
 use crate::report::axis::Axis;
@@ -9,10 +9,10 @@ use crate::report::plot::{Plot, Who};
 use crate::report::short;
 use crate::say;
 
-/// Flops a byte across and GFLOP/s up: what the memory and the multipliers allow, the product's bound on it, the choice
+/// Flops a byte across and GFLOP/s up: what the memory, or the cache, and the multipliers allow, the product's bound on it, the choice
 /// at the time that is expected of it, and the other candidates below.
-pub fn roofline(plan: &Plan, problem: &Problem, machine: &Machine) -> Plot {
-    let choice = &plan.choice;
+pub fn roofline(plan: &Plan, problem: &Problem) -> Plot {
+    let Plan { machine, cached, choice, .. } = plan;
     let across = intensity(choice);
     let gflops = |seconds: f64| choice.bound.flops / seconds / 1e9;
     let (gbs, peak) = (machine.read_bytes_per_s / 1e9, 2.0 * peak_fma_rate(machine, problem.dtype) / 1e9);
@@ -23,9 +23,10 @@ pub fn roofline(plan: &Plan, problem: &Problem, machine: &Machine) -> Plot {
     let x = Axis::logarithmic("flops a byte of A, B and C", across.min(knee) / 4.0, across.max(knee) * 4.0);
     let (left, right) = x.range();
     let y = Axis::logarithmic("GFLOP/s", slowest.min(left * gbs), peak);
-    let title = format!("{} on {}", name(problem), machine.name);
+    let (source, how) = if *cached { ("cache", ", cached") } else { ("memory", "") };
+    let title = format!("{} on {}{how}", name(problem), machine.name);
     let mut plot = Plot::new(&title, x, y);
-    plot.name(Who::Bound, "memory and multipliers");
+    plot.name(Who::Bound, &format!("{source} and multipliers"));
     plot.name_marks(Who::Ours, "the choice");
     plot.name_marks(Who::Theirs, "other entries");
     plot.line(Who::Bound, &[(left, left * gbs), (knee, peak), (right, peak)]);

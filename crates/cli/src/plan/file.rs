@@ -69,6 +69,7 @@ impl Fields {
             threads_per_block: self.count("threads_per_block", |m| m.threads_per_block)?,
             blocks_per_sm: self.count("blocks_per_sm", |m| m.blocks_per_sm)?,
             l2_bytes: self.count("l2_bytes", |m| m.l2_bytes)?,
+            l2_read_bytes_per_s: self.number("l2_read_bytes_per_s", |m| m.l2_read_bytes_per_s)?,
             bus_bytes_per_s: self.number("bus_bytes_per_s", |m| m.bus_bytes_per_s)?,
             read_bytes_per_s: self.number("read_bytes_per_s", |m| m.read_bytes_per_s)?,
             write_bytes_per_s: self.number("write_bytes_per_s", |m| m.write_bytes_per_s)?,
@@ -170,7 +171,7 @@ mod tests {
              registers_per_block = 65536\nregisters_per_thread = 255\nregister_granule = 256\nregister_partitions = 4\n\
              shared_per_sm = 167936\nshared_per_block = 166912\nshared_reserved = 1024\nshared_granule = 128\n\
              threads_per_sm = 2048\nthreads_per_block = 1024\nblocks_per_sm = 32\nl2_bytes = 41943040\n\
-             bus_bytes_per_s = 1.555e12\nread_bytes_per_s = 1.490e12\nwrite_bytes_per_s = 1.503e12\n\
+             l2_read_bytes_per_s = 0\nbus_bytes_per_s = 1.555e12\nread_bytes_per_s = 1.490e12\nwrite_bytes_per_s = 1.503e12\n\
              memory_latency_s = {}\nfma_f32_per_s = {}\nfma_f64_per_s = {}\nfma_latency_cycles = 4\n\
              mma_f64_per_s = {}\nmma_tf32_per_s = {}\nlaunch_s = 4e-6\n",
             Machine::A100.name,

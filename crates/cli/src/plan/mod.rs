@@ -31,12 +31,13 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     let text = if args.paper {
         if args.json { say::json(&paper::Object::of(&problem, &machine))? } else { paper::text(&problem, &machine) }
     } else {
-        let plan = Plan::of(&problem, &machine, args.variant.as_deref())?;
+        let of = if args.cached { Plan::cached } else { Plan::of };
+        let plan = of(&problem, &machine, args.variant.as_deref())?;
         if let Some(path) = &args.svg {
-            output::write(path, &drawing::roofline(&plan, &problem, &machine).alone())?;
+            output::write(path, &drawing::roofline(&plan, &problem).alone())?;
         }
-        let object = || say::json(&choice::Object::of(&plan, &problem, &machine));
-        if args.json { object()? } else { choice::text(&plan, &problem, &machine) }
+        let object = || say::json(&choice::Object::of(&plan, &problem));
+        if args.json { object()? } else { choice::text(&plan, &problem) }
     };
     if let Some(note) = note {
         say::note(&note);

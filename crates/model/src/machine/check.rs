@@ -64,6 +64,7 @@ impl Machine {
             count("threads_per_block", self.threads_per_block, 32.0, f64::from(self.threads_per_sm), "threads"),
             count("blocks_per_sm", self.blocks_per_sm, 1.0, 1024.0, "blocks"),
             ("l2_bytes", self.l2_bytes as f64, 1024.0, 1e12, "bytes"),
+            ("l2_read_bytes_per_s", self.l2_read_bytes_per_s, 0.0, 1e15, "bytes/s"),
             ("bus_bytes_per_s", self.bus_bytes_per_s, 1e9, 1e15, "bytes/s"),
             ("read_bytes_per_s", self.read_bytes_per_s, 1e9, 1e15, "bytes/s"),
             ("write_bytes_per_s", self.write_bytes_per_s, 1e9, 1e15, "bytes/s"),
@@ -93,13 +94,14 @@ mod tests {
 
     #[test]
     fn an_error_names_the_field() {
-        let spoiled: [(&str, Spoil); 9] = [
+        let spoiled: [(&str, Spoil); 10] = [
             ("sms", |m| m.sms = 0),
             ("clock_hz", |m| m.clock_hz = 1.98),
             ("register_granule", |m| m.register_granule = 0),
             ("shared_per_block", |m| m.shared_per_block = m.shared_per_sm + 1),
             ("read_bytes_per_s", |m| m.read_bytes_per_s = f64::NAN),
             ("read_bytes_per_s", |m| m.read_bytes_per_s = 4650.0),
+            ("l2_read_bytes_per_s", |m| m.l2_read_bytes_per_s = -1.0),
             ("memory_latency_s", |m| m.memory_latency_s = 580.0),
             ("fma_f64_per_s", |m| m.fma_f64_per_s = f64::INFINITY),
             ("launch_s", |m| m.launch_s = -1e-6),

@@ -5,16 +5,19 @@
 //! | `table` | GPUs known by heart: [`by_name`] |
 //! | `device` | a GPU as its driver describes it: [`Machine::from_device`] |
 //! | `check` | what cannot be: [`Machine::check`] |
+//! | `warm` | a GPU as data in its cache sees it: [`Machine::warm`] |
 
 mod check;
 mod device;
 mod name;
 mod table;
+mod warm;
 
 pub use check::MachineError;
 pub use device::DeviceFacts;
 pub use name::Name;
 pub use table::{TABLE, by_name};
+pub use warm::Cold;
 
 /// A GPU as the model sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,6 +56,8 @@ pub struct Machine {
     pub blocks_per_sm: u32,
     /// Second-level cache, bytes.
     pub l2_bytes: u64,
+    /// Read-only bandwidth of the second-level cache that kernels reach, bytes/s; 0 where nobody has measured it.
+    pub l2_read_bytes_per_s: f64,
     /// Nominal bandwidth of the memory, bytes/s.
     pub bus_bytes_per_s: f64,
     /// Read-only bandwidth of the memory that kernels reach, bytes/s.

@@ -31,6 +31,11 @@ impl Bound {
     pub fn seconds(&self) -> f64 {
         self.memory_s.max(self.arithmetic_s)
     }
+
+    /// Bytes of A, B and C.
+    pub fn bytes(&self) -> u64 {
+        self.read_bytes.saturating_add(self.write_bytes)
+    }
 }
 
 /// What bounds a product on some device: rates, from a table or measured.
