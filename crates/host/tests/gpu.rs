@@ -5,9 +5,25 @@ mod common;
 use common::{Buffer, PACKED, Random, Real, Storage};
 use lanky_host::{Device, Dtype, Error, Layout, MatRef, Matrix, Operand, Plan, Scalar, Shape, Stream, gemm, model};
 use std::io;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// GPU 0 and a stream of it.
-fn gpu() -> Option<(Device, Stream)> {
+/// Held by every test for reading, and for writing by one that records: what other threads of the process ask of the
+/// driver meanwhile, memory above all, can end a recording.
+static RECORDS: RwLock<()> = RwLock::new(());
+
+/// GPU 0 and a stream of it, while nobody records.
+fn gpu() -> Option<(Device, Stream, RwLockReadGuard<'static, ()>)> {
+    let others = RECORDS.read().unwrap_or_else(PoisonError::into_inner);
+    open().map(|(device, stream)| (device, stream, others))
+}
+
+/// The same, while no other test runs.
+fn gpu_alone() -> Option<(Device, Stream, RwLockWriteGuard<'static, ()>)> {
+    let alone = RECORDS.write().unwrap_or_else(PoisonError::into_inner);
+    open().map(|(device, stream)| (device, stream, alone))
+}
+
+fn open() -> Option<(Device, Stream)> {
     match Device::cuda(0).and_then(|device| device.stream().map(|stream| (device, stream))) {
         Ok(found) => Some(found),
         Err(error) => {
@@ -29,7 +45,7 @@ fn same<T: Scalar>(found: &Matrix<T>, expected: MatRef<'_, T>) {
 
 #[test]
 fn views_make_the_way_there_and_back() -> lanky_host::Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
     // The second spans several chunks, the last not full.
     for (rows, cols) in [(37, 11), (3001, 1777), (0, 3), (3, 0), (1, 5), (5, 1)] {
         let host = Matrix::from_fn(rows, cols, |i, j| (i * 10_000 + j) as f64)?;
@@ -61,7 +77,7 @@ fn views_make_the_way_there_and_back() -> lanky_host::Result<()> {
 
 #[test]
 fn streamed_uploads_may_nest_and_fail() -> lanky_host::Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
     let mut next = 0.0;
     let mut inner = None;
     let outer = device.upload_with::<f64>(&stream, 2003, 1501, Layout::RowMajor, &mut |piece| {
@@ -92,7 +108,7 @@ fn streamed_uploads_may_nest_and_fail() -> lanky_host::Result<()> {
 
 /// C ← α A B + β C on both devices from integers: equal in every bit.
 fn agrees<T: Real>(size: (usize, usize, usize), row_major: [bool; 3], alpha: f64, beta: f64) -> lanky_host::Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
     let (m, n, k) = size;
     let storage = row_major.map(|row_major| Storage { row_major, step: 1, pad: 0 });
     let mut random = Random(5);
@@ -133,7 +149,7 @@ fn products_agree_with_the_cpus() -> lanky_host::Result<()> {
 
 #[test]
 fn every_variant_agrees_with_the_cpu() -> lanky_host::Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
     let of_a = |i: usize, l: usize| ((i * 3 + l * 5) % 7) as f64 - 3.0;
     let (a, turned) = (Matrix::from_fn(203, 517, of_a)?, Matrix::from_fn(517, 203, |l, i| of_a(i, l))?);
     let b = Matrix::from_fn(517, 11, |l, j| ((l + j * 2) % 5) as f64 - 2.0)?;
@@ -154,7 +170,7 @@ fn every_variant_agrees_with_the_cpu() -> lanky_host::Result<()> {
 
 #[test]
 fn one_plan_runs_on_many_streams_at_once() -> lanky_host::Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
     let host = |rows, cols, seed| Matrix::from_fn(rows, cols, |i, j| ((i * 7 + j * 3 + seed) % 5) as f64);
     let (a, b) = (host(150, 4001, 1)?, host(4001, 6, 2)?);
     let expected = Device::cpu().matmul(a.view(), b.view())?;
@@ -186,7 +202,7 @@ fn one_plan_runs_on_many_streams_at_once() -> lanky_host::Result<()> {
 
 #[test]
 fn plans_are_warmed_up_together() -> lanky_host::Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _alone)) = gpu_alone() else { return Ok(()) };
     let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
     let plan = |m, n, k| Plan::gemm(&device, shape(m, k), shape(k, n), shape(m, n)).build();
     let plans = [plan(3000, 4, 3000)?, plan(3000, 9, 3000)?, plan(128, 128, 128)?];
@@ -202,7 +218,7 @@ fn plans_are_warmed_up_together() -> lanky_host::Result<()> {
 
 #[test]
 fn operands_elsewhere_are_named() -> lanky_host::Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
     let host = Matrix::<f64>::zeros(4, 4)?;
     let there = device.zeros::<f64>(4, 4)?;
     let cpu = Device::cpu().stream()?;
@@ -224,7 +240,7 @@ fn operands_elsewhere_are_named() -> lanky_host::Result<()> {
 
 #[test]
 fn host_in_is_host_out_and_device_in_is_device_out() -> lanky_host::Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
     let a = Matrix::from_fn(90, 70, |i, l| ((i + l) % 3) as f32)?;
     let expected = Device::cpu().matmul(a.t(), a.view())?;
     let c = device.matmul(a.t(), a.view())?;
@@ -239,7 +255,7 @@ fn host_in_is_host_out_and_device_in_is_device_out() -> lanky_host::Result<()> {
 
 #[test]
 fn memory_that_is_not_there_is_wanted_in_bytes() -> lanky_host::Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
     let wanted = 1_u64 << 43;
     match device.zeros::<f64>(1 << 20, 1 << 20) {
         Err(Error::OutOfMemory { wanted: found, free, total }) => {
