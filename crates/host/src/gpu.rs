@@ -204,8 +204,7 @@ impl Facts {
         })
     }
 
-    /// Refuses a device for which no kernels are carried, one that its driver describes as none can be, and a driver too
-    /// old for the kernels that are carried.
+    /// Refuses a device for which no kernels are carried, and a driver too old for those that are.
     pub(crate) fn usable(&self, driver: Version) -> Result<()> {
         if self.compute_capability < OLDEST {
             let (major, minor) = self.compute_capability;
@@ -213,11 +212,6 @@ impl Facts {
                 "{} has compute capability {major}.{minor}; the kernels need {}.{}",
                 self.name, OLDEST.0, OLDEST.1
             );
-            return Err(Error::NoDevice { reason });
-        }
-        // The model divides by these, and launches are made by them.
-        if let Err(error) = self.machine().check() {
-            let reason = format!("what the driver says of {} cannot be: {error}", self.name);
             return Err(Error::NoDevice { reason });
         }
         match ptx::module(model::variants::READ_CEILING, self.compute_capability).as_ref().and_then(needed_version) {
@@ -249,40 +243,6 @@ const OLDEST: (u32, u32) = (8, 0);
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// An H200 as its driver describes it.
-    fn h200() -> Facts {
-        Facts {
-            name: "NVIDIA H200".to_owned(),
-            compute_capability: (9, 0),
-            sms: 132,
-            memory_bytes: 150 << 30,
-            l2_bytes: 60 << 20,
-            clock_khz: 1_980_000,
-            memory_clock_khz: 3_201_000,
-            memory_bus_bits: 6144,
-            registers_per_sm: 65_536,
-            shared_per_sm: 233_472,
-            shared_per_block: 232_448,
-            threads_per_sm: 2048,
-        }
-    }
-
-    #[test]
-    fn what_a_driver_says_must_be_possible() {
-        let newest = Version { major: 99, minor: 0 };
-        assert!(h200().usable(newest).is_ok());
-        for (field, facts) in [
-            ("sms is 0: ", Facts { sms: 0, ..h200() }),
-            ("clock_hz is 0: ", Facts { clock_khz: 0, ..h200() }),
-            ("bus_bytes_per_s is 0: ", Facts { memory_bus_bits: 0, ..h200() }),
-            ("shared_per_block is 232448: ", Facts { shared_per_sm: 65_536, ..h200() }),
-            ("threads_per_sm is 0: ", Facts { threads_per_sm: 0, ..h200() }),
-        ] {
-            let Err(Error::NoDevice { reason }) = facts.usable(newest) else { panic!("{field}is accepted") };
-            assert!(reason.contains("NVIDIA H200 cannot be: ") && reason.contains(field), "{reason}");
-        }
-    }
 
     #[test]
     fn ptx_versions_are_those_of_cuda_four_majors_on() {
