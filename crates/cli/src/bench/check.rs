@@ -140,6 +140,29 @@ mod tests {
     use lanky::Device;
     use model::{Dtype, Problem, Strides};
 
+    /// 64 of 40960 terms, which the worst case of rounding in f32 would hide.
+    #[test]
+    fn a_lost_stage_of_a_long_sum_is_found() -> Result<(), Fault> {
+        let stream = Device::cpu().stream()?;
+        let job = Job::single(Problem::column_major(Dtype::F32, 33, 3, 40960));
+        let parts = Parts::new(&job, 1 << 16, false).expect("it fits");
+        let [len_a, len_b, _] = parts.lengths().expect("it fits");
+        let a = Pool::<f32>::new(&stream, MadeUp { seed: 1 << 60 }, len_a)?;
+        let b = Pool::new(&stream, MadeUp { seed: 2 << 60 }, len_b)?;
+        let data = Data::new(&stream, job, 0.0, parts, [&a, &b], MadeUp { seed: 3 << 60 })?;
+        let oracle = Oracle::new(&data);
+        let product = |terms: std::ops::Range<u64>| -> Vec<[f32; 2]> {
+            let sum = |&(t, i, j): &Place| {
+                let term = |l| data.element(0, 1, (t, i, l))[0] as f32 * data.element(1, 1, (t, l, j))[0] as f32;
+                [terms.clone().map(term).sum(), 0.0]
+            };
+            oracle.places.iter().map(sum).collect()
+        };
+        assert_eq!(oracle.compare(&product(0..40960)), Ok(()));
+        assert!(oracle.compare(&product(0..40896)).is_err());
+        Ok(())
+    }
+
     #[test]
     fn what_is_wrong_or_not_a_number_is_found() -> Result<(), Fault> {
         let stream = Device::cpu().stream()?;

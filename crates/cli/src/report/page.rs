@@ -21,8 +21,7 @@ pub fn page(rows: &[Row]) -> String {
     let groups = Group::all(rows);
     if let Some(figure) = bandwidth::main_figure(rows) {
         body += "<h2>Bandwidth against n</h2>\n<p class=\"soft\">Bytes of A, B and C by the time of the product. The dashed \
-                 line is the time that no kernel can beat on this device: its measured ceilings of reading, writing and \
-                 multiplying.</p>\n";
+                 line is the bound: what this device's measured ceilings of reading, writing and multiplying allow.</p>\n";
         body += &format!("<div class=\"main\">\n{}</div>\n", figure.inline());
         let figures: Vec<Plot> = groups.iter().map(Group::figure).collect();
         body += &gallery("All of them", &figures);

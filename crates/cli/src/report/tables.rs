@@ -87,7 +87,7 @@ fn picks(rows: &[Row], main: &Group<'_>) -> String {
         if !names.is_empty() {
             let names = names.into_iter().collect::<Vec<_>>().join(" or ");
             let ratios = cells(|row| row.ratio().map(|ratio| format!("{ratio:.2}")));
-            text += &line(&format!("{dtype}, time of {names} by ours"), ratios);
+            text += &line(&format!("{dtype}, time of {names} / ours"), ratios);
         }
     }
     text
@@ -114,10 +114,10 @@ fn ladders(rows: &[Row]) -> Vec<String> {
     tables
 }
 
-/// A line a variant, by its best entry; then the model's picks and the fastest of the others.
+/// A line a variant, by the entry of it that the model takes; then the model's picks and the fastest of the others.
 fn ladder(of: &Row, numbers: &[u64], forced: &[&Row], chosen: &[&Row]) -> String {
     let mut text = format!(
-        "{} {}, {}: % of the bound by the best entry of each variant. {}.\n\n",
+        "{} {}, {}: % of the bound by the model's entry of each variant. {}.\n\n",
         of.case.family,
         of.case.dtype,
         shape(of),
@@ -169,8 +169,14 @@ fn summary(rows: &[Row]) -> String {
         let a = if by_rows { "rows" } else { "columns" };
         kinds.entry((row.case.family, row.case.dtype, a)).or_default().push(row);
     }
-    let columns =
-        ["cases", "% of the bound, median", "least", "their time by ours, median", "least", "cases slower than theirs"];
+    let columns = [
+        "cases",
+        "% of the bound, median",
+        "least of it",
+        "their time / ours, median",
+        "least of it",
+        "cases slower than theirs",
+    ];
     let mut text =
         "All cases, by the layout of A; \"theirs\" is the fastest of the others in each case.\n\n".to_string();
     text += &header("", &columns.map(String::from));
@@ -219,7 +225,7 @@ mod tests {
         let text = all(&rows).expect("tables");
         for line in [
             "tsm2r A 1000 x 500: what the model picks. a \"GPU\", <b>, driver 580, 2026-01-02.\n\n|  | n = 2 | 4 |\n|---|---:|---:|",
-            "| f64, % of the bound | 80.0 | 80.0 |\n| f64, time of cublas by ours | 1.10 | 0.90 |",
+            "| f64, % of the bound | 80.0 | 80.0 |\n| f64, time of cublas / ours | 1.10 | 0.90 |",
             "| f32, % of the bound | 80.0 |  |\n",
             "| tsm2r f64, A by columns | 2 | 80.0 | 80.0 | 1.00 | 0.90 | 1 |",
             "| tsm2r f32, A by columns | 1 | 80.0 | 80.0 |  |  |  |",

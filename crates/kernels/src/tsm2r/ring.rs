@@ -116,7 +116,8 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// Calls `multiply` with each stage of this block's part of k, in ascending order.
     ///
     /// # Safety
-    /// Launched with THREADS threads and `model::launch::tiling`'s shared memory; A and B span their elements.
+    /// Launched with THREADS threads and `model::launch::tiling`'s shared memory; A and B span their elements, and A's unit
+    /// stride is the one of the shape (`model::choose` refuses others).
     #[inline(always)]
     pub unsafe fn run(x: &Product<T>, mut multiply: impl FnMut(Shared<T>, Shared<T>)) {
         const { Self::OK };
@@ -148,6 +149,9 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     }
 
     /// Starts the copies of steps `l ..` into a stage.
+    ///
+    /// # Safety
+    /// As for [`Ring::run`]; `end` <= k, and `inside` is true of this block.
     #[inline(always)]
     unsafe fn fill(x: &Product<T>, index: u32, l: u32, end: u32, inside: Inside) {
         let (sa, sb) = Self::stage(index);
@@ -243,7 +247,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// Starts copying steps `l ..` of B, a row of the stage a thread; GUARDED: not all of it lies inside of B.
     ///
     /// # Safety
-    /// `end` <= k.
+    /// `end` <= k; where it is not guarded, the stage lies inside of B.
     #[inline(always)]
     unsafe fn fill_b<const GUARDED: bool>(x: &Product<T>, sb: Shared<T>, l: u32, end: u32) {
         let (row, start) = (own::<S>() % S::KT, own::<S>() / S::KT);
@@ -292,6 +296,10 @@ fn own<S: Tile>() -> u32 {
 }
 
 /// Starts copying one element, or zero.
+///
+/// # Safety
+/// Where `inside`, both addresses are of elements of T, the source's lies within its operand; nobody reads the copy before
+/// it was waited for.
 #[inline(always)]
 unsafe fn copy<T: Scalar>(into: ptx::SharedAddress, from: ptx::GlobalAddress, inside: bool) {
     // SAFETY: the caller's promise; an element is aligned to its size.

@@ -42,15 +42,29 @@ fn around([rows, cols, step]: [u32; 3], layout: Layout) -> Vec<Case> {
         }
     });
     let small = [Case::plain(1, 1, 1), Case { beta: 0.5, ..Case::plain(3, 2, 0) }, Case::plain(2, 1, 0)];
-    let by_rows = |mut case: Case| {
-        match layout {
-            Layout::Any => {}
-            Layout::Columns => case.by_rows[0] = false,
-            Layout::Rows => case.by_rows[0] = true,
-        }
-        case
-    };
-    cases.chain(small).map(by_rows).collect()
+    cases.chain(small).map(|case| lying(case, layout)).collect()
+}
+
+/// The case with A as the entry wants it.
+fn lying(mut case: Case, layout: Layout) -> Case {
+    match layout {
+        Layout::Any => {}
+        Layout::Columns => case.by_rows[0] = false,
+        Layout::Rows => case.by_rows[0] = true,
+    }
+    case
+}
+
+/// Two cases for a ring: whole stages that are aligned to 16 bytes, more of them than the ring has, between a block and a
+/// stage that are not whole; and columns that are not all there.
+fn aligned(variant: &Variant) -> [Case; 2] {
+    let [rows, cols, step] = tile(variant);
+    let long = Case::plain(rows + 1, cols, (variant.stages + 1) * step + 3);
+    [long, Case { n: cols + 1, splits: 2, beta: 0.5, ..Case::plain(rows, 1, 4 * step) }].map(|case| {
+        let case = lying(case, variant.layout);
+        let line = if case.by_rows[0] { case.k } else { case.m };
+        Case { gap: u64::from(line.next_multiple_of(4) - line), ..case }
+    })
 }
 
 /// Checks every entry of a variant; without optimisation two or three cases of each, other ones for the
@@ -59,7 +73,10 @@ fn check_variant(name: &str) {
     let entries: Vec<&Variant> = VARIANTS.iter().filter(|variant| variant.name == name).collect();
     assert!(!entries.is_empty(), "there is no variant {name}");
     for (row, variant) in entries.into_iter().enumerate() {
-        let cases = around(tile(variant), variant.layout);
+        let mut cases = around(tile(variant), variant.layout);
+        if variant.kernel == Kernel::Ring {
+            cases.extend(aligned(variant));
+        }
         let every = if cfg!(debug_assertions) { 9 } else { 1 };
         for case in cases.into_iter().skip(2 * row % every).step_by(every) {
             check(variant, case);
@@ -116,6 +133,18 @@ fn cases_cover_edges_layouts_factors_and_parts() {
     for splits in 1..=3 {
         assert!(cases.iter().filter(|case| case.splits == splits && case.k > 0).count() >= 4);
         assert!(cases.iter().any(|case| case.splits == splits && case.beta == 0.0));
+    }
+}
+
+/// Of a ring's own cases the first has stages that are copied by pieces, and others that are not, in each layout.
+#[test]
+fn rings_meet_whole_stages() {
+    for variant in VARIANTS.iter().filter(|variant| variant.kernel == Kernel::Ring) {
+        let (case, [rows, cols, step]) = (aligned(variant)[0], tile(variant));
+        let ld = u64::from(if case.by_rows[0] { case.k } else { case.m }) + case.gap;
+        assert_eq!((ld * variant.dtype.bytes() % 16, case.offset, case.n), (0, 0, cols), "{}", variant.entry);
+        assert!(case.m > rows && case.m % rows != 0 && case.k > variant.stages * step && case.k % step != 0);
+        assert_eq!(case.by_rows[0], variant.layout == Layout::Rows);
     }
 }
 
