@@ -53,11 +53,11 @@ pub(crate) fn reasons<'a>(
     problem: &'a Problem,
     machine: &'a Machine,
     force: Option<&'a str>,
-) -> impl Iterator<Item = [Option<Refusal>; 4]> + 'a {
+) -> impl Iterator<Item = [Option<Refusal>; 6]> + 'a {
     in_question(problem, force).map(move |place| {
         let variant = &VARIANTS[place];
         let (_, launched) = laid(variant, problem);
-        refusals(variant, &launched, &tiling(variant, launched.m, launched.n), machine)
+        refusals(variant, registers_at(place, machine), &launched, &tiling(variant, launched.m, launched.n), machine)
     })
 }
 
@@ -168,12 +168,20 @@ fn takes(layout: Layout, launched: &Problem) -> bool {
 }
 
 /// Every reason why an entry cannot compute a product that is launched so.
-fn refusals(variant: &Variant, launched: &Problem, tiles: &Tiling, machine: &Machine) -> [Option<Refusal>; 4] {
+fn refusals(
+    variant: &Variant,
+    registers: u32,
+    launched: &Problem,
+    tiles: &Tiling,
+    machine: &Machine,
+) -> [Option<Refusal>; 6] {
     let too_many = tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ);
     [
         (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() }),
         (!takes(variant.layout, launched)).then_some(Refusal::Layout { wanted: variant.layout }),
         (tiles.shared_bytes > machine.shared_per_block).then_some(Refusal::SharedMemory { bytes: tiles.shared_bytes }),
+        (registers > machine.registers_per_thread).then_some(Refusal::Registers { registers }),
+        (variant.threads > machine.threads_per_block).then_some(Refusal::Threads { threads: variant.threads }),
         too_many.then_some(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) }),
     ]
 }
@@ -205,10 +213,10 @@ impl<'a> Fit<'a> {
         let variant = &VARIANTS[place];
         let (swapped, launched) = laid(variant, problem);
         let tiles = tiling(variant, launched.m, launched.n);
-        if let Some(refusal) = refusals(variant, &launched, &tiles, machine).into_iter().flatten().next() {
+        let registers = registers_at(place, machine);
+        if let Some(refusal) = refusals(variant, registers, &launched, &tiles, machine).into_iter().flatten().next() {
             return Err(refusal);
         }
-        let registers = registers_at(place, machine);
         let estimator = Estimator::with_registers(registers, variant, &tiles, &launched, machine);
         Ok(Fit { place, variant, problem, machine, swapped, launched, tiles, estimator })
     }

@@ -37,6 +37,16 @@ pub enum Refusal {
         /// Bytes that a block needs.
         bytes: u32,
     },
+    /// A thread of the machine has too few registers.
+    Registers {
+        /// Registers that a thread needs.
+        registers: u32,
+    },
+    /// A block of the machine has too few threads.
+    Threads {
+        /// Threads that a block needs.
+        threads: u32,
+    },
     /// The variant would need more blocks than a grid has.
     GridTooLarge {
         /// Columns that it can serve at most.
@@ -56,6 +66,8 @@ impl fmt::Display for Refusal {
             Refusal::Layout { .. } => f.write_str("it wants unit stride down the columns of A"),
             Refusal::TooOld { needs: (major, minor) } => write!(f, "it needs compute capability {major}.{minor}"),
             Refusal::SharedMemory { bytes } => write!(f, "its blocks need {bytes} bytes of shared memory"),
+            Refusal::Registers { registers } => write!(f, "its threads need {registers} registers"),
+            Refusal::Threads { threads } => write!(f, "its blocks need {threads} threads"),
             Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
         }
     }
@@ -88,6 +100,8 @@ impl fmt::Display for Refusals<'_> {
             Refusal::Layout { .. }
             | Refusal::TooOld { .. }
             | Refusal::SharedMemory { .. }
+            | Refusal::Registers { .. }
+            | Refusal::Threads { .. }
             | Refusal::GridTooLarge { .. } => {}
         }
         let all = entries().count();
@@ -142,6 +156,20 @@ mod tests {
             "{of_all}"
         );
         assert_eq!(of_all.matches("compute capability").count(), 1, "{of_all}");
+    }
+
+    #[test]
+    fn what_a_block_cannot_have_is_refused() {
+        let problem = Problem::column_major(Dtype::F64, 1000, 2, 1000);
+        let entry = "dtsm2r_prefetch_1x2_u16_t128";
+        let few = Machine { threads_per_block: 64, registers_per_thread: 16, ..Machine::H200 };
+        let registers =
+            crate::occupancy::registers(crate::VARIANTS.iter().find(|v| v.entry == entry).expect("an entry"), &few);
+        assert_eq!(
+            said(&problem, &few, entry),
+            std::format!("its threads need {registers} registers; its blocks need 128 threads")
+        );
+        assert!(choose(&problem, &few, None).is_err());
     }
 
     #[test]

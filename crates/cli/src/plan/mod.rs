@@ -23,10 +23,10 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     check_variant(args.variant.as_deref())?;
     let &[m, n, k] = args.lengths.as_slice() else { return against(args) };
     let dtype: Dtype = args.dtype.into();
+    let (machine, note) = gpu::machine(args)?;
     if m == 0 || n == 0 || k == 0 {
         return nothing(args, dtype, [m, n, k]);
     }
-    let (machine, note) = gpu::machine(args)?;
     let problem = Problem::column_major(dtype, m, n, k);
     let text = if args.paper {
         if args.json { say::json(&paper::Object::of(&problem, &machine))? } else { paper::text(&problem, &machine) }

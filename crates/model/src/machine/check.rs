@@ -63,8 +63,7 @@ impl Machine {
             count("threads_per_sm", self.threads_per_sm, 32.0, 65_536.0, "threads"),
             count("threads_per_block", self.threads_per_block, 32.0, f64::from(self.threads_per_sm), "threads"),
             count("blocks_per_sm", self.blocks_per_sm, 1.0, 1024.0, "blocks"),
-            ("l2_bytes", self.l2_bytes as f64, 1024.0, 1e12, "bytes"),
-            ("l2_read_bytes_per_s", self.l2_read_bytes_per_s, 0.0, 1e15, "bytes/s"),
+            ("l2_bytes", self.l2_bytes as f64, 65_536.0, 1e12, "bytes"),
             ("bus_bytes_per_s", self.bus_bytes_per_s, 1e9, 1e15, "bytes/s"),
             ("read_bytes_per_s", self.read_bytes_per_s, 1e9, 1e15, "bytes/s"),
             ("write_bytes_per_s", self.write_bytes_per_s, 1e9, 1e15, "bytes/s"),
@@ -72,12 +71,18 @@ impl Machine {
             ("fma_f32_per_s", self.fma_f32_per_s, 1e9, 1e17, "multiply-adds/s"),
             ("fma_f64_per_s", self.fma_f64_per_s, 1e9, 1e17, "multiply-adds/s"),
             ("fma_latency_cycles", self.fma_latency_cycles, 1.0, 1000.0, "cycles"),
-            ("mma_f64_per_s", self.mma_f64_per_s, 0.0, 1e18, "multiply-adds/s"),
-            ("mma_tf32_per_s", self.mma_tf32_per_s, 0.0, 1e18, "multiply-adds/s"),
-            ("launch_s", self.launch_s, 0.0, 1e-2, "s"),
+            ("launch_s", self.launch_s, 0.0, 1e-4, "s"),
+            count("compute_capability", self.compute_capability.0, 1.0, 99.0, "(the first number)"),
         ];
+        // What a GPU need not have, or nobody has measured, is 0.
+        let optional = [
+            ("l2_read_bytes_per_s", self.l2_read_bytes_per_s, 1e10, 1e15, "bytes/s, or 0"),
+            ("mma_f64_per_s", self.mma_f64_per_s, 1e9, 1e18, "multiply-adds/s, or 0"),
+            ("mma_tf32_per_s", self.mma_tf32_per_s, 1e9, 1e18, "multiply-adds/s, or 0"),
+        ];
+        let there = optional.into_iter().filter(|(_, found, ..)| *found != 0.0);
         // A NaN is in no range.
-        match fields.into_iter().find(|(_, found, least, most, _)| !(least..=most).contains(&found)) {
+        match fields.into_iter().chain(there).find(|(_, found, least, most, _)| !(least..=most).contains(&found)) {
             Some((field, found, least, most, unit)) => Err(MachineError { field, found, least, most, unit }),
             None => Ok(()),
         }
@@ -94,7 +99,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_field() {
-        let spoiled: [(&str, Spoil); 10] = [
+        let spoiled: [(&str, Spoil); 15] = [
             ("sms", |m| m.sms = 0),
             ("clock_hz", |m| m.clock_hz = 1.98),
             ("register_granule", |m| m.register_granule = 0),
@@ -105,6 +110,11 @@ mod tests {
             ("memory_latency_s", |m| m.memory_latency_s = 580.0),
             ("fma_f64_per_s", |m| m.fma_f64_per_s = f64::INFINITY),
             ("launch_s", |m| m.launch_s = -1e-6),
+            ("launch_s", |m| m.launch_s = 0.004),
+            ("l2_bytes", |m| m.l2_bytes = 61_440),
+            ("l2_read_bytes_per_s", |m| m.l2_read_bytes_per_s = 5700.0),
+            ("mma_f64_per_s", |m| m.mma_f64_per_s = 33.5),
+            ("compute_capability", |m| m.compute_capability = (900, 0)),
         ];
         for (field, spoil) in spoiled {
             let mut machine = Machine::H200;

@@ -103,7 +103,7 @@ impl<'a> Estimator<'a> {
     ) -> Self {
         let c_bytes = problem.m as f64 * problem.n as f64 * problem.dtype.bytes() as f64;
         let resident = resident_blocks(machine, variant.threads, registers, tiling.shared_bytes).max(1);
-        let wave = u64::from(resident) * u64::from(machine.sms);
+        let wave = (u64::from(resident) * u64::from(machine.sms)).max(1);
         let blocks = tiling.x.saturating_mul(tiling.z);
         let block = Block::new(variant, tiling, blocks, problem, machine);
         let steps = problem.k.div_ceil(u64::from(tiling.k_step));
