@@ -57,6 +57,12 @@ impl<T: Scalar> Product<T> {
         unsafe { self.b.load_if(inside, l as u64 * self.b_row + col as u64 * self.b_col) }
     }
 
+    /// Where this part's slot starts in C.
+    #[inline(always)]
+    fn slot(&self) -> u64 {
+        thread::block_idx_y() as u64 * self.slot_len
+    }
+
     /// C(row, col) ← α · sum + β · C(row, col), in this part's slot; nothing outside C. C is not read where β = 0.
     ///
     /// # Safety
@@ -65,7 +71,7 @@ impl<T: Scalar> Product<T> {
     #[track_caller]
     pub unsafe fn write(&self, row: u32, col: u32, sum: T) {
         if row < self.m && col < self.n {
-            let slot = thread::block_idx_y() as u64 * self.slot_len;
+            let slot = self.slot();
             let at = slot + row as u64 * self.c_row + col as u64 * self.c_col;
             // SAFETY: (row, col) lies in C.
             unsafe { self.c.store(at, scaled(self.alpha, sum, self.beta, self.c, at)) };
@@ -84,7 +90,7 @@ impl<T: Scalar> Product<T> {
         col: impl Fn(usize) -> u32,
         sums: [[T; Q]; R],
     ) {
-        let slot = thread::block_idx_y() as u64 * self.slot_len;
+        let slot = self.slot();
         for i in 0..R {
             let (row, start) = (row(i), slot + row(i) as u64 * self.c_row);
             for j in 0..Q {
