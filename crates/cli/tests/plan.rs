@@ -80,6 +80,14 @@ fn the_papers_reasoning_has_the_papers_numbers() {
     }
 }
 
+/// The descent moves from its start, (1, 1), and ends short of the scan, whose time is the less.
+#[test]
+fn the_descent_and_the_scan_end_where_they_did() {
+    let paper = object(&Bench::new(), &["20480", "16", "20480", "--dtype", "f64", "--gpu", "v100", "--paper"]);
+    let ends = ["descent_t2", "descent_t3", "algorithm5_t2", "algorithm5_t3"].map(|key| paper[key].as_u64());
+    assert_eq!(ends, [16, 1, 16, 2].map(Some), "{paper}");
+}
+
 #[test]
 fn the_papers_steps_can_be_read() {
     let bench = Bench::new();
@@ -220,6 +228,8 @@ const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/resul
 const WITHIN_10_PERCENT: f64 = 0.90;
 /// Share of the choices there that must take at most 3% longer than the fastest entry that was measured.
 const WITHIN_3_PERCENT: f64 = 0.95;
+/// The same by one time of every entry: two times of one entry differ by more than 2% in a third of the cases.
+const WITHIN_3_PERCENT_ONE_TIME: f64 = 0.92;
 /// Cases that were measured with several entries and whose choice is not among them: the more, the less the share says.
 const MOST_UNMEASURED: u64 = 15;
 
@@ -246,6 +256,15 @@ fn choices_are_what_was_fastest_on_an_h200() {
     assert!(count("unmeasured") <= MOST_UNMEASURED, "{} of {}", count("unmeasured"), count("cases"));
     let share = 1.0 - lost.len() as f64 / count("cases") as f64;
     assert!((share - within).abs() <= 1e-9 && count("cases") + count("unmeasured") == rows(RESULTS), "{within}");
+}
+
+/// Both files together have two times of a choice, of which the lesser counts, and one of every rival: here each has one.
+#[test]
+fn choices_are_nearly_as_good_where_all_have_one_time() {
+    let choices = &object(&Bench::new(), &["--against", VARIANTS])["choices"];
+    let within = choices["within_3_percent"].as_f64().expect("a number");
+    assert!(within >= WITHIN_3_PERCENT_ONE_TIME, "{within}");
+    assert!(choices["cases"].as_u64() > Some(280), "{choices}");
 }
 
 #[test]

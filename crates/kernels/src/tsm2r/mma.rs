@@ -5,7 +5,8 @@
 //! k within 16 is free as long as A and B agree: lane q of a group takes steps 4q .. 4q + 3 of both, so that its
 //! fragment of B is two loads of 16 bytes down a column, and its fragment of A four, of two rows or of two steps each.
 //!
-//! Measured on an H200 on 2026-11-21 at m = k = 20480: 96% of the bound at n = 16, 91% at 32, 76% at 48.
+//! Measured on an H200 on 2026-11-21 at m = k = 20480: 96% of the bound at n = 16, 91% at 32, 76% at 48
+//! (benches/results/h200/tsm2r.csv).
 //!
 //! # Thread mapping
 //! A warp owns 16·RB rows and 8·NT columns; warps that share rows are neighbours. Lane (g, q) = (lane / 4, lane % 4)

@@ -70,7 +70,7 @@ pub struct Ring<T, S, const MMA: bool>(PhantomData<(T, S)>);
 
 impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     const OK: () = {
-        assert!(S::STAGES >= 2 && S::STAGES <= 6, "a ring has 2 to 6 stages");
+        assert!(S::STAGES >= 2 && S::STAGES <= 4, "a ring has 2 to 4 stages");
         assert!(S::THREADS % S::KT == 0, "a thread fills one row of B's part of a stage");
         let pieces = Self::LINE / Self::WIDTH;
         assert!(pieces % S::THREADS == 0 || S::THREADS % pieces == 0, "whole turns or lines at once");
@@ -183,9 +183,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         match S::STAGES {
             2 => ptx::cp_async_wait_group::<0>(),
             3 => ptx::cp_async_wait_group::<1>(),
-            4 => ptx::cp_async_wait_group::<2>(),
-            5 => ptx::cp_async_wait_group::<3>(),
-            _ => ptx::cp_async_wait_group::<4>(),
+            _ => ptx::cp_async_wait_group::<2>(),
         }
     }
 
