@@ -19,10 +19,10 @@ pub const fn gemm_pitch(rows: u32, elem_bytes: u32) -> u32 {
     rows + 16 / elem_bytes
 }
 
-/// Elements from one row to the next of what a stage of [`Kernel::Ring`] stores along k: 16 bytes more than its steps,
-/// so that neighbouring rows lie in different banks.
-pub const fn ring_pitch(steps: u32, elem_bytes: u32) -> u32 {
-    steps + 16 / elem_bytes
+/// Elements from one line to the next of what a stage of [`Kernel::Ring`] stores in lines: 16 bytes more than a line
+/// has, so that what neighbouring lines start with lies in different banks.
+pub const fn ring_pitch(line: u32, elem_bytes: u32) -> u32 {
+    line + 16 / elem_bytes
 }
 
 /// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`.
@@ -32,7 +32,7 @@ pub const fn ring_a_len(rows: u32, steps: u32, by_rows: bool, elem_bytes: u32) -
 
 /// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`.
 pub const fn ring_b_len(cols: u32, steps: u32, by_rows: bool, elem_bytes: u32) -> u32 {
-    cols * if by_rows { steps } else { ring_pitch(steps, elem_bytes) }
+    if by_rows { steps * ring_pitch(cols, elem_bytes) } else { cols * ring_pitch(steps, elem_bytes) }
 }
 
 /// The `index`-th of `parts` nearly equal parts of `0 .. k`, cut at multiples of `tile`: (start, end).

@@ -134,9 +134,9 @@ pub trait Hooks: Sync {
     fn commit_group(&self, location: &'static Location<'static>);
     /// Waits until at most `pending` groups are in flight.
     fn wait_group(&self, pending: u32, location: &'static Location<'static>);
-    /// `mma.m16n8k16` in f64 over the warp: this lane's fragments in, its sums out.
-    fn mma_m16n8k16_f64(&self, a: [f64; 8], b: [f64; 4], c: [f64; 4], location: &'static Location<'static>)
-    -> [f64; 4];
+    /// `mma.m16n8k8` or `.m16n8k16` in f64 over the warp: this lane's fragments in, of 4 and 2 or of 8 and 4 numbers,
+    /// its sums out.
+    fn mma_f64(&self, a: &[f64], b: &[f64], c: [f64; 4], location: &'static Location<'static>) -> [f64; 4];
 }
 
 static HOOKS: OnceLock<&'static dyn Hooks> = OnceLock::new();

@@ -20,13 +20,27 @@ pub struct Global<T> {
     name: &'static str,
     #[cfg(not(target_arch = "nvptx64"))]
     extent: u64,
+    /// The operand's element that this handle calls 0.
+    #[cfg(not(target_arch = "nvptx64"))]
+    origin: u64,
 }
 
 impl<T: Scalar> Global<T> {
     /// A handle for an emulator: `extent` elements from `pointer` on, called `name` in its reports.
     #[cfg(not(target_arch = "nvptx64"))]
     pub fn on_host(name: &'static str, pointer: *mut T, extent: u64) -> Self {
-        Global { pointer, name, extent }
+        Global { pointer, name, extent, origin: 0 }
+    }
+
+    /// The operand as counted from its element `index` on. An addition: what moves along an operand need not multiply.
+    #[inline(always)]
+    pub fn starting_at(mut self, index: u64) -> Self {
+        self.pointer = self.pointer.wrapping_add(index as usize);
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            self.origin = self.origin.wrapping_add(index);
+        }
+        self
     }
 
     /// Element `index`. `ld.global.b32` or `.b64`, any architecture: sees what this thread wrote.
@@ -113,7 +127,7 @@ impl<T: Scalar> Global<T> {
             space: Space::Global,
             address: (self.pointer as u64).wrapping_add(index.wrapping_mul(size_of::<T>() as u64)),
             name: self.name,
-            index,
+            index: self.origin.wrapping_add(index),
             extent: Some(self.extent),
             element_bytes: size_of::<T>() as u32,
             read_only,
@@ -135,6 +149,12 @@ impl<T: Scalar> Shared<T> {
     pub fn at(elements: u32) -> Self {
         let base = ptx::dynamic_shared() + elements * size_of::<T>() as u32;
         Shared { base, element: core::marker::PhantomData }
+    }
+
+    /// The piece from its element `index` on.
+    #[inline(always)]
+    pub fn starting_at(self, index: u32) -> Self {
+        Shared { base: self.base + index * size_of::<T>() as u32, element: core::marker::PhantomData }
     }
 
     /// Element `index`. `ld.shared.b32` or `.b64`, any architecture.

@@ -32,6 +32,8 @@ pub trait Scalar: Copy + 'static {
     const ZERO: Self;
     /// 1.
     const ONE: Self;
+    /// 16 bytes of zeros.
+    const ZEROS: Self::Wide;
     /// self · factor + addend, rounded once. `fma.rn`.
     fn fma(self, factor: Self, addend: Self) -> Self;
     /// self · factor. `mul.rn`.
@@ -57,6 +59,7 @@ macro_rules! scalar {
             const WIDTH: usize = $width;
             const ZERO: $float = 0.0;
             const ONE: $float = 1.0;
+            const ZEROS: [$float; $width] = [0.0; $width];
             #[inline(always)]
             fn fma(self, factor: $float, addend: $float) -> $float {
                 #[cfg(target_arch = "nvptx64")]

@@ -47,16 +47,18 @@ impl Sm<'_> {
         }
     }
 
-    /// `mma.m16n8k16` in f64: every lane of the warp waits with a [`Call::Mma`].
+    /// `mma.m16n8k8` or `.m16n8k16` in f64: every lane of the warp waits with a [`Call::Mma`].
     ///
     /// With g = lane / 4 and q = lane % 4: `a[i]` is A(g + 8 (i % 2), q + 4 (i / 2)), `b[i]` is B(q + 4 i, g), and
     /// `c[i]` is C(g + 8 (i / 2), 2 q + i % 2). Sums are chains of fused multiply-adds over ascending k, from C on, as
     /// on an H200.
     pub(crate) fn mma(&mut self, group: &Group) {
         let (mut a, mut b) = ([[0.0; 16]; 16], [[0.0; 16]; 8]); // A by rows, B by columns
+        let mut steps = 0;
         for lane in Lanes(group.lanes) {
             let (g, q) = (lane as usize / 4, lane as usize % 4);
             if let Call::Mma { a: ra, b: rb, .. } = call(group, lane) {
+                steps = 2 * ra.len();
                 ra.iter().enumerate().for_each(|(i, &x)| a[g + 8 * (i % 2)][q + 4 * (i / 2)] = x);
                 rb.iter().enumerate().for_each(|(i, &x)| b[g][q + 4 * i] = x);
             }
@@ -66,7 +68,7 @@ impl Sm<'_> {
             if let Call::Mma { c, result, .. } = call(group, lane) {
                 *result = std::array::from_fn(|i| {
                     let (row, col) = (g + 8 * (i / 2), 2 * q + i % 2);
-                    a[row].iter().zip(&b[col]).fold(c[i], |sum, (a, &b): (&f64, &f64)| a.mul_add(b, sum))
+                    a[row].iter().zip(&b[col]).take(steps).fold(c[i], |sum, (a, &b): (&f64, &f64)| a.mul_add(b, sum))
                 });
             }
         }

@@ -129,7 +129,7 @@ impl Hooks for Emulator {
         submit_call(Request::new(Kind::WaitGroup, location), &mut Call::WaitGroup { pending });
     }
 
-    fn mma_m16n8k16_f64(&self, a: [f64; 8], b: [f64; 4], c: [f64; 4], location: Place) -> [f64; 4] {
+    fn mma_f64(&self, a: &[f64], b: &[f64], c: [f64; 4], location: Place) -> [f64; 4] {
         let mut call = Call::Mma { a, b, c, result: c };
         submit_call(Request { mask: u32::MAX, ..Request::new(Kind::Mma, location) }, &mut call);
         if let Call::Mma { result, .. } = call { result } else { c }

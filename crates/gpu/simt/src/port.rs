@@ -53,7 +53,7 @@ pub(crate) enum Call<'a> {
     Fence { fence: Fence },
     Shuffle { how: Shuffle, value: u32, lane: u32, width: u32, result: (u32, bool) },
     Vote { vote: Vote, predicate: bool, result: u32 },
-    Mma { a: [f64; 8], b: [f64; 4], c: [f64; 4], result: [f64; 4] },
+    Mma { a: &'a [f64], b: &'a [f64], c: [f64; 4], result: [f64; 4] },
     Barrier { barrier: Barrier, predicate: bool, result: u32 },
 }
 

@@ -222,30 +222,42 @@ fn number(seed: u64) -> f64 {
     (bits >> 11) as f64 / (1u64 << 53) as f64 - 0.5
 }
 
-#[test]
-fn the_fragments_of_a_matrix_product_are_those_of_the_isa_and_its_sums_are_chains() {
-    let a: Vec<f64> = (0..16 * 16).map(|i| number(i + 1)).collect(); // by rows
-    let b: Vec<f64> = (0..16 * 8).map(|i| number(i + 1000)).collect(); // by rows
-    let c: Vec<f64> = (0..16 * 8).map(|i| number(i + 2000)).collect(); // by rows
+/// D = A B + C by one `mma` over `steps` of k, all by rows, as a warp of the emulator computes it.
+fn product(steps: u64, [a, b, c]: [&[f64]; 3]) -> Vec<f64> {
     let mut memory = Memory::new();
-    let (ga, gb) = (memory.input("A", &a), memory.input("B", &b));
-    let (gc, gd) = (memory.input("C", &c), memory.output::<f64>("D", 16 * 8));
+    let (ga, gb) = (memory.input("A", a), memory.input("B", b));
+    let (gc, gd) = (memory.input("C", c), memory.output::<f64>("D", 16 * 8));
     let run = |m: &Handles| unsafe {
         let (g, q) = (u64::from(warp::lane_id() / 4), u64::from(warp::lane_id() % 4));
-        let ra = std::array::from_fn(|i| m.global(ga).load((g + 8 * (i as u64 % 2)) * 16 + q + 4 * (i as u64 / 2)));
-        let rb = std::array::from_fn(|i| m.global(gb).load((q + 4 * i as u64) * 8 + g));
+        let load_a = |i: usize| m.global(ga).load((g + 8 * (i as u64 % 2)) * steps + q + 4 * (i as u64 / 2));
+        let load_b = |i: usize| m.global(gb).load((q + 4 * i as u64) * 8 + g);
         let places = [(g, 2 * q), (g, 2 * q + 1), (g + 8, 2 * q), (g + 8, 2 * q + 1)];
-        let rd = ptx::mma_m16n8k16_f64(ra, rb, places.map(|(row, col)| m.global(gc).load(row * 8 + col)));
+        let rc = places.map(|(row, col)| m.global(gc).load(row * 8 + col));
+        let rd = if steps == 8 {
+            ptx::mma_m16n8k8_f64(std::array::from_fn(load_a), std::array::from_fn(load_b), rc)
+        } else {
+            ptx::mma_m16n8k16_f64(std::array::from_fn(load_a), std::array::from_fn(load_b), rc)
+        };
         for ((row, col), d) in places.into_iter().zip(rd) {
             m.global(gd).store(row * 8 + col, d);
         }
     };
     fine(launch("mma", 1, 32, 0).run(&mut memory, run));
-    let d = memory.read(gd);
-    for row in 0..16 {
-        for col in 0..8 {
-            let chain = (0..16).fold(c[row * 8 + col], |sum, l| a[row * 16 + l].mul_add(b[l * 8 + col], sum));
-            assert_eq!(d[row * 8 + col].to_bits(), chain.to_bits(), "({row}, {col})");
+    memory.read(gd)
+}
+
+#[test]
+fn the_fragments_of_a_matrix_product_are_those_of_the_isa_and_its_sums_are_chains() {
+    for steps in [8, 16] {
+        let numbers = |count: usize, from: u64| (0..count as u64).map(|i| number(i + from)).collect::<Vec<_>>();
+        let (a, b, mut c) = (numbers(16 * steps, 1), numbers(8 * steps, 1000), numbers(16 * 8, 2000));
+        c[5] = -0.0;
+        let d = product(steps as u64, [&a, &b, &c]);
+        for row in 0..16 {
+            for col in 0..8 {
+                let chain = (0..steps).fold(c[row * 8 + col], |sum, l| a[row * steps + l].mul_add(b[l * 8 + col], sum));
+                assert_eq!(d[row * 8 + col].to_bits(), chain.to_bits(), "({row}, {col}), k = {steps}");
+            }
         }
     }
 }

@@ -1,11 +1,12 @@
 //! `tsm2r_mma`: A and B through a ring of stages, f64 multiplied by the matrix units of sm_90.
 //!
 //! # Idea
-//! `mma.m16n8k16` multiplies twice as fast as the vector units and takes a fragment of B once for 16 rows. The order of
-//! k within 16 is free as long as A and B agree: lane q of a group takes steps 4q .. 4q + 3 of both, so that its
-//! fragment of B is two loads of 16 bytes down a column, and its fragment of A four, of two rows or of two steps each.
+//! `mma.m16n8k8` multiplies twice as fast as the vector units and takes a fragment of B once for 16 rows. The order of
+//! k within 16 is free as long as A and B agree: lane q of a group takes steps 4q .. 4q + 3 of both, two at a time, so
+//! that its fragment of B is a load of 16 bytes down a column, and its fragment of A two, of two rows or of two steps
+//! each. (`m16n8k16` multiplies no faster, and its fragments would leave no registers for those of the next step.)
 //!
-//! Measured on an H200 on 2026-11-21 at m = k = 20480: 96% of the bound at n = 16, 91% at 32, 76% at 48
+//! Measured on an H200 on 2026-11-21 at m = k = 20480: 96% of the bound at n = 16, 93% at 32, 81% at 48
 //! (benches/results/h200/tsm2r.csv).
 //!
 //! # Thread mapping
@@ -13,13 +14,19 @@
 //! holds of each 16 x 8 tile of C two columns of two rows: by columns of A rows 2g and 2g + 1, since they come in one
 //! load, by rows g and g + 8.
 
-use super::ring::{Ring, Tile};
+use super::ring::{Ring, Stage, Steps, Tile};
 use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
-/// Warps of RB x NT tiles of 16 x 8 of a block of shape S.
-pub struct Mma<S, const RB: usize, const NT: usize>(PhantomData<S>);
+/// The sums of a warp of a block of shape S: RB x NT tiles of 16 x 8.
+pub struct Mma<S, const RB: usize, const NT: usize> {
+    rc: [[[f64; 4]; NT]; RB], // (RB, NT) tiles
+    /// Where this lane's fragments of the first tiles start in A's and B's part of a stage.
+    a: u32,
+    b: u32,
+    shape: PhantomData<S>,
+}
 
 impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
     const OK: () = {
@@ -38,60 +45,66 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
         const { Self::OK };
         let (warp, lane) = (thread::thread_idx_x() / warp::WARP_LANES, thread::thread_idx_x() % warp::WARP_LANES);
         let (g, q) = (lane / 4, lane % 4);
-        let row = |i: usize| (warp / Self::COLS * RB as u32 + i as u32) * 16;
-        let col = |j: usize| (warp % Self::COLS * NT as u32 + j as u32) * 8;
-        let mut rc = [[[0.0; 4]; NT]; RB]; // (RB, NT) tiles
-
-        let load_a = |sa: Shared<f64>, l: u32| -> [[f64; 8]; RB] {
-            // SAFETY: 16 steps from l on are inside the stage at hand.
-            core::array::from_fn(|i| unsafe { Self::fragment(sa, row(i), g, l + 4 * q) })
-        };
-        let load_b = |sb: Shared<f64>, l: u32, j: usize| -> [f64; 4] {
-            let at = Ring::<f64, S, true>::b_at(l + 4 * q, col(j) + g);
-            // SAFETY: the same.
-            let (low, high) = unsafe { (sb.load_wide(at), sb.load_wide(at + 2)) };
-            [low[0], low[1], high[0], high[1]]
-        };
-
+        let (row, col) = (warp / Self::COLS * 16 * RB as u32, warp % Self::COLS * 8 * NT as u32);
+        let rows = if S::A_BY_ROWS { [g, g + 8] } else { [2 * g, 2 * g + 1] };
         // SAFETY: the caller's promise; all lanes of the warp are here.
         unsafe {
-            Ring::<f64, S, true>::run(&x, |sa, sb| {
-                for l in (0..S::KT).step_by(16) {
-                    let ra = load_a(sa, l);
-                    for j in 0..NT {
-                        let rb = load_b(sb, l, j);
-                        for i in 0..RB {
-                            rc[i][j] = ptx::mma_m16n8k16_f64(ra[i], rb, rc[i][j]);
-                        }
-                    }
-                }
-            });
+            let mut sums = Self {
+                rc: [[[0.0; 4]; NT]; RB],
+                a: ptx::pinned(Ring::<f64, S, true>::at(row + rows[0], 4 * q)),
+                b: ptx::pinned(Ring::<f64, S, true>::b_at(4 * q, col + g)),
+                shape: PhantomData,
+            };
+            Ring::<f64, S, true>::run(&x, &mut sums);
             for i in 0..RB {
-                let start = thread::block_idx_x() * S::BM + row(i);
-                let rows = if S::A_BY_ROWS { [start + g, start + g + 8] } else { [start + 2 * g, start + 2 * g + 1] };
+                let start = thread::block_idx_x() * S::BM + row + 16 * i as u32;
                 for j in 0..NT {
-                    let start = thread::block_idx_z() * S::BN + col(j) + 2 * q;
-                    let [c00, c01, c10, c11] = rc[i][j];
-                    x.write_tile(|r| rows[r], |s| start + s as u32, [[c00, c01], [c10, c11]]);
+                    let first = thread::block_idx_z() * S::BN + col + 8 * j as u32 + 2 * q;
+                    let [c00, c01, c10, c11] = sums.rc[i][j];
+                    x.write_tile(|r| start + rows[r], |s| first + s as u32, [[c00, c01], [c10, c11]]);
                 }
             }
         }
     }
+}
 
-    /// This lane's part of 16 rows and 16 steps of A, its own from l on: rows by twos, steps by fours.
-    ///
-    /// # Safety
-    /// The stage is whole, and has 16 rows from `row` and 4 steps from `l` on.
+/// A step is half of 16 steps of k: two of each lane's four.
+impl<S: Tile, const RB: usize, const NT: usize> Steps<f64> for Mma<S, RB, NT> {
+    const COUNT: u32 = S::KT / 8;
+    type Operands = ([[f64; 4]; RB], [[f64; 2]; NT]);
+    const ZEROS: Self::Operands = ([[0.0; 4]; RB], [[0.0; 2]; NT]);
+
     #[inline(always)]
-    unsafe fn fragment(sa: Shared<f64>, row: u32, g: u32, l: u32) -> [f64; 8] {
-        // SAFETY: promised by the caller.
-        let load = |r: u32, s: u32| unsafe { sa.load_wide(Ring::<f64, S, true>::at(row + r, l + s)) };
-        if S::A_BY_ROWS {
-            let [a, b, c, d] = [load(g, 0), load(g + 8, 0), load(g, 2), load(g + 8, 2)];
-            [a[0], b[0], a[1], b[1], c[0], d[0], c[1], d[1]]
-        } else {
-            let [a, b, c, d] = [load(2 * g, 0), load(2 * g, 1), load(2 * g, 2), load(2 * g, 3)];
-            [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]]
+    unsafe fn load(&self, stage: Stage<f64>, step: u32) -> Self::Operands {
+        let pitch = Ring::<f64, S, true>::PITCH;
+        let (sa, sb) = (stage.a.starting_at(self.a), stage.b.starting_at(self.b));
+        let l = step / 2 * 16 + step % 2 * 2; // and this lane's 4q
+        // What a tile further on, or steps further on, adds to a lane's places does not depend on the lane.
+        let fragment = |i: u32| {
+            // SAFETY: the step is inside the stage, and so are the warp's rows.
+            unsafe {
+                if S::A_BY_ROWS {
+                    let (a, b) = (sa.load_wide(16 * i * pitch + l), sa.load_wide((16 * i + 8) * pitch + l));
+                    [a[0], b[0], a[1], b[1]]
+                } else {
+                    let (a, b) = (sa.load_wide(l * S::BM + 16 * i), sa.load_wide((l + 1) * S::BM + 16 * i));
+                    [a[0], a[1], b[0], b[1]]
+                }
+            }
+        };
+        let ra = core::array::from_fn(|i| fragment(i as u32));
+        // SAFETY: the same of the warp's columns.
+        let rb = core::array::from_fn(|j| unsafe { sb.load_wide(8 * j as u32 * pitch + l) });
+        (ra, rb)
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(&mut self, (ra, rb): Self::Operands) {
+        for i in 0..RB {
+            for j in 0..NT {
+                // SAFETY: promised by the caller.
+                self.rc[i][j] = unsafe { ptx::mma_m16n8k8_f64(ra[i], rb[j], self.rc[i][j]) };
+            }
         }
     }
 }

@@ -14,13 +14,16 @@
 //! load of 16 bytes; by rows it owns every ROWS-th row, and a load brings WIDTH steps of one. Of the columns it owns
 //! WIDTH neighbours out of every COLS·WIDTH.
 
-use super::ring::{Ring, Tile};
+use super::ring::{Ring, Stage, Steps, Tile};
 use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
-/// TM x TN sums a thread of a block of shape S.
-pub struct Staged<T, S, const TM: usize, const TN: usize>(PhantomData<(T, S)>);
+/// The sums of a thread of a block of shape S: TM x TN.
+pub struct Staged<T, S, const TM: usize, const TN: usize> {
+    rc: [[T; TN]; TM],
+    shape: PhantomData<S>,
+}
 
 impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> {
     const OK: () = {
@@ -58,91 +61,16 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
     #[inline(always)]
     pub unsafe fn body(x: Product<T>) {
         const { Self::OK };
-        let mut rc = [[T::ZERO; TN]; TM]; // (TM, TN)
-
+        let mut sums = Self { rc: [[T::ZERO; TN]; TM], shape: PhantomData };
         // SAFETY: the caller's promise.
         unsafe {
-            Ring::<T, S, false>::run(&x, |sa, sb| {
-                if S::A_BY_ROWS {
-                    Self::multiply_by_rows(&mut rc, sa, sb);
-                } else {
-                    Self::multiply_by_cols(&mut rc, sa, sb);
-                }
-            });
+            Ring::<T, S, false>::run(&x, &mut sums);
             let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
-            x.write_tile(|i| row + Self::row(i as u32), |j| col + Self::col(j as u32), rc);
+            x.write_tile(|i| row + Self::row(i as u32), |j| col + Self::col(j as u32), sums.rc);
         }
     }
 
-    /// Where the stage keeps the 16 bytes of A from the thread's i-th row and step l on.
-    #[inline(always)]
-    fn a_at(i: u32, l: u32) -> u32 {
-        Ring::<T, S, false>::at(Self::row(i), l)
-    }
-
-    /// rc += A B over a stage; what the next step needs is on its way while this one is multiplied.
-    ///
-    /// # Safety
-    /// The stage is whole.
-    #[inline(always)]
-    unsafe fn multiply_by_cols(rc: &mut [[T; TN]; TM], sa: Shared<T>, sb: Shared<T>) {
-        // SAFETY: promised by the caller; every step is inside the stage.
-        unsafe {
-            let (mut ra, mut rb) = (Self::load_col(sa, 0), Self::load_b(sb, 0));
-            for l in 1..S::KT {
-                let (next_a, next_b) = (Self::load_col(sa, l), Self::load_b(sb, l));
-                Self::step(rc, |i| ra[i], rb);
-                (ra, rb) = (next_a, next_b);
-            }
-            Self::step(rc, |i| ra[i], rb);
-        }
-    }
-
-    /// The same where a load brings WIDTH steps of one row.
-    ///
-    /// # Safety
-    /// The stage is whole.
-    #[inline(always)]
-    unsafe fn multiply_by_rows(rc: &mut [[T; TN]; TM], sa: Shared<T>, sb: Shared<T>) {
-        // SAFETY: promised by the caller; every step is inside the stage.
-        unsafe {
-            for l in (0..S::KT).step_by(T::WIDTH) {
-                let ra: [T::Wide; TM] = core::array::from_fn(|i| sa.load_wide(Self::a_at(i as u32, l)));
-                for v in 0..T::WIDTH {
-                    Self::step(rc, |i| ra[i][v], Self::load_b(sb, l + v as u32));
-                }
-            }
-        }
-    }
-
-    /// rc(i, j) += ra(i) · rb(j).
-    #[inline(always)]
-    fn step(rc: &mut [[T; TN]; TM], ra: impl Fn(usize) -> T, rb: [T; TN]) {
-        for i in 0..TM {
-            for j in 0..TN {
-                rc[i][j] = ra(i).fma(rb[j], rc[i][j]);
-            }
-        }
-    }
-
-    /// This thread's rows of A at a step of the stage, which has them by columns.
-    ///
-    /// # Safety
-    /// The stage is whole.
-    #[inline(always)]
-    unsafe fn load_col(sa: Shared<T>, l: u32) -> [T; TM] {
-        let mut ra = [T::ZERO; TM];
-        for i in (0..TM).step_by(T::WIDTH) {
-            // SAFETY: inside the stage; TM is a multiple of 16 bytes.
-            let wide = unsafe { sa.load_wide(Self::a_at(i as u32, l)) };
-            for v in 0..T::WIDTH {
-                ra[i + v] = wide[v];
-            }
-        }
-        ra
-    }
-
-    /// This thread's columns of B at a step of the stage.
+    /// This thread's columns of B at step l of the stage.
     ///
     /// # Safety
     /// The stage is whole.
@@ -157,5 +85,42 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
             }
         }
         rb
+    }
+}
+
+/// By columns of A a step is one of k; by rows, where a load brings WIDTH of one row, it is WIDTH of k.
+impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T, S, TM, TN> {
+    const COUNT: u32 = S::KT / if S::A_BY_ROWS { Self::WIDTH } else { 1 };
+    /// Of A by columns the rows 0, WIDTH .. have theirs and those that follow; of B by columns of A there is one step.
+    type Operands = ([T::Wide; TM], [[T; TN]; 4]);
+    const ZEROS: Self::Operands = ([T::ZEROS; TM], [[T::ZERO; TN]; 4]);
+
+    #[inline(always)]
+    unsafe fn load(&self, stage: Stage<T>, step: u32) -> Self::Operands {
+        let (mut ra, mut rb) = Self::ZEROS;
+        let (rows, steps) = if S::A_BY_ROWS { (1, T::WIDTH) } else { (T::WIDTH, 1) };
+        let l = step * steps as u32;
+        // SAFETY: the steps are inside the stage, and so are the thread's rows and columns.
+        unsafe {
+            for v in 0..steps {
+                rb[v] = Self::load_b(stage.b, l + v as u32);
+            }
+            for i in (0..TM).step_by(rows) {
+                ra[i] = stage.a.load_wide(Ring::<T, S, false>::at(Self::row(i as u32), l));
+            }
+        }
+        (ra, rb)
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(&mut self, (ra, rb): Self::Operands) {
+        for v in 0..if S::A_BY_ROWS { T::WIDTH } else { 1 } {
+            for i in 0..TM {
+                let a = if S::A_BY_ROWS { ra[i][v] } else { ra[i / T::WIDTH * T::WIDTH][i % T::WIDTH] };
+                for j in 0..TN {
+                    self.rc[i][j] = a.fma(rb[v][j], self.rc[i][j]);
+                }
+            }
+        }
     }
 }

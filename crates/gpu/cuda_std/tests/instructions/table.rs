@@ -205,10 +205,11 @@ fn global_f64() -> [Case; 5] {
     ]
 }
 
-fn shared() -> [Case; 6] {
+fn shared() -> [Case; 7] {
     let (single, double) = (|i: u32| i as f32 * 1.5 + 0.25, |i: u32| f64::from(i) * 1.25 + 0.125);
     [
         Case::new("opaque", &["mov.u32"]).gives(&each(32, |t| t + 5)),
+        Case::new("pinned", &["shfl.sync.bfly.b32"]).gives(&each(32, |t| t)),
         Case::new("dynamic_shared", &["lanky_dynamic_shared"]).gives(&[0_u32; 32]),
         Case::new("shared_f32", &["st.shared.b32", "ld.shared.b32"])
             .input(&each(32, single))
@@ -283,21 +284,24 @@ fn atomics() -> [Case; 3] {
     ]
 }
 
+const MMA_K8: &[&str] = &["mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64"];
 const MMA: &[&str] = &["mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64"];
 
 /// D = A B + C as a chain of fused multiply-adds over l in ascending order.
 fn product(a: &[f64], b: &[f64], c: &[f64]) -> Vec<f64> {
+    let steps = b.len() / 8;
     let element = |place: usize| {
         let (i, j) = (place / 8, place % 8);
-        (0..16).fold(c[place], |sum, l| a[16 * i + l].mul_add(b[8 * l + j], sum))
+        (0..steps).fold(c[place], |sum, l| a[steps * i + l].mul_add(b[8 * l + j], sum))
     };
     (0..128).map(element).collect()
 }
 
-fn matrices() -> [Case; 3] {
+fn matrices() -> [Case; 5] {
     let case = |a: Vec<f64>, b: Vec<f64>, c: Vec<f64>| {
         let d = product(&a, &b, &c);
-        Case::new("mma_m16n8k16_f64", MMA).needs_sm_90().input(&[a, b, c].concat()).gives(&d)
+        let (entry, mnemonic) = if b.len() == 64 { ("mma_m16n8k8_f64", MMA_K8) } else { ("mma_m16n8k16_f64", MMA) };
+        Case::new(entry, mnemonic).needs_sm_90().input(&[a, b, c].concat()).gives(&d)
     };
     let whole = |first: u32| move |i: u32| f64::from(first + i);
     // Far from whole, of both signs and several magnitudes: every rounding shows.
@@ -309,6 +313,8 @@ fn matrices() -> [Case; 3] {
         [4.0 * (4.0 * row + 6.0); 4]
     }));
     [
+        case(each(128, whole(1)), each(64, whole(1001)), each(128, whole(5001))),
+        case(each(128, rough(0.7)), each(64, rough(1.3)), each(128, rough(2.9))),
         case(each(256, whole(1)), each(128, whole(1001)), each(128, whole(5001))),
         case(each(256, rough(0.7)), each(128, rough(1.3)), each(128, rough(2.9))),
         Case::new("mma_for_some", MMA).needs_sm_90().input(&each(32, f64::from)).gives(&some),

@@ -66,29 +66,43 @@ pub unsafe fn dynamic_shared(_input: Global<f32>, out: Global<f32>) {
     unsafe { put(out, t, ptx::dynamic_shared() % 16) };
 }
 
-/// D = A B + C: A (16 x 16), B (16 x 8), C (16 x 8) one after the other, each with unit stride along its rows.
-#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+/// D = A B + C: A (16 x k), B (k x 8), C (16 x 8) one after the other, each with unit stride along its rows.
+macro_rules! mma {
+    ($name:ident, $k:literal) => {
+        #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+        #[kernel]
+        pub unsafe fn $name(input: Global<f64>, out: Global<f64>) {
+            const B: u64 = 16 * $k;
+            const C: u64 = B + 8 * $k;
+            let lane = u64::from(warp::lane_id());
+            let (g, q) = (lane / 4, lane % 4);
+            let (mut a, mut b, mut c) = ([0.0; $k / 2], [0.0; $k / 4], [0.0; 4]);
+            unsafe {
+                for i in 0..$k / 2 {
+                    a[i] = input.load($k * (g + 8 * (i as u64 % 2)) + q + 4 * (i as u64 / 2));
+                }
+                for i in 0..$k / 4 {
+                    b[i] = input.load(B + 8 * (q + 4 * i as u64) + g);
+                }
+                for i in 0..4 {
+                    c[i] = input.load(C + 8 * (g + 8 * (i as u64 / 2)) + 2 * q + i as u64 % 2);
+                }
+                let d = ptx::$name(a, b, c);
+                for i in 0..4 {
+                    out.store(8 * (g + 8 * (i as u64 / 2)) + 2 * q + i as u64 % 2, d[i]);
+                }
+            }
+        }
+    };
+}
+mma!(mma_m16n8k8_f64, 8);
+mma!(mma_m16n8k16_f64, 16);
+
+/// Each thread's number.
 #[kernel]
-pub unsafe fn mma_m16n8k16_f64(input: Global<f64>, out: Global<f64>) {
-    const B: u64 = 256;
-    const C: u64 = B + 128;
-    let lane = u64::from(warp::lane_id());
-    let (g, q) = (lane / 4, lane % 4);
-    let (mut a, mut b, mut c) = ([0.0; 8], [0.0; 4], [0.0; 4]);
-    unsafe {
-        for i in 0..8 {
-            let (row, l) = (g + 8 * (i as u64 % 2), q + 4 * (i as u64 / 2));
-            a[i] = input.load(16 * row + l);
-        }
-        for i in 0..4 {
-            b[i] = input.load(B + 8 * (q + 4 * i as u64) + g);
-            c[i] = input.load(C + 8 * (g + 8 * (i as u64 / 2)) + 2 * q + i as u64 % 2);
-        }
-        let d = ptx::mma_m16n8k16_f64(a, b, c);
-        for i in 0..4 {
-            out.store(8 * (g + 8 * (i as u64 / 2)) + 2 * q + i as u64 % 2, d[i]);
-        }
-    }
+pub unsafe fn pinned(_input: Global<f32>, out: Global<f32>) {
+    let t = thread::thread_idx_x();
+    unsafe { put(out, t, ptx::pinned(t)) };
 }
 
 /// The upper half stores what the whole warp computed.
