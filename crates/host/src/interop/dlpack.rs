@@ -95,7 +95,7 @@ impl Tensor {
         Ok(Tensor { managed })
     }
 
-    /// Hands the tensor on: the caller, or who it is given to, calls its deleter.
+    /// Hands the tensor on, as a pointer that is not null: the caller, or who it is given to, calls its deleter.
     pub fn into_raw(self) -> *mut DLManagedTensor {
         std::mem::ManuallyDrop::new(self).managed.as_ptr()
     }
@@ -202,11 +202,12 @@ struct Kept<T> {
 }
 
 impl<T: Scalar> Matrix<T> {
-    /// The matrix as a tensor of DLPack, in place: dropped when the consumer calls the deleter. On a GPU the consumer
-    /// must know the stream whose work writes it, or that work must have ended ([`Stream::synchronize`](crate::Stream::synchronize)).
+    /// The matrix as a tensor of DLPack of two axes, in place: dropped when the consumer calls the deleter, on any
+    /// thread. Two small allocations; no element is copied. On a GPU the consumer must know the stream whose work
+    /// writes it, or that work must have ended ([`Stream::synchronize`](crate::Stream::synchronize)).
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if a GPU's number or a length exceeds what DLPack holds.
+    /// [`Error::Unsupported`] if a GPU's number or a length exceeds what DLPack holds; the matrix is then dropped.
     pub fn into_dlpack(mut self) -> Result<Tensor> {
         let too_large = |_| Error::Unsupported { what: "a matrix that DLPack's numbers do not hold".to_owned() };
         let shape = self.shape();
