@@ -77,9 +77,9 @@
 //! | operation | shape |
 //! |---|---|
 //! | `gemv` | n = 1 or m = 1 |
-//! | `tsmm` | k and n (or m) at most 64 |
+//! | `tsmm` | k at most 64, and n or m |
 //! | `tsmttsm` | m and n at most 64, k more |
-//! | `tsm2r` | n (or m) at most 64, k more |
+//! | `tsm2r` | n or m at most 64, k more |
 //! | `gemm` | everything else |
 //!
 //! # When not to use it
@@ -87,12 +87,17 @@
 //! and gemm; for a matrix in the host's memory that is multiplied once the CPU, since sending it takes longer; for sparse
 //! matrices and complex numbers something else. Other GPUs than NVIDIA's are not served.
 //!
+//! # Errors
+//! Every fallible call gives an [`Error`], an enumeration to match on; [this table](host::error) says what to do about each.
+//! Nothing panics, and nothing is launched or written after an error was found. Driver errors may stem from earlier work.
+//!
 //! # Features
 //! `host`, the default, is all of the above; without it there is [`model`] alone. `ndarray`, `faer`, `nalgebra` and `dlpack`
 //! view others' matrices without a copy. None changes a result.
 //!
-//! Transposes and sub-matrices are views: `a.t()`, `a.rows(10..20)?`, `a.cols(..4)?`. On a GPU calls return before their
-//! work is done; [`Stream::synchronize`] waits. Nothing needs a CUDA toolkit: the driver is loaded when first asked for.
+//! Transposes and sub-matrices are views: `a.t()`, `a.rows(10..20)?`, `a.cols(..4)?`. On a GPU products on a stream return
+//! before their work is done; [`Stream::synchronize`] waits. Nothing needs a CUDA toolkit: the driver is loaded when first
+//! asked for.
 
 #![cfg_attr(not(feature = "host"), no_std)]
 
@@ -115,7 +120,7 @@ pub use host::nalgebra;
 #[cfg(feature = "ndarray")]
 pub use host::ndarray;
 
-/// What most programs name.
+/// What most programs name: `use lanky::prelude::*`.
 #[cfg(feature = "host")]
 pub mod prelude {
     pub use crate::{Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Result, Scalar, Stream, gemm};
