@@ -44,6 +44,15 @@ pub struct DeviceReport {
 }
 
 /// Looks at everything and opens no device: the driver library is loaded and initialised, but no context is created.
+///
+/// # Example
+/// ```
+/// let report = lanky_host::env::gpu_report();
+/// match &report.problem {
+///     Some(error) => eprintln!("no GPU: {error}"),
+///     None => assert!(!report.devices.is_empty()),
+/// }
+/// ```
 pub fn gpu_report() -> GpuReport {
     let mut report =
         GpuReport { library: None, driver: None, driver_release: driver_release(), problem: None, devices: Vec::new() };

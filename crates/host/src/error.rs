@@ -234,6 +234,16 @@ impl fmt::Display for Operand {
 }
 
 /// What an operand broke.
+///
+/// # Example
+/// ```
+/// use lanky_host::{Device, Error, MatRef, Operand, Rule};
+/// let a = MatRef::column_major(&[1.0; 6], 3, 2)?;
+/// let Err(Error::Shape(error)) = Device::cpu().matmul(a, a) else { panic!("3 x 2 times 3 x 2") };
+/// assert_eq!((error.operand, error.rule), (Operand::B, Rule::Rows));
+/// assert_eq!((error.required, error.actual), (2, 3));
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {

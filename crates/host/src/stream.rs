@@ -23,6 +23,17 @@ use std::time::Instant;
 ///
 /// It keeps pinned memory of the host for its transfers (three chunks of up to 16 MiB, once it has any) and a workspace for
 /// the products of [`gemm`](crate::gemm) that ask for one. Dropped, it waits for the work that it was given.
+///
+/// # Example
+/// ```
+/// use lanky_host::{Device, MatMut, MatRef, gemm};
+/// let stream = Device::cpu().stream()?;
+/// let a = MatRef::column_major(&[1.0, 2.0, 3.0], 3, 1)?;
+/// let mut c = [0.0; 1];
+/// let seconds = stream.timed(|| gemm(&stream, 1.0, a.t(), a, 0.0, MatMut::column_major(&mut c, 1, 1)?))?;
+/// assert!(seconds >= 0.0 && c == [14.0]);
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 pub struct Stream {
     device: Device,
     queue: Queue,
