@@ -194,7 +194,7 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// A version of CUDA; shown as `13.0`. Ordered by age.
+/// A version of CUDA; shown as `13.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// 13 of 13.0.

@@ -31,8 +31,7 @@ pub struct Ceilings {
 }
 
 impl Ceilings {
-    /// What bounds a product of this element type, in bytes/s and multiply-adds/s: reads and writes count alone, and of the
-    /// units that multiply the fastest for the type.
+    /// What bounds a product of this element type: the fastest units for it count.
     pub fn rates(&self, dtype: Dtype) -> Rates {
         let fma_per_s = match dtype {
             Dtype::F32 => self.fma_f32,
