@@ -205,12 +205,12 @@ impl Device {
     /// C = A B, with A m x k, B k x n and C m x n, column-major. Host matrices in, host matrix out; where A or B lie on
     /// this GPU, C does too. Waits for all work that the GPU was given before, and until C is there.
     ///
-    /// Cost: on a GPU the copies of A and B that the host has are sent there in new memory, C is new memory too, and is
-    /// fetched where both came from the host; all of it is freed again. On the CPU one new matrix.
+    /// Cost: on a GPU an operand of the host's is copied there, C is allocated there, and fetched if both were the host's;
+    /// then what is not the result is freed. On the CPU one new matrix.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] for an operand on another GPU; [`Error::Shape`] if B has not as many rows as A has
-    /// columns; then as [`Device::upload`], [`gemm`](crate::gemm) and [`Device::download`].
+    /// [`Error::WrongDevice`] for an operand on another GPU, and for one on any GPU where this is the CPU;
+    /// [`Error::Shape`] if B has not as many rows as A has columns; then as [`Device::upload`], [`gemm`](crate::gemm) and [`Device::download`].
     ///
     /// # Example
     /// ```

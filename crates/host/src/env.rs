@@ -11,7 +11,7 @@ use crate::ptx;
 pub struct GpuReport {
     /// The file of the driver library; `None` if there is none, or it does not initialise.
     pub library: Option<String>,
-    /// The newest CUDA that the driver serves; `None` where `library` is.
+    /// The newest CUDA that the driver serves; `None` where `library` is, or it does not say.
     pub driver: Option<Version>,
     /// The driver's own version: `580.159`; from /proc, so `None` elsewhere than on Linux.
     pub driver_release: Option<String>,

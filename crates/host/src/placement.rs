@@ -134,7 +134,8 @@ impl Device {
     /// stream's earlier work.
     ///
     /// Cost: the matrix is allocated; on a GPU the elements come through the stream's pinned memory in pieces of up to
-    /// 16 MiB, with the gaps between them where neither stride is 1.
+    /// 16 MiB, with the gaps between them where neither stride is 1, and with a copy for each line (column or row) that
+    /// does not follow the one before.
     ///
     /// # Errors
     /// [`Error::WrongStream`]; [`Error::WrongDevice`] if the view is another device's; [`Error::OutOfMemory`] for the

@@ -112,8 +112,8 @@ fn same_version(version: &str, release: &str) -> bool {
     version == release || (version.split('.').count() == 2 && minor(version) == minor(release))
 }
 
-/// The version of the source in a folder: the file `src/version` of Rust's source archive, else the newest `stable(..
-/// since = ..)` in core, which is the release that the source became.
+/// The version of the source in a folder: the file `src/version` of Rust's source archive, else the newest `stable(.. since = ..)`
+/// in core, which is the release that the source became.
 fn version_of(folder: &Path) -> Option<String> {
     if let Ok(text) = std::fs::read_to_string(folder.join("src/version")) {
         return text.split_whitespace().next().map(str::to_string);

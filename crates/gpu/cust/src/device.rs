@@ -35,7 +35,7 @@ pub enum DeviceAttribute {
     MaxPitch = 11,
     /// 32-bit registers a block, at most.
     MaxRegistersPerBlock = 12,
-    /// Clock of the multiprocessors at most, kHz; 0 from drivers that no longer tell.
+    /// Clock of the multiprocessors at most, kHz.
     ClockRate = 13,
     /// Bytes that a texture's address must be a multiple of.
     TextureAlignment = 14,
@@ -79,7 +79,7 @@ pub enum DeviceAttribute {
     PciDeviceId = 34,
     /// 1 if Windows runs it by the driver for computing alone.
     TccDriver = 35,
-    /// Clock of the memory at most, kHz; 0 from drivers that no longer tell.
+    /// Clock of the memory at most, kHz.
     MemoryClockRate = 36,
     /// Width of the memory's bus, bits.
     GlobalMemoryBusWidth = 37,

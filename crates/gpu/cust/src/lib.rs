@@ -96,8 +96,8 @@ bitflags::bitflags! {
     pub struct CudaFlags: c_uint {}
 }
 
-/// Opens and initialises the driver. All but [`extra::load`] and the driver's version needs this; again is fine, and
-/// cheap. `cuInit`.
+/// Opens and initialises the driver. All but [`extra::load`] and the driver's version needs this; again is fine.
+/// `cuInit`.
 ///
 /// # Errors
 /// [`SharedObjectInitFailed`](error::CudaError::SharedObjectInitFailed) if there is no driver library;
