@@ -82,6 +82,10 @@
 //! | `tsm2r` | n or m at most 64, k more |
 //! | `gemm` | everything else |
 //!
+//! [`model::VARIANTS`] lists the kernels, and [`PlanBuilder::variant`] forces one; those of `tsm2r` are after TSM2X (Rivera et
+//! al., J. Parallel Distrib. Comput. 151, 2021). Errors of rounding have the usual bound, see [`gemm`]; the same plan on the
+//! same GPU gives the same bits.
+//!
 //! # When not to use it
 //! For large square products and for tensor-core types use cuBLAS; for big problems without a GPU a BLAS, or the crates faer
 //! and gemm; for a matrix in the host's memory that is multiplied once the CPU, since sending it takes longer; for sparse

@@ -76,7 +76,8 @@ pub struct PlanBuilder {
 
 impl PlanBuilder {
     /// Asks for a variant (`tsm2r_prefetch`) or one of its entries (`dtsm2r_prefetch_1x8_u16_t128`) by name; the model
-    /// chooses the rest. Without it the model chooses among all. [`PlanBuilder::build`] looks at the name.
+    /// chooses the rest. Without it the model chooses among all. [`PlanBuilder::build`] looks at the name;
+    /// [`model::VARIANTS`] lists them.
     pub fn variant(mut self, name: &str) -> Self {
         self.variant = Some(name.to_owned());
         self
