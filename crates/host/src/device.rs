@@ -165,7 +165,9 @@ impl Device {
         }
     }
 
-    /// (free, total) bytes of its memory: the GPU's, or the host's (MemAvailable and MemTotal of /proc/meminfo).
+    /// Free and total bytes of its memory.
+    ///
+    /// Of the CPU they are MemAvailable and MemTotal of /proc/meminfo.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on the CPU of a system that does not say; [those of every GPU

@@ -37,7 +37,7 @@ pub struct DeviceReport {
     pub memory_bytes: u64,
     /// Second-level cache, bytes.
     pub l2_bytes: u64,
-    /// The architecture that the kernels it gets were built for: `sm_90`; `None` if there are none for it.
+    /// The architecture that the kernels it gets were built for: `sm_90`.
     pub arch: Option<String>,
     /// Why it cannot be used; `None` if it can.
     pub problem: Option<String>,

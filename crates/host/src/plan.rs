@@ -83,8 +83,9 @@ impl PlanBuilder {
         self
     }
 
-    /// Decides; nothing is loaded, launched, or allocated on the device. A GPU remembers what was chosen for a shape,
-    /// so that the next plan of it costs a look-up, unless a variant is forced.
+    /// Decides; nothing is loaded, allocated or launched.
+    ///
+    /// A GPU remembers what was chosen for a product, so that the next plan of it costs a look-up, unless a variant is forced.
     ///
     /// # Errors
     /// In this order: why the device was refused, if it was; [`Error::Shape`] if the element types or the sizes do not
