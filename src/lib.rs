@@ -77,22 +77,31 @@
 //! | operation | shape |
 //! |---|---|
 //! | `gemv` | n = 1 or m = 1 |
-//! | `tsmm` | k and n (or m) at most 64 |
+//! | `tsmm` | k at most 64, and n or m |
 //! | `tsmttsm` | m and n at most 64, k more |
-//! | `tsm2r` | n (or m) at most 64, k more |
+//! | `tsm2r` | n or m at most 64, k more |
 //! | `gemm` | everything else |
+//!
+//! [`model::VARIANTS`] lists the kernels, and [`PlanBuilder::variant`] forces one; those of `tsm2r` are after TSM2X (Rivera et
+//! al., J. Parallel Distrib. Comput. 151, 2021). Errors of rounding have the usual bound, see [`gemm`]; the same plan on the
+//! same GPU gives the same bits.
 //!
 //! # When not to use it
 //! For large square products and for tensor-core types use cuBLAS; for big problems without a GPU a BLAS, or the crates faer
 //! and gemm; for a matrix in the host's memory that is multiplied once the CPU, since sending it takes longer; for sparse
 //! matrices and complex numbers something else. Other GPUs than NVIDIA's are not served.
 //!
+//! # Errors
+//! Every fallible call gives an [`Error`], an enumeration to match on; [this table](host::error) says what to do about each.
+//! Nothing panics, and nothing is launched or written after an error was found. Driver errors may stem from earlier work.
+//!
 //! # Features
 //! `host`, the default, is all of the above; without it there is [`model`] alone. `ndarray`, `faer`, `nalgebra` and `dlpack`
 //! view others' matrices without a copy. None changes a result.
 //!
-//! Transposes and sub-matrices are views: `a.t()`, `a.rows(10..20)?`, `a.cols(..4)?`. On a GPU calls return before their
-//! work is done; [`Stream::synchronize`] waits. Nothing needs a CUDA toolkit: the driver is loaded when first asked for.
+//! Transposes and sub-matrices are views: `a.t()`, `a.rows(10..20)?`, `a.cols(..4)?`. On a GPU products on a stream return
+//! before their work is done; [`Stream::synchronize`] waits. Nothing needs a CUDA toolkit: the driver is loaded when first
+//! asked for.
 
 #![cfg_attr(not(feature = "host"), no_std)]
 
@@ -115,7 +124,7 @@ pub use host::nalgebra;
 #[cfg(feature = "ndarray")]
 pub use host::ndarray;
 
-/// What most programs name.
+/// What most programs name: `use lanky::prelude::*`.
 #[cfg(feature = "host")]
 pub mod prelude {
     pub use crate::{Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Result, Scalar, Stream, gemm};

@@ -21,6 +21,9 @@ mod text;
 /// A GPU or the CPU. Cheap to clone; usable from any thread. Every call makes the GPU's context current for its own
 /// length, and leaves the caller's as it was.
 ///
+/// The first device of a GPU retains its primary context, the one that CUDA's own runtime uses; it and the kernels that are
+/// loaded into it stay until the process ends, and every later device of that GPU shares them.
+///
 /// Displayed as `cuda:0  NVIDIA H200, 132 SMs, driver 580.159 (CUDA 13.0)` or `cpu  2 cores, AVX2`.
 #[derive(Clone)]
 pub struct Device {
@@ -41,7 +44,10 @@ const REQUIRE_GPU: &str = "LANKY_REQUIRE_GPU";
 
 impl Device {
     /// The first usable GPU, else the CPU; [`Device::reason`] says why. With LANKY_REQUIRE_GPU=1 in the environment and
-    /// no usable GPU every use of the result fails with that reason ([`Device::try_auto`] fails at once).
+    /// no usable GPU, what is made, copied or computed on the result fails with that reason ([`Device::try_auto`] fails at
+    /// once).
+    ///
+    /// Cost: loads the driver library, and creates the GPU's context where this process has none yet.
     pub fn auto() -> Device {
         match Self::try_auto() {
             Ok(device) => device,
@@ -52,10 +58,11 @@ impl Device {
         }
     }
 
-    /// The first usable GPU, else the CPU.
+    /// The first usable GPU, else the CPU; at the cost of [`Device::auto`].
     ///
     /// # Errors
-    /// Why there is no usable GPU, if LANKY_REQUIRE_GPU=1 is in the environment.
+    /// If LANKY_REQUIRE_GPU=1 is in the environment, why there is no usable GPU: an error of [`Device::count`] or, of the
+    /// first GPU, of [`Device::cuda`].
     pub fn try_auto() -> Result<Device> {
         let error = match Self::first_gpu() {
             Ok(gpu) => return Ok(Device { kind: Kind::Cuda(gpu), reason: "first usable GPU".into() }),
@@ -78,23 +85,26 @@ impl Device {
         Err(first.unwrap_or(Error::NoDevice { reason: "the driver sees no device".to_owned() }))
     }
 
-    /// GPU number `ordinal`, as CUDA_VISIBLE_DEVICES leaves them.
+    /// GPU number `ordinal`, from 0 on, as CUDA_VISIBLE_DEVICES leaves them. The first call for it creates its context.
     ///
     /// # Errors
-    /// [`Error::NoDriver`], [`Error::NoDevice`], [`Error::Driver`], [`Error::ContextLost`], [`Error::Forked`].
+    /// [`Error::NoDriver`]; [`Error::NoDevice`] if there is none of that number, or it is older than compute capability
+    /// 8.0; [`Error::DriverTooOld`] for its kernels; [`Error::DeviceBusy`], or [`Error::OutOfMemory`] with `wanted` =
+    /// 0, if there is no context to be had; [`Error::Io`] if the system starts no thread; [those of every GPU
+    /// call](crate#errors-of-every-gpu-call).
     pub fn cuda(ordinal: u32) -> Result<Device> {
         Ok(Device { kind: Kind::Cuda(Gpu::open(ordinal)?), reason: "asked for".into() })
     }
 
-    /// The CPU.
+    /// The CPU, by rayon's threads (RAYON_NUM_THREADS). Always there; nothing is loaded or looked for.
     pub fn cpu() -> Device {
         Device { kind: Kind::Cpu, reason: "asked for".into() }
     }
 
-    /// The GPU whose primary context is current on this thread.
+    /// The GPU whose primary context is current on this thread. That context is shared, not replaced.
     ///
     /// # Errors
-    /// [`Error::NoDevice`] if none is, [`Error::Unsupported`] if it is not the primary context, else as
+    /// [`Error::NoDevice`] if no context is current, [`Error::Unsupported`] if it is not the primary one, else as
     /// [`Device::cuda`].
     pub fn from_current_context() -> Result<Device> {
         driver::open()?;
@@ -109,10 +119,11 @@ impl Device {
         Ok(Device { kind: Kind::Cuda(gpu), reason: "current context".into() })
     }
 
-    /// Number of GPUs that the driver sees, usable or not.
+    /// Number of GPUs that the driver sees, usable or not. Creates no context.
     ///
     /// # Errors
-    /// [`Error::NoDriver`], or [`Error::Driver`].
+    /// [`Error::NoDriver`]; [`Error::NoDevice`] from a driver that does not start without a device, as with an empty
+    /// CUDA_VISIBLE_DEVICES; [`Error::DeviceBusy`]; [`Error::Driver`].
     pub fn count() -> Result<u32> {
         driver::open()?;
         cust::device::Device::num_devices().map_err(driver::failed)
@@ -131,7 +142,7 @@ impl Device {
         }
     }
 
-    /// `NVIDIA H200`, or `cpu`.
+    /// `NVIDIA H200`, or `cpu`; `no device` where [`Device::auto`] was refused one.
     pub fn name(&self) -> &str {
         match &self.kind {
             Kind::Cuda(gpu) => &gpu.name,
@@ -140,7 +151,8 @@ impl Device {
         }
     }
 
-    /// Why this device: `first usable GPU`, `no libcuda.so.1 found`, `asked for`.
+    /// Why this device: `first usable GPU`, `asked for`, `current context`, or, on the CPU of [`Device::auto`], why no GPU:
+    /// `libcuda.so.1: cannot open shared object file: No such file or directory`.
     pub fn reason(&self) -> &str {
         &self.reason
     }
@@ -155,8 +167,11 @@ impl Device {
 
     /// Free and total bytes of its memory.
     ///
+    /// Of the CPU they are MemAvailable and MemTotal of /proc/meminfo.
+    ///
     /// # Errors
-    /// [`Error::Driver`], [`Error::ContextLost`]; [`Error::Unsupported`] on a CPU whose system does not say.
+    /// [`Error::Unsupported`] on the CPU of a system that does not say; [those of every GPU
+    /// call](crate#errors-of-every-gpu-call).
     pub fn memory(&self) -> Result<(u64, u64)> {
         match &self.kind {
             Kind::Cuda(gpu) => gpu.memory(),
@@ -165,10 +180,10 @@ impl Device {
         }
     }
 
-    /// A stream of its own: on a GPU one that never waits for the default stream.
+    /// A stream of its own: on a GPU a new CUstream, one that never waits for the default stream.
     ///
     /// # Errors
-    /// [`Error::Driver`], [`Error::ContextLost`].
+    /// [Those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn stream(&self) -> Result<Stream> {
         Stream::new(self)
     }
@@ -189,27 +204,49 @@ impl Device {
         plans.iter().try_for_each(|plan| plan.warm_up())
     }
 
-    /// C = A B, m x n. Host matrices in, host matrix out; where A or B lie on this GPU, C does too. Waits for all work
-    /// that the GPU was given before, and until C is there.
+    /// C = A B, with A m x k, B k x n and C m x n, column-major. Host matrices in, host matrix out; where A or B lie on
+    /// this GPU, C does too. Waits for all work that the GPU was given before, and until C is there.
+    ///
+    /// Cost: on a GPU an operand of the host's is copied there, C is allocated there, and fetched if both were the host's;
+    /// then what is not the result is freed. On the CPU one new matrix.
     ///
     /// # Errors
-    /// As [`gemm`](crate::gemm).
+    /// [`Error::WrongDevice`] for an operand on another GPU, and for one on any GPU where this is the CPU;
+    /// [`Error::Shape`] if B has not as many rows as A has columns; then as [`Device::upload`], [`gemm`](crate::gemm) and [`Device::download`].
+    ///
+    /// # Example
+    /// ```
+    /// use lanky_host::{Device, MatRef};
+    /// let a = MatRef::row_major(&[1.0, 2.0, 3.0, 4.0], 2, 2)?;
+    /// let c = Device::cpu().matmul(a, a.t())?; // A A'
+    /// assert_eq!(c.as_slice(), Some(&[5.0, 11.0, 11.0, 25.0][..]));
+    /// # Ok::<(), lanky_host::Error>(())
+    /// ```
     pub fn matmul<T: Scalar>(&self, a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Matrix<T>> {
         ops::gemm::matmul(self, a, b)
     }
 
-    /// Bytes/s at which the device can read its memory, measured now: on a GPU with the kernel `read_ceiling`, the best
-    /// of several launch shapes; on the CPU the sum of an array larger than its caches, by all threads.
+    /// Bytes/s at which the device can read its memory, measured now, the best of several times: on a GPU with the kernel
+    /// `read_ceiling`, in several launch shapes; on the CPU by folding an array into a word, by all threads.
+    ///
+    /// Cost: 25 launches over an array of 4 GiB, or of half the GPU's free memory if that is less; on the CPU 10 passes
+    /// over 1 GiB (8 MiB without optimisation), or a quarter of what is free. The array is allocated and freed.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], [`Error::Driver`], and those of loading a kernel.
+    /// [`Error::WrongStream`]; [`Error::OutOfMemory`]; [`Error::Jit`], [`Error::DriverTooOld`] and
+    /// [`Error::Unsupported`] of loading the kernel; [`Error::Unsupported`] if the clock does not tell the launches'
+    /// length; [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn read_ceiling(&self, stream: &Stream) -> Result<f64> {
         self.same(stream)?;
         crate::ceiling::read(stream)
     }
 
     /// What the device does at most, measured now: its memory's rates and its multipliers', each the best of several
-    /// launch shapes and its result checked. Half a second on a GPU, one on a CPU.
+    /// launch shapes and its result checked.
+    ///
+    /// Cost: that of [`Device::read_ceiling`] for each of four ways to move memory, over two arrays of which each has
+    /// at most a quarter of the free memory (on the CPU an eighth); then 15 launches for each kind of multiply-add (on
+    /// the CPU 10).
     ///
     /// # Errors
     /// As [`Device::read_ceiling`], and [`Error::Unsupported`] if a result is wrong.
@@ -218,10 +255,11 @@ impl Device {
         crate::ceiling::all(stream)
     }
 
-    /// Does `work` with the GPU's context current on this thread, for libraries that use the current one.
+    /// Does `work` with the GPU's context current on this thread, for libraries that use the current one; the caller's is
+    /// current again afterwards. On the CPU it only does `work`.
     ///
     /// # Errors
-    /// [`Error::ContextLost`], [`Error::Forked`], [`Error::Driver`]; those of `work` are its own.
+    /// [Those of every GPU call](crate#errors-of-every-gpu-call), before `work` is begun; those of `work` are its own.
     pub fn entered<R>(&self, work: impl FnOnce() -> R) -> Result<R> {
         let _current = match &self.kind {
             Kind::Cuda(gpu) => Some(gpu.enter()?),

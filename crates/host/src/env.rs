@@ -5,19 +5,19 @@ use crate::error::{Error, Result, Version};
 use crate::gpu::Facts;
 use crate::ptx;
 
-/// What is known about the GPUs of this machine.
+/// What is known about the GPUs of this machine; from [`gpu_report`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GpuReport {
-    /// The driver library that was loaded.
+    /// The file of the driver library; `None` if there is none, or it does not initialise.
     pub library: Option<String>,
-    /// The newest CUDA that the driver serves.
+    /// The newest CUDA that the driver serves; `None` where `library` is, or it does not say.
     pub driver: Option<Version>,
-    /// The driver's own version: `580.159`.
+    /// The driver's own version: `580.159`; from /proc, so `None` elsewhere than on Linux.
     pub driver_release: Option<String>,
-    /// Why no GPU can be used at all.
+    /// Why there are no `devices`, or why the list breaks off. `None` also where each of them has a problem of its own.
     pub problem: Option<Error>,
-    /// The GPUs that the driver sees.
+    /// The GPUs that the driver sees, usable or not.
     pub devices: Vec<DeviceReport>,
 }
 
@@ -25,7 +25,7 @@ pub struct GpuReport {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DeviceReport {
-    /// Its number.
+    /// Its number, for [`Device::cuda`](crate::Device::cuda).
     pub ordinal: u32,
     /// Its name.
     pub name: String,
@@ -39,11 +39,20 @@ pub struct DeviceReport {
     pub l2_bytes: u64,
     /// The architecture that the kernels it gets were built for: `sm_90`.
     pub arch: Option<String>,
-    /// Why it cannot be used.
+    /// Why it cannot be used; `None` if it can.
     pub problem: Option<String>,
 }
 
-/// Looks at everything and opens nothing: no context is created.
+/// Looks at everything and opens no device: the driver library is loaded and initialised, but no context is created.
+///
+/// # Example
+/// ```
+/// let report = lanky_host::env::gpu_report();
+/// match &report.problem {
+///     Some(error) => eprintln!("no GPU: {error}"),
+///     None => assert!(!report.devices.is_empty()),
+/// }
+/// ```
 pub fn gpu_report() -> GpuReport {
     let mut report =
         GpuReport { library: None, driver: None, driver_release: driver_release(), problem: None, devices: Vec::new() };

@@ -52,7 +52,7 @@ pub enum Error {
     /// There is no usable NVIDIA driver library.
     #[error("no NVIDIA driver: {reason}")]
     NoDriver {
-        /// The paths that were tried.
+        /// The names and paths that were tried, in order.
         tried: Vec<String>,
         /// Why none would do.
         reason: String,
@@ -81,7 +81,7 @@ pub enum Error {
         /// The code's name.
         name: String,
     },
-    /// Memory ran out, on the device or (`free` and `total` then 0) on the host.
+    /// Memory ran out, on the device or (`free` and `total` then 0) on the host, pinned memory included.
     #[error("out of memory{}{}", wanted_bytes(*wanted), of_which(*free, *total))]
     OutOfMemory {
         /// Bytes asked for; 0 where the driver itself wanted them, for a context or a kernel.
@@ -154,7 +154,7 @@ pub enum Error {
         /// What would have had to be loaded or allocated.
         what: String,
     },
-    /// Reading or writing through a caller's function failed.
+    /// Reading or writing through a caller's function failed, or the system started no thread.
     #[error("{text}")]
     Io {
         /// The kind of failure.
@@ -234,6 +234,16 @@ impl fmt::Display for Operand {
 }
 
 /// What an operand broke.
+///
+/// # Example
+/// ```
+/// use lanky_host::{Device, Error, MatRef, Operand, Rule};
+/// let a = MatRef::column_major(&[1.0; 6], 3, 2)?;
+/// let Err(Error::Shape(error)) = Device::cpu().matmul(a, a) else { panic!("3 x 2 times 3 x 2") };
+/// assert_eq!((error.operand, error.rule), (Operand::B, Rule::Rows));
+/// assert_eq!((error.required, error.actual), (2, 3));
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
@@ -241,9 +251,10 @@ pub enum Rule {
     Rows,
     /// Its number of columns follows from the other operands.
     Cols,
-    /// Its strides: not zero and not self-overlapping where it is written, a leading dimension not below the line.
+    /// Its strides: not negative; where it is written, no two elements at one place; in a plan's run the plan's.
     Strides,
-    /// Its span, rs·(rows−1) + cs·(cols−1) + 1 elements, must fit in its buffer and in 63 bits of bytes.
+    /// Its span, rs·(rows−1) + cs·(cols−1) + 1 elements, must fit in its buffer and in 63 bits of bytes; an owned
+    /// matrix has exactly its elements.
     Span,
     /// Its memory may not overlap that of the result.
     Overlap,
@@ -260,7 +271,8 @@ pub struct ShapeError {
     pub operand: Operand,
     /// What it broke.
     pub rule: Rule,
-    /// What the rule asks for, in the rule's unit: rows, columns, elements, or bytes of an element.
+    /// What the rule asks for, in the rule's unit: rows, columns, elements (strides, spans), bytes of an element
+    /// ([`Rule::Dtype`]), or bytes shared ([`Rule::Overlap`]: 0).
     pub required: u64,
     /// What the operand has, in the same unit.
     pub actual: u64,

@@ -12,6 +12,20 @@
 //! | `interop` | matrices of ndarray, faer, nalgebra and DLPack, by their features |
 //!
 //! The facade `lanky` re-exports all of it.
+//!
+//! # Errors of every GPU call
+//! What reaches the driver can also fail for reasons that are not the call's own. Where a page names "those of every GPU
+//! call", they are:
+//!
+//! | error | when |
+//! |---|---|
+//! | [`Error::Driver`] | the driver failed, or work that was given to the GPU before did |
+//! | [`Error::ContextLost`] | such a fault destroyed the context, in this call or earlier in this process |
+//! | [`Error::Forked`] | a parent of this process opened the GPU |
+//! | [`Error::DeviceBusy`], [`Error::NoDevice`], [`Error::OutOfMemory`] with `wanted` = 0 | the driver says so, whatever it was asked for |
+//!
+//! On the CPU none of them comes. Where LANKY_REQUIRE_GPU=1 left [`Device::auto`] without a device, what is made, copied or
+//! computed on it fails with the reason. No function panics; a caller's own function that does is the caller's affair.
 
 pub mod device;
 pub mod env;

@@ -11,7 +11,18 @@ use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 
-/// A packed matrix in the host's memory or a GPU's. Dropped on any thread; a GPU's memory after the work that uses it.
+/// A packed matrix in the host's memory or a GPU's: no gaps between its lines, see [`Layout`]. Dropped on any thread; a
+/// GPU's memory after the work that uses it, for which the drop waits.
+///
+/// # Example
+/// ```
+/// use lanky_host::{Layout, Matrix};
+/// let a = Matrix::from_vec(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3, Layout::RowMajor)?;
+/// assert_eq!((a.get(1, 0), a.t().get(0, 1), a.get(2, 0)), (Some(4.0), Some(4.0), None));
+/// let middle = Matrix::to_contiguous(a.view().cols(1..2)?)?;
+/// assert_eq!(middle.into_vec(), Some(vec![2.0, 5.0]));
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 pub struct Matrix<T> {
     store: Store<T>,
     shape: Shape,
@@ -24,7 +35,7 @@ enum Store<T> {
 }
 
 impl<T: Scalar> Matrix<T> {
-    /// A column-major matrix on the host whose element (i, j) is `value(i, j)`; called in storage order.
+    /// A column-major matrix on the host whose element (i, j) is `value(i, j)`; called in storage order, on this thread.
     ///
     /// # Errors
     /// [`Error::OutOfMemory`], or [`Error::Shape`] if rows · cols elements exceed 2^63 − 1 bytes.
@@ -59,10 +70,10 @@ impl<T: Scalar> Matrix<T> {
         Ok(Matrix { store: Store::Host(data), shape, layout })
     }
 
-    /// A matrix on the host of packed elements in the layout's order.
+    /// A matrix on the host of packed elements in the layout's order, in place.
     ///
     /// # Errors
-    /// [`Error::Shape`] if there are not exactly rows · cols elements.
+    /// [`Error::Shape`] if there are not exactly rows · cols elements; they are then dropped.
     pub fn from_vec(data: Vec<T>, rows: usize, cols: usize, layout: Layout) -> Result<Self> {
         let shape = Shape::packed(rows, cols, layout, T::DTYPE);
         check_span(Operand::View, &shape, data.len())?;
@@ -74,7 +85,8 @@ impl<T: Scalar> Matrix<T> {
         Ok(Matrix { store: Store::Host(data), shape, layout })
     }
 
-    /// A packed copy, on the host, of a view there; in the layout that is closer to the view's own.
+    /// A packed copy, on the host, of a view there, by rayon's threads; in the layout whose unit stride is along
+    /// the view's smaller one.
     ///
     /// # Errors
     /// [`Error::WrongDevice`] if the view is not the host's, else as [`Matrix::from_fn`].
@@ -122,7 +134,7 @@ impl<T: Scalar> Matrix<T> {
         }
     }
 
-    /// The transposed matrix, in the same memory.
+    /// The transposed matrix, in the same memory; to be read.
     pub fn t(&self) -> MatRef<'_, T> {
         self.view().t()
     }
@@ -132,19 +144,22 @@ impl<T: Scalar> Matrix<T> {
         self.view().get(i, j)
     }
 
-    /// A copy on the host, in the same layout. Waits for the stream's earlier work.
+    /// A copy on the host, its elements in the same order. Waits for the stream's earlier work.
+    ///
+    /// Cost: the matrix is allocated; on a GPU one copy for each 16 MiB, through the stream's pinned memory.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] if the stream is another device's, [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::WrongDevice`] if the stream is another device's; [`Error::OutOfMemory`] for the matrix or the pinned
+    /// memory; [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn download(&self, stream: &Stream) -> Result<Matrix<T>> {
         stream.device().download(stream, self.view())
     }
 
-    /// Hands all elements to `sink`, piece by piece, in the layout's order; the next piece is on its way meanwhile. On a
-    /// GPU the other layout than the matrix's own costs a whole copy on the host first.
+    /// Hands all elements to `sink`, in pieces of up to 16 MiB, in the layout's order; on a GPU the next pieces are on
+    /// their way meanwhile, and the other layout than the matrix's own costs a whole copy on the host first.
     ///
     /// # Errors
-    /// [`Error::Io`] if `sink` fails, else as [`Matrix::download`].
+    /// [`Error::Io`] if `sink` fails, which is then not called again; else as [`Matrix::download`].
     pub fn download_with(
         &self,
         stream: &Stream,
@@ -197,7 +212,7 @@ impl<T> Matrix<T> {
         }
     }
 
-    /// The elements in the layout's order; `None` where the memory is a GPU's.
+    /// The elements in the layout's order, in place; `None`, and the matrix gone, where the memory is a GPU's.
     pub fn into_vec(self) -> Option<Vec<T>> {
         match self.store {
             Store::Host(data) => Some(data),

@@ -27,7 +27,7 @@ impl DeviceMemory {
         Ok(DeviceMemory { gpu: Arc::clone(gpu), buffer: ManuallyDrop::new(buffer), bytes })
     }
 
-    /// Its address; 0 if it has no bytes.
+    /// Its address; some address, but not 0, if it has no bytes.
     pub(crate) fn address(&self) -> u64 {
         self.buffer.as_device_ptr().as_raw()
     }

@@ -13,10 +13,11 @@ use crate::view::{MatRef, Place};
 use std::io;
 
 impl Device {
-    /// A column-major matrix of zeros in the device's memory.
+    /// A column-major matrix of zeros in the device's memory, which is allocated, cleared, and waited for.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`]; [`Error::Shape`] if it exceeds 2^63 − 1 bytes; [`Error::Driver`].
+    /// [`Error::OutOfMemory`]; [`Error::Shape`] if it exceeds 2^63 − 1 bytes; [those of every GPU
+    /// call](crate#errors-of-every-gpu-call).
     pub fn zeros<T: Scalar>(&self, rows: usize, cols: usize) -> Result<Matrix<T>> {
         if matches!(self.kind(), Kind::Cpu) {
             return Matrix::zeros(rows, cols);
@@ -50,9 +51,13 @@ impl Device {
     /// A packed copy of a host view in the device's memory, in the layout closer to the view's. When this returns the
     /// view's memory is free again; on a GPU the last pieces may still be on their way, ahead of the stream's later work.
     ///
+    /// Cost: the matrix is allocated; on a GPU the elements go through the stream's pinned memory in pieces of up to 16
+    /// MiB, packed by all threads.
+    ///
     /// # Errors
-    /// [`Error::WrongDevice`] if the view is not the host's, [`Error::WrongStream`], [`Error::OutOfMemory`],
-    /// [`Error::Driver`].
+    /// [`Error::WrongStream`]; [`Error::WrongDevice`] if the view is not the host's; [`Error::OutOfMemory`] for the
+    /// matrix or the pinned memory; [`Error::Shape`] if a packed copy exceeds 2^63 − 1 bytes; [those of every GPU
+    /// call](crate#errors-of-every-gpu-call).
     pub fn upload<T: Scalar>(&self, stream: &Stream, view: MatRef<'_, T>) -> Result<Matrix<T>> {
         self.same(stream)?;
         refuse_elsewhere(view, Place::Host)?;
@@ -67,13 +72,27 @@ impl Device {
         }
     }
 
-    /// A matrix in the device's memory whose elements `fill` writes: it is called with piece after piece, in the layout's
-    /// order, and each is sent while the next is filled. On a GPU the pieces are pinned memory, on the CPU parts of the
-    /// matrix itself; so nothing is ever twice in memory.
+    /// A matrix in the device's memory whose elements `fill` writes: it is called with piece after piece, in the
+    /// layout's order, and each is sent while the next is filled. On a GPU the pieces are pinned memory, on the CPU
+    /// parts of the matrix itself; so no element is twice in the host's memory. A piece has up to 16 MiB, and holds old
+    /// elements or zeros.
     ///
     /// # Errors
-    /// [`Error::Io`] if `fill` fails, [`Error::WrongStream`], [`Error::OutOfMemory`],
-    /// [`Error::Driver`].
+    /// [`Error::WrongStream`]; [`Error::Io`] if `fill` fails, which is then not called again; [`Error::OutOfMemory`];
+    /// [`Error::Shape`] if it exceeds 2^63 − 1 bytes; [those of every GPU call](crate#errors-of-every-gpu-call).
+    ///
+    /// # Example
+    /// ```
+    /// use lanky_host::{Device, Layout};
+    /// let device = Device::cpu();
+    /// let mut next = 0.0;
+    /// let a = device.upload_with(&device.stream()?, 2, 3, Layout::RowMajor, &mut |piece| {
+    ///     piece.iter_mut().for_each(|element| (*element, next) = (next, next + 1.0)); // or read from a file
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!((a.get(0, 2), a.get(1, 0)), (Some(2.0), Some(3.0)));
+    /// # Ok::<(), lanky_host::Error>(())
+    /// ```
     pub fn upload_with<T: Scalar>(
         &self,
         stream: &Stream,
@@ -111,10 +130,17 @@ impl Device {
         Ok(matrix)
     }
 
-    /// A packed copy on the host of a view of the device's memory. Waits for the stream's earlier work.
+    /// A packed copy on the host of a view of the device's memory, in the layout closer to the view's. Waits for the
+    /// stream's earlier work.
+    ///
+    /// Cost: the matrix is allocated; on a GPU the elements come through the stream's pinned memory in pieces of up to
+    /// 16 MiB, with the gaps between them where neither stride is 1, and with a copy for each line (column or row) that
+    /// does not follow the one before.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] if the view is another device's, [`Error::WrongStream`], [`Error::OutOfMemory`], [`Error::Driver`].
+    /// [`Error::WrongStream`]; [`Error::WrongDevice`] if the view is another device's; [`Error::OutOfMemory`] for the
+    /// matrix or the pinned memory; [`Error::Shape`] if a packed copy exceeds 2^63 − 1 bytes; [those of every GPU
+    /// call](crate#errors-of-every-gpu-call).
     pub fn download<T: Scalar>(&self, stream: &Stream, view: MatRef<'_, T>) -> Result<Matrix<T>> {
         self.same(stream)?;
         refuse_elsewhere(view, self.place())?;

@@ -19,8 +19,21 @@ use std::sync::{Arc, Mutex};
 /// How products of one shape are computed on one device.
 ///
 /// Its Display says it in words and numbers. It may run on several streams at once: each has a workspace of its own in
-/// it, kept until the plan is dropped. The model chooses as for operands in the device's memory, also where an earlier run
-/// has left them in its cache.
+/// it, kept until the plan is dropped, which waits for the GPU's work. The model chooses as for operands in the device's
+/// memory, also where an earlier run has left them in its cache.
+///
+/// The same plan on the same GPU gives the same bits every time: no sum depends on what runs when.
+///
+/// # Example
+/// ```
+/// use lanky_host::{Device, Dtype, Layout, Plan, Shape};
+/// let device = Device::cpu();
+/// let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
+/// let plan = Plan::gemm(&device, shape(20_000, 300), shape(300, 4), shape(20_000, 4)).build()?;
+/// assert_eq!((plan.operation(), plan.variant(), plan.entry()), ("tsm2r", "cpu", None));
+/// assert!(plan.to_string().contains("on the CPU"));
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 pub struct Plan {
     device: Device,
     a: Shape,
@@ -63,7 +76,8 @@ pub struct PlanBuilder {
 
 impl PlanBuilder {
     /// Asks for a variant (`tsm2r_prefetch`) or one of its entries (`dtsm2r_prefetch_1x8_u16_t128`) by name; the model
-    /// chooses the rest. Without it the model chooses among all.
+    /// chooses the rest. Without it the model chooses among all. [`PlanBuilder::build`] looks at the name;
+    /// [`model::VARIANTS`] lists them.
     pub fn variant(mut self, name: &str) -> Self {
         self.variant = Some(name.to_owned());
         self
@@ -71,9 +85,13 @@ impl PlanBuilder {
 
     /// Decides; nothing is loaded, allocated or launched.
     ///
+    /// A GPU remembers what was chosen for a product, so that the next plan of it costs a look-up, unless a variant is forced.
+    ///
     /// # Errors
-    /// [`Error::Shape`] if the shapes do not agree, or the elements of C overlap each other;
-    /// [`Error::UnknownVariant`]; [`Error::Unsupported`] if the variant cannot serve the shape or the device.
+    /// In this order: why the device was refused, if it was; [`Error::Shape`] if the element types or the sizes do not
+    /// agree, or the elements of C overlap each other; [`Error::UnknownVariant`]; [`Error::Unsupported`] if the variant
+    /// cannot serve the shape or the device (the CPU has none), or a dimension exceeds
+    /// [`model::choose::LARGEST_DIMENSION`] on a GPU.
     pub fn build(self) -> Result<Plan> {
         let PlanBuilder { device, a, b, c, variant } = self;
         let variant = variant.as_deref();
@@ -104,7 +122,8 @@ impl PlanBuilder {
 }
 
 impl Plan {
-    /// Begins a plan for C ← α A B + β C on the device, for operands of these shapes (`view.shape()`).
+    /// Begins a plan for C ← α A B + β C on the device, A m x k, B k x n and C m x n, for operands of these shapes and
+    /// strides (`view.shape()`).
     pub fn gemm(device: &Device, a: Shape, b: Shape, c: Shape) -> PlanBuilder {
         PlanBuilder { device: device.clone(), a, b, c, variant: None }
     }
@@ -114,7 +133,7 @@ impl Plan {
         &self.device
     }
 
-    /// What the shape asks for: `tsm2r`.
+    /// What the shape asks for, as [`model::classify`] names it: `tsm2r`.
     pub fn operation(&self) -> &'static str {
         self.operation.name()
     }
@@ -140,9 +159,12 @@ impl Plan {
 
     /// Loads the kernels and allocates one workspace, which the first stream that runs the plan gets. After it
     /// [`Plan::run`] on that stream neither loads nor allocates; for further streams see [`Plan::warm_up_on`].
+    /// On the CPU there is nothing to do.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`], [`Error::Jit`], [`Error::DriverTooOld`], [`Error::Driver`].
+    /// [`Error::Jit`], with the log, if the driver does not compile a kernel; [`Error::DriverTooOld`] for one;
+    /// [`Error::Unsupported`] if this library carries none for the GPU; [`Error::OutOfMemory`] for the workspace;
+    /// [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn warm_up(&self) -> Result<()> {
         let Kind::Cuda(gpu) = self.device.kind() else { return Ok(()) };
         self.load(gpu)?;
@@ -192,9 +214,12 @@ impl Plan {
     /// C ← α A B + β C, as planned; asynchronous on `stream` on a GPU. See [`gemm`](crate::gemm) for what α, β and empty
     /// operands mean.
     ///
+    /// Cost on a GPU: one launch, or two if k is cut into parts; once warm, nothing is allocated, loaded or waited for.
+    ///
     /// # Errors
-    /// [`Error::WrongDevice`] and [`Error::Shape`] if an operand is not of the device, shape and strides that the plan
-    /// was made for, or C overlaps A or B; else as [`gemm`](crate::gemm).
+    /// [`Error::WrongStream`] for a stream of another device than the plan's; [`Error::WrongDevice`] and
+    /// [`Error::Shape`] if an operand is not of the device, shape and strides that the plan was made for, or C overlaps A
+    /// or B; else as [`gemm`](crate::gemm).
     pub fn run<T: Scalar>(
         &self,
         stream: &Stream,

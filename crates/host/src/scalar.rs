@@ -9,7 +9,8 @@ mod sealed {
     impl Sealed for f64 {}
 }
 
-/// An element of a matrix: `f32` or `f64`. Sealed: the kernels exist for these.
+/// An element of a matrix: `f32` or `f64`. Sealed: the kernels exist for these. All arithmetic is in the type itself:
+/// sums of f32 are f32.
 pub trait Scalar:
     sealed::Sealed
     + bytemuck::Pod

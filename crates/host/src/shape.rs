@@ -3,7 +3,7 @@
 use crate::error::{Operand, Rule, ShapeError};
 use model::{Dtype, Strides, span};
 
-/// How a packed matrix is stored.
+/// How a packed matrix is stored. `Default` is column-major.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Layout {
     /// Unit stride down a column, as BLAS and Fortran have it.
@@ -37,7 +37,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A packed matrix: no gaps between its lines.
+    /// A packed matrix: no gaps between its lines. Strides are 1 and rows, or cols and 1; where that would be 0, 1.
     pub fn packed(rows: usize, cols: usize, layout: Layout, dtype: Dtype) -> Self {
         Shape { rows, cols, strides: packed_strides(rows, cols, layout), dtype }
     }

@@ -20,6 +20,20 @@ use std::time::Instant;
 /// ([`Stream::synchronize`], or events of their own on [`Stream::as_raw`]). On the CPU work is done when a call returns.
 ///
 /// With LANKY_SYNC=1 in the environment every kernel is waited for, so that a fault is reported with its name.
+///
+/// It keeps pinned memory of the host for its transfers (three chunks of up to 16 MiB, once it has any) and a workspace for
+/// the products of [`gemm`](crate::gemm) that ask for one. Dropped, it waits for the work that it was given.
+///
+/// # Example
+/// ```
+/// use lanky_host::{Device, MatMut, MatRef, gemm};
+/// let stream = Device::cpu().stream()?;
+/// let a = MatRef::column_major(&[1.0, 2.0, 3.0], 3, 1)?;
+/// let mut c = [0.0; 1];
+/// let seconds = stream.timed(|| gemm(&stream, 1.0, a.t(), a, 0.0, MatMut::column_major(&mut c, 1, 1)?))?;
+/// assert!(seconds >= 0.0 && c == [14.0]);
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 pub struct Stream {
     device: Device,
     queue: Queue,
@@ -41,8 +55,9 @@ pub(crate) struct CudaStream {
 }
 
 impl Stream {
-    /// Somebody else's stream of this device: used in place, neither synchronised nor destroyed by the result. On the
-    /// CPU, where streams are nothing, `raw` is not looked at.
+    /// Somebody else's stream of this device: used in place, and not destroyed with the result. Nothing is waited for
+    /// but what a call's own page says, and, when the result is dropped, the work that uses its pinned memory and its
+    /// workspace, where it has any. On the CPU, where streams are nothing, `raw` is not looked at.
     ///
     /// # Safety
     /// `raw` is a CUstream of the device's primary context that outlives the result and all work given to it.
@@ -85,10 +100,10 @@ impl Stream {
         }
     }
 
-    /// Waits until all work given to the stream is done.
+    /// Waits until all work given to the stream is done. On the CPU it is already.
     ///
     /// # Errors
-    /// [`Error::Driver`] or [`Error::ContextLost`] if any of it failed.
+    /// [Those of every GPU call](crate#errors-of-every-gpu-call); they stem from that work as a rule.
     pub fn synchronize(&self) -> Result<()> {
         match &self.queue {
             Queue::Cpu => Ok(()),
@@ -97,10 +112,10 @@ impl Stream {
     }
 
     /// Seconds that the work given to this stream by `work` took: between two events on a GPU, by the clock on the CPU.
-    /// Waits for its end.
+    /// Waits for its end. The context is current while `work` runs.
     ///
     /// # Errors
-    /// Those of `work`, and [`Error::Driver`] or [`Error::ContextLost`].
+    /// Those of `work`, and [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
         let stream = match &self.queue {
             Queue::Cpu => {
@@ -116,10 +131,11 @@ impl Stream {
         self.mark()?.seconds_since(&start)
     }
 
-    /// Marks the end of the work that the stream has now.
+    /// Marks the end of the work that the stream has now: an event on a GPU, the time of the clock on the CPU. Waits for
+    /// nothing.
     ///
     /// # Errors
-    /// [`Error::Driver`] or [`Error::ContextLost`].
+    /// [Those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn mark(&self) -> Result<Mark> {
         let stream = match &self.queue {
             Queue::Cpu => return Ok(Mark { at: At::Cpu(Instant::now()) }),
@@ -135,7 +151,9 @@ impl Stream {
     /// this stream ([`Plan::warm_up_on`](crate::Plan::warm_up_on)).
     ///
     /// # Errors
-    /// Those of `work`; [`Error::Unsupported`] on the CPU; [`Error::Driver`], also where the driver has no graphs.
+    /// [`Error::Unsupported`] on the CPU, and nothing is done; those of `work`, such as [`Error::ColdPlanInCapture`];
+    /// [`Error::Driver`] if the driver has no graphs, or `work` did what cannot be recorded (waited, allocated);
+    /// [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn record(&self, work: impl FnOnce() -> Result<()>) -> Result<Graph> {
         let Queue::Cuda(stream) = &self.queue else {
             return Err(Error::Unsupported { what: "a graph on the CPU".to_owned() });
@@ -151,7 +169,7 @@ impl Stream {
     }
 }
 
-/// A point in a stream's work: the time when all before it was done. See [`Stream::mark`].
+/// A point in a stream's work: the time when all before it was done. From [`Stream::mark`].
 pub struct Mark {
     at: At,
 }
@@ -162,12 +180,12 @@ enum At {
 }
 
 impl Mark {
-    /// Seconds from an earlier mark of the same stream to this one, for which it waits: by events on a GPU, by the clock
-    /// on the CPU.
+    /// Seconds from an earlier mark of the same stream to this one, for which it waits: by events on a GPU (to about half a
+    /// microsecond), by the clock on the CPU (there 0 if `earlier` is the later one).
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for marks of different devices; [`Error::Driver`] or [`Error::ContextLost`] if the work
-    /// before this mark failed.
+    /// [`Error::Unsupported`] for a mark of a GPU and one of the CPU; [`Error::Driver`] for marks of two GPUs, or an
+    /// `earlier` of another stream that has not passed; [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn seconds_since(&self, earlier: &Mark) -> Result<f64> {
         match (&self.at, &earlier.at) {
             (At::Cpu(end), At::Cpu(start)) => Ok(end.saturating_duration_since(*start).as_secs_f64()),
@@ -182,20 +200,20 @@ impl Mark {
     }
 }
 
-/// Work recorded by [`Stream::record`], given to a stream as one: what is launched inside costs less.
+/// Work recorded by [`Stream::record`], given to a stream as one: the launches in it cost the host one call.
 pub struct Graph {
     graph: driver::Graph,
 }
 
 impl Graph {
-    /// Gives the recorded work to the stream; asynchronous.
+    /// Gives the recorded work to the stream; asynchronous. Any number of times, each after the one before.
     ///
     /// # Safety
     /// The memory that the work was recorded with, and the plans with their workspaces, are there, and nothing else uses
     /// them, until the work is done.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on the CPU, [`Error::Driver`], [`Error::ContextLost`].
+    /// [`Error::Unsupported`] on a stream of the CPU; [those of every GPU call](crate#errors-of-every-gpu-call).
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<()> {
         let Queue::Cuda(queue) = &stream.queue else {
             return Err(Error::Unsupported { what: "a graph on the CPU".to_owned() });

@@ -2,10 +2,14 @@
 //!
 //! | folder | operation |
 //! |---|---|
-//! | [`tsm2r`] | a large matrix times a skinny one: Algorithms 1 to 4 of TSM2X |
-//! | [`gemm`] | any product: the plain register-tiled kernel |
-//! | [`slots`] | adds what the parts of k gave, and applies α and β |
-//! | [`ceiling`] | reads as fast as the memory allows, to measure it |
+//! | [`tsm2r`] | C ← α A B + β C, a large matrix times a skinny one: Algorithms 1 to 4 of TSM2X, and what goes beyond them |
+//! | [`gemm`] | C ← α A B + β C of any shape: the plain register-tiled kernel |
+//! | [`slots`] | C ← α (S₀ + S₁ + ...) + β C: adds what the parts of k gave, in order |
+//! | [`ceiling`] | moves memory, and multiplies, as fast as the GPU can, to measure it |
+//!
+//! C is m x n, A m x k, B k x n, of f32 or f64; sizes are 32 bits, strides and offsets 64 bits, in elements. An entry
+//! is called by a launch on the GPU, which is the host's affair, or by an emulator on the host; it allocates nothing,
+//! and its result has the same bits every time. TSM2X: Rivera et al., J. Parallel Distrib. Comput. 151 (2021).
 //!
 //! Every file reads: contract, checks, coordinates, main loop, epilogue. Entries are stamped from the tables of
 //! `model::variants`; tile sizes, cuts of k and shared-memory layouts come from `model::launch`. Memory is touched only

@@ -1,6 +1,6 @@
 //! The architectures that can be compiled for.
 
-/// A GPU architecture; PTX for one runs on all later ones.
+/// A GPU architecture; PTX for one runs on it and on all later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NvvmArch {
@@ -32,7 +32,7 @@ impl NvvmArch {
     }
 
     /// `ptx78`: the PTX version that is asked for. The version sets the oldest driver, so it is the lowest that has the
-    /// architecture and, for sm_80, the cache hints of loads.
+    /// architecture and, for sm_80 and sm_86, the cache hints of loads (7.4).
     pub const fn ptx_feature(self) -> &'static str {
         match self {
             Self::Compute80 | Self::Compute86 => "ptx74",

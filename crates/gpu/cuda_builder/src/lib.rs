@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 
 type LaunchBounds = Box<dyn Fn(&str) -> Option<(u32, u32)>>;
 
-/// Compiles one crate of kernels for one architecture.
+/// Compiles one crate of kernels for one architecture. Nothing happens before [`CudaBuilder::build`].
 pub struct CudaBuilder {
     path_to_crate: PathBuf,
     arch: NvvmArch,
@@ -55,7 +55,8 @@ pub struct Built {
 }
 
 impl Built {
-    /// Tells cargo, from a build script, to run it again only when the kernels or what they depend on changed.
+    /// Tells cargo, from a build script, to run it again only when the kernels or what they depend on changed: a line
+    /// `cargo:rerun-if-changed=` on standard output for each path.
     pub fn rerun_if_changed(&self) {
         for path in &self.depends_on {
             println!("cargo:rerun-if-changed={}", path.display());
@@ -92,7 +93,7 @@ impl CudaBuilder {
         self
     }
 
-    /// Also writes the whole PTX, as the compiler gave it, to this file.
+    /// Also writes the whole PTX, as the compiler gave it (all entries, no launch bounds), to this file.
     #[must_use]
     pub fn copy_to(mut self, path: impl AsRef<Path>) -> Self {
         self.ptx_file_copy_path = Some(path.as_ref().to_path_buf());
@@ -108,7 +109,8 @@ impl CudaBuilder {
         self
     }
 
-    /// A folder that contains `library/`, in place of the one that `LANKY_RUST_SRC` names; see [`rust_src`].
+    /// A folder that contains `library/`, in place of the one that `LANKY_RUST_SRC` names; looked at, as that is, after the
+    /// sysroot. See [`rust_src`].
     #[must_use]
     pub fn rust_src(mut self, path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
@@ -117,8 +119,9 @@ impl CudaBuilder {
     }
 
     /// Threads a block at most and blocks an SM at least, for each entry: written into the PTX, where they bound the
-    /// registers that a thread gets. 0 blocks make no demand, which is not the same as 1: with a demand of 1 or 2 ptxas
-    /// spreads over all registers there are, and then spills some.
+    /// registers that a thread gets (`.maxntid`, `.minnctapersm`). `None`, the default, writes nothing. 0 blocks make
+    /// no demand, which is not the same as 1: with a demand of 1 or 2 ptxas spreads over all registers there are, and
+    /// then spills some. Entries that have bounds already keep them.
     #[must_use]
     pub fn launch_bounds(mut self, bounds: impl Fn(&str) -> Option<(u32, u32)> + 'static) -> Self {
         self.launch_bounds = Box::new(bounds);
@@ -127,9 +130,18 @@ impl CudaBuilder {
 
     /// Compiles, and splits the PTX into one module an entry.
     ///
+    /// Cost: a cargo of its own, which compiles `core` once for each target folder, compiler and set of flags, and the
+    /// kernels when they changed. It writes to the target folder, and a Cargo.lock where the kernels' workspace has
+    /// none.
+    ///
     /// # Errors
-    /// The crate is not there; rust-src of rustc's own version is not to be found; the crate does not compile (the
-    /// compiler's messages have been written to stderr, and are in the error); the PTX calls what nobody defines.
+    /// In this order: [`CratePathDoesntExist`](CudaBuilderError::CratePathDoesntExist);
+    /// [`Program`](CudaBuilderError::Program) if rustc or cargo cannot be run; [`RustSrc`](CudaBuilderError::RustSrc)
+    /// if rust-src of rustc's own version is not to be found; [`Io`](CudaBuilderError::Io) for a file of the target
+    /// folder; [`BuildFailed`](CudaBuilderError::BuildFailed) if the crate does not compile (the compiler's messages
+    /// have been written to stderr, and are in the error); [`NoPtx`](CudaBuilderError::NoPtx);
+    /// [`FailedToCopyPtxFile`](CudaBuilderError::FailedToCopyPtxFile); [`Ptx`](CudaBuilderError::Ptx) if the PTX calls
+    /// what nobody defines.
     pub fn build(&self) -> Result<Built, CudaBuilderError> {
         let folder = self
             .path_to_crate

@@ -23,7 +23,7 @@ impl Compiler {
     /// Asks the rustc that a cargo in this folder would use.
     ///
     /// # Errors
-    /// [`CudaBuilderError::Program`]: there is none, or it does not answer.
+    /// [`CudaBuilderError::Program`]: there is none, it cannot be started, or it fails.
     pub fn ask(folder: &Path) -> Result<Self, CudaBuilderError> {
         let version = rustc(folder, &["-vV"])?;
         let release = version.lines().find_map(|line| line.strip_prefix("release: ")).unwrap_or_default().to_string();
@@ -64,8 +64,10 @@ pub struct Library {
 
 /// Finds the source of `core` for this compiler and a workspace.
 ///
+/// Reads the environment variable LANKY_RUST_SRC; nothing is fetched or written.
+///
 /// # Errors
-/// Says where it looked.
+/// [`MissingRustSrc`], with the places that were looked at, and what was wrong at each.
 pub fn find(compiler: &Compiler, workspace: &Path) -> Result<Library, MissingRustSrc> {
     find_with(compiler, workspace, std::env::var_os("LANKY_RUST_SRC").map(PathBuf::from))
 }

@@ -96,7 +96,8 @@ pub enum Fence {
     System,
 }
 
-/// What runs instructions in place of a GPU. Every method stands for the calling GPU thread.
+/// What runs instructions in place of a GPU. Every method stands for the calling GPU thread: an emulator knows which
+/// that is, suspends it where it must wait, and panics, or never resumes it, where it broke a rule.
 pub trait Hooks: Sync {
     /// Reads a special register.
     fn register(&self, register: Register) -> u32;
@@ -141,7 +142,7 @@ pub trait Hooks: Sync {
 
 static HOOKS: OnceLock<&'static dyn Hooks> = OnceLock::new();
 
-/// Makes `hooks` run the instructions of this process from now on.
+/// Makes `hooks` run the instructions of this process, on all of its threads, from now on.
 ///
 /// # Errors
 /// Gives them back where others are installed already: a process has one emulator.

@@ -9,19 +9,31 @@
 //! | [`ptx`] | the instructions, one function each |
 //! | [`hooks`] | off the GPU: who runs the instructions instead |
 //!
-//! On the GPU everything here is one instruction or none. On the host each instruction is handed to the emulator that
+//! On the GPU everything here is one instruction, which its page names with the oldest architecture and PTX version
+//! that has it, or a few where the page says so, or none. On the host each instruction is handed to the emulator that
 //! [`hooks::install`] was given, with the place in the source that asked for it; without one it panics and says so.
+//! Arithmetic needs no emulator.
 //!
-//! ```ignore
+//! ```
+//! # extern crate lanky_cuda_std as cuda_std;
 //! use cuda_std::prelude::*;
 //!
 //! #[kernel]
 //! pub unsafe fn double(n: u64, x: Global<f32>) {
-//!     let i = thread::index_1d() as u64;
+//!     let i = thread::index_1d().into();
 //!     if i < n {
-//!         x.store(i, x.load(i) + x.load(i));
+//!         // SAFETY: i < n, the length of x; no other thread has this element.
+//!         unsafe { x.store(i, x.load(i) + x.load(i)) };
 //!     }
 //! }
+//!
+//! # fn main() {
+//! // No emulator is installed here, so the first instruction panics.
+//! let mut x = [1.0_f32; 4];
+//! let x = Global::on_host("x", x.as_mut_ptr(), 4);
+//! let stopped = std::panic::catch_unwind(|| unsafe { double(4, x) });
+//! assert!(stopped.is_err());
+//! # }
 //! ```
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx, core_intrinsics))]

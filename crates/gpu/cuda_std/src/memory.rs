@@ -9,9 +9,10 @@ use crate::{Scalar, Word};
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::hooks::{Access, Space};
 
-/// An operand in device memory; indices count elements.
+/// An operand in device memory; indices count elements, in 64 bits.
 ///
-/// A kernel parameter of this type is a pointer.
+/// A kernel parameter of this type is a pointer: 8 bytes, where the host passes an address in device memory. It may be used
+/// by any number of threads; what orders them is a barrier, a fence or an atomic.
 #[derive(Clone, Copy)]
 #[cfg_attr(target_arch = "nvptx64", repr(transparent))]
 pub struct Global<T> {
@@ -26,7 +27,7 @@ pub struct Global<T> {
 }
 
 impl<T: Scalar> Global<T> {
-    /// A handle for an emulator: `extent` elements from `pointer` on, called `name` in its reports.
+    /// A handle for an emulator: `extent` elements from `pointer` on, called `name` in its reports. Not there on the GPU.
     #[cfg(not(target_arch = "nvptx64"))]
     pub fn on_host(name: &'static str, pointer: *mut T, extent: u64) -> Self {
         Global { pointer, name, extent, origin: 0 }
@@ -43,7 +44,7 @@ impl<T: Scalar> Global<T> {
         self
     }
 
-    /// Element `index`. `ld.global.b32` or `.b64`, any architecture: sees what this thread wrote.
+    /// Element `index`. `ld.global.b32` or `.b64` (f32 or f64), any architecture: sees what this thread wrote.
     ///
     /// # Safety
     /// The element lies within the operand.
@@ -101,13 +102,13 @@ impl<T: Scalar> Global<T> {
         unsafe { T::Word::st_global(self.at(index, false), value.to_word()) }
     }
 
-    /// Whether the operand starts at a multiple of `bytes`, a power of two.
+    /// Whether the operand starts at a multiple of `bytes`, a power of two. No access to memory.
     #[inline(always)]
     pub fn is_aligned(self, bytes: u64) -> bool {
         self.pointer as u64 & (bytes - 1) == 0
     }
 
-    /// Where element `index` lies, for the functions of [`ptx`].
+    /// Where element `index` lies, for the functions of [`ptx`]. No access to memory; the element need not exist.
     #[inline(always)]
     #[track_caller]
     pub fn address(self, index: u64) -> GlobalAddress {
@@ -136,7 +137,8 @@ impl<T: Scalar> Global<T> {
     }
 }
 
-/// A piece of the block's dynamic shared memory; indices count elements.
+/// A piece of the block's dynamic shared memory; indices count elements, in 32 bits. How many bytes a block has is said at
+/// the launch; a handle does not know.
 #[derive(Clone, Copy)]
 pub struct Shared<T> {
     base: u32,
@@ -144,7 +146,7 @@ pub struct Shared<T> {
 }
 
 impl<T: Scalar> Shared<T> {
-    /// The piece that starts `elements` elements of T into the block's dynamic shared memory.
+    /// The piece that starts `elements` elements of T into the block's dynamic shared memory, which is aligned to 16 bytes.
     #[inline(always)]
     pub fn at(elements: u32) -> Self {
         let base = ptx::dynamic_shared() + elements * size_of::<T>() as u32;

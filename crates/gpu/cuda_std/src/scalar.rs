@@ -3,24 +3,58 @@
 use crate::ptx::{GlobalAddress, Hint, SharedAddress};
 use core::ops::Index;
 
-/// 32 or 64 bits in a register: what loads and stores move. The functions are documented in [`crate::ptx`].
-///
-/// # Safety of the functions
-/// Each accesses memory at the given address, which must hold the word (or 16 aligned bytes, for `_wide`).
-#[allow(missing_docs, clippy::missing_safety_doc)]
+/// 32 or 64 bits in a register, `u32` or `u64`: what loads and stores move, one instruction each, whose name ends in
+/// `.b32` or `.b64`. [`crate::Global`] and [`crate::Shared`] call them.
 pub trait Word: Copy {
     /// 16 bytes of them.
     type Wide: Copy;
+
+    /// A word of device memory. `ld.global`, with what [`Hint`] adds.
+    ///
+    /// # Safety
+    /// The address holds a word, aligned; what the hint promises of other writes is so.
     unsafe fn ld_global(at: GlobalAddress, hint: Hint) -> Self;
+
+    /// A word of device memory, or 0 where `inside` is false, without touching memory then. `ld.global`, predicated.
+    ///
+    /// # Safety
+    /// As for [`Word::ld_global`], where `inside`.
     unsafe fn ld_global_if(at: GlobalAddress, hint: Hint, inside: bool) -> Self;
+
+    /// 16 bytes of device memory. `ld.global.nc.L1::evict_first`, `.v4` or `.v2`, from sm_70, PTX 7.4.
+    ///
+    /// # Safety
+    /// The address holds 16 bytes, aligned to 16, that nobody writes while the kernel runs.
     unsafe fn ld_global_wide(at: GlobalAddress) -> Self::Wide;
+
+    /// Writes a word of device memory. `st.global`, any architecture.
+    ///
+    /// # Safety
+    /// The address may take a word, aligned, that no other thread accesses without a barrier or fence between.
     unsafe fn st_global(at: GlobalAddress, value: Self);
+
+    /// A word of shared memory. `ld.shared`, any architecture.
+    ///
+    /// # Safety
+    /// The address holds a word of the block's shared memory, aligned; a barrier lies between this and another thread's
+    /// write.
     unsafe fn ld_shared(at: SharedAddress) -> Self;
+
+    /// 16 bytes of shared memory. `ld.shared`, `.v4` or `.v2`, any architecture.
+    ///
+    /// # Safety
+    /// As for [`Word::ld_shared`], for 16 bytes, aligned to 16.
     unsafe fn ld_shared_wide(at: SharedAddress) -> Self::Wide;
+
+    /// Writes a word of shared memory. `st.shared`, any architecture.
+    ///
+    /// # Safety
+    /// As for [`Word::ld_shared`]; a barrier lies between this and another thread's access.
     unsafe fn st_shared(at: SharedAddress, value: Self);
 }
 
-/// An element of a matrix.
+/// An element of a matrix; `f32` and `f64` are. Nothing here touches memory; on the host it is ordinary arithmetic, of
+/// which an emulator counts [`Scalar::fma`].
 pub trait Scalar: Copy + 'static {
     /// The word that carries it.
     type Word: Word;
@@ -28,7 +62,7 @@ pub trait Scalar: Copy + 'static {
     type Wide: Copy + Index<usize, Output = Self>;
     /// Elements in 16 bytes.
     const WIDTH: usize;
-    /// 0, positive.
+    /// 0, the positive one.
     const ZERO: Self;
     /// 1.
     const ONE: Self;

@@ -35,7 +35,8 @@ register!(/** `%nctaid.x`: blocks a grid. */ grid_dim_x, _grid_dim_x, Register::
 register!(/** `%nctaid.y`. */ grid_dim_y, _grid_dim_y, Register::GridDim(1));
 register!(/** `%nctaid.z`. */ grid_dim_z, _grid_dim_z, Register::GridDim(2));
 
-/// This thread in a grid that has one dimension: block · threads a block + thread.
+/// This thread in a grid that has one dimension: block · threads a block + thread, from three registers. For grids of fewer
+/// than 2^32 threads.
 #[inline(always)]
 #[track_caller]
 pub fn index_1d() -> u32 {

@@ -7,12 +7,28 @@ use syn::{FnArg, ItemFn, ReturnType, parse_macro_input, spanned::Spanned};
 /// Makes a function an entry that the host can launch.
 ///
 /// On the GPU the function becomes `extern "ptx-kernel"` under its own name; elsewhere it stays the function it is, so
-/// that an emulator can call it. It must be `pub unsafe`, without generic parameters (a generic function has no symbol)
-/// and without a return value.
+/// that an emulator can call it. It must be a plain `unsafe fn`, without generic parameters (a generic function has no
+/// symbol) and without a return value, else the compiler says which rule it breaks; `pub`, if others are to call it. Its
+/// parameters are numbers, pointers and `Global<T>`, which nothing here checks.
 ///
-/// ```ignore
+/// ```
+/// # use lanky_cuda_std_macros::kernel;
 /// #[kernel]
-/// pub unsafe fn scale(n: u64, factor: f64, x: Global<f64>) { .. }
+/// pub unsafe fn scale(factor: f64, x: *mut f64) {
+///     // SAFETY: there is an element at x.
+///     unsafe { *x *= factor };
+/// }
+///
+/// let mut x = 2.0;
+/// // SAFETY: off the GPU it is an ordinary function, and x is there.
+/// unsafe { scale(3.0, &raw mut x) };
+/// assert_eq!(x, 6.0);
+/// ```
+/// A function that returns something is none:
+/// ```compile_fail
+/// # use lanky_cuda_std_macros::kernel;
+/// #[kernel]
+/// pub unsafe fn three() -> u32 { 3 }
 /// ```
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, function: TokenStream) -> TokenStream {

@@ -200,6 +200,17 @@ mod tests {
     }
 
     #[test]
+    fn an_errors_page_says_what_its_row_says() {
+        let lines: Vec<&str> = include_str!("error.rs").lines().map(str::trim).collect();
+        for row in ROWS.iter().filter(|row| Row::of(row.error).code == row.code) {
+            let name = format!("{:?} =", row.error);
+            let at = lines.iter().position(|line| line.starts_with(&name)).unwrap_or_else(|| panic!("no {name}"));
+            let page = lines[at - 1].trim_start_matches("/// ").to_lowercase();
+            assert!(page.starts_with(&row.text.to_lowercase()), "{name}: {page}");
+        }
+    }
+
+    #[test]
     fn codes_without_a_variant_keep_their_names() {
         assert_eq!((error(222), name(222).as_str()), (UnknownError, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"));
         assert_eq!((error(34), name(34).as_str()), (UnknownError, "CUDA_ERROR_STUB_LIBRARY"));

@@ -116,32 +116,33 @@ impl Drop for Primary {
 }
 
 impl Context {
-    /// Retains the device's primary context and makes it current on this thread.
+    /// Retains the device's primary context and makes it current on this thread. `cuDevicePrimaryCtxRetain`,
+    /// `cuCtxSetCurrent`.
     ///
     /// # Errors
-    /// Those of the driver: no memory for the context, a device that another process holds.
+    /// [Those of the driver](crate#errors): no memory for the context, a device that another process holds.
     pub fn new(device: Device) -> CudaResult<Self> {
         let context = Context { primary: Primary::retain(device)? };
         CurrentContext::set_current(&context)?;
         Ok(context)
     }
 
-    /// Destroys what is in the device's primary context.
+    /// Destroys what is in the device's primary context. `cuDevicePrimaryCtxReset`.
     ///
     /// # Safety
     /// Nothing in this process uses anything of that context afterwards.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub unsafe fn reset(device: &Device) -> CudaResult<()> {
         // SAFETY: the caller gives up what is in the context.
         unsafe { sys::cuDevicePrimaryCtxReset_v2(device.as_raw()) }.to_result()
     }
 
-    /// Sets the context's flags.
+    /// Sets the context's flags. `cuDevicePrimaryCtxSetFlags`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub fn set_flags(&self, flags: ContextFlags) -> CudaResult<()> {
         // SAFETY: no pointers.
         unsafe { sys::cuDevicePrimaryCtxSetFlags_v2(self.primary.device, flags.bits()) }.to_result()
@@ -152,10 +153,10 @@ impl Context {
         self.primary.inner
     }
 
-    /// The version of the driver's interface that the context was made with.
+    /// The version of the driver's interface that the context was made with. `cuCtxGetApiVersion`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub fn get_api_version(&self) -> CudaResult<CudaApiVersion> {
         let mut version = 0;
         // SAFETY: the context is retained; `version` is a place for the answer.
@@ -164,6 +165,7 @@ impl Context {
     }
 
     /// Drops the context. What was made in it, and clones, keep it alive until they are dropped.
+    /// `cuDevicePrimaryCtxRelease`.
     ///
     /// # Errors
     /// None: a release that fails is as good as one that does not.
@@ -186,10 +188,11 @@ impl ContextHandle for Context {
 pub struct CurrentContext;
 
 impl CurrentContext {
-    /// Its device.
+    /// Its device. `cuCtxGetDevice`.
     ///
     /// # Errors
-    /// [`InvalidContext`](crate::error::CudaError::InvalidContext) if there is none, and those of the driver.
+    /// [`InvalidContext`](crate::error::CudaError::InvalidContext) if there is none, and [those of the
+    /// driver](crate#errors).
     pub fn get_device() -> CudaResult<Device> {
         let mut device = 0;
         // SAFETY: `device` is a place for the answer.
@@ -197,7 +200,7 @@ impl CurrentContext {
         Ok(Device { device })
     }
 
-    /// Its flags.
+    /// Its flags. `cuCtxGetFlags`.
     ///
     /// # Errors
     /// As [`CurrentContext::get_device`].
@@ -208,7 +211,7 @@ impl CurrentContext {
         Ok(ContextFlags::from_bits_truncate(flags))
     }
 
-    /// One of its limits.
+    /// One of its limits. `cuCtxGetLimit`.
     ///
     /// # Errors
     /// As [`CurrentContext::get_device`].
@@ -219,7 +222,7 @@ impl CurrentContext {
         Ok(limit)
     }
 
-    /// Asks for another limit; the driver may round it.
+    /// Asks for another limit; the driver may round it. `cuCtxSetLimit`.
     ///
     /// # Errors
     /// As [`CurrentContext::get_device`].
@@ -229,18 +232,19 @@ impl CurrentContext {
     }
 
     /// Makes a context current on this thread, in place of the one that is. [`crate::extra::enter`] puts that one back.
+    /// `cuCtxSetCurrent`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub fn set_current<C: ContextHandle>(c: &C) -> CudaResult<()> {
         // SAFETY: `c` keeps the context alive during the call.
         unsafe { sys::cuCtxSetCurrent(c.get_inner()) }.to_result()
     }
 
-    /// Waits until all work in the context is done.
+    /// Waits until all work in the context is done. `cuCtxSynchronize`.
     ///
     /// # Errors
-    /// Those of the driver, and those of any of that work.
+    /// [Those of the driver](crate#errors), and those of any of that work.
     pub fn synchronize() -> CudaResult<()> {
         // SAFETY: no arguments.
         unsafe { sys::cuCtxSynchronize() }.to_result()

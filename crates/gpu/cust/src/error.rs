@@ -8,71 +8,131 @@ use std::fmt;
 
 /// Why a call failed.
 ///
-/// Codes that have no variant here are [`CudaError::UnknownError`]; [`crate::extra::last_failure`] keeps the code.
+/// Each variant is the driver's code of that number; `CUDA_ERROR_INVALID_PTX` is [`CudaError::InvalidPtx`]. Codes that have
+/// no variant here are [`CudaError::UnknownError`]; [`crate::extra::last_failure`] keeps the code.
 #[repr(u32)]
-#[expect(missing_docs, reason = "each is the driver's code of that name; Display says what it means")]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CudaError {
+    /// An argument is out of its range.
     InvalidValue = 1,
+    /// Out of memory.
     OutOfMemory = 2,
+    /// The driver is not initialised, or failed to be.
     NotInitialized = 3,
+    /// The driver is shutting down.
     Deinitialized = 4,
+    /// Profiling is not possible in this run.
     ProfilerDisabled = 5,
+    /// The profiler is not initialised.
     ProfilerNotInitialized = 6,
+    /// The profiler runs already.
     ProfilerAlreadyStarted = 7,
+    /// The profiler is stopped already.
     ProfilerAlreadyStopped = 8,
+    /// There is no CUDA device.
     NoDevice = 100,
+    /// There is no device of that number.
     InvalidDevice = 101,
+    /// The module is no valid kernel image.
     InvalidImage = 200,
+    /// No context is current, or the one given is invalid.
     InvalidContext = 201,
+    /// The context is current already.
     ContextAlreadyCurrent = 202,
+    /// Mapping failed.
     MapFailed = 205,
+    /// Unmapping failed.
     UnmapFailed = 206,
+    /// The array is mapped.
     ArrayIsMapped = 207,
+    /// The resource is mapped already.
     AlreadyMapped = 208,
+    /// The module has no code for this GPU.
     NoBinaryForGpu = 209,
+    /// The resource is acquired already.
     AlreadyAcquired = 210,
+    /// The resource is not mapped.
     NotMapped = 211,
+    /// The resource is not mapped as an array.
     NotMappedAsArray = 212,
+    /// The resource is not mapped as a pointer.
     NotMappedAsPointer = 213,
+    /// The device's memory had an error that cannot be corrected.
     EccUncorrectable = 214,
+    /// The device has no such limit.
     UnsupportedLimit = 215,
+    /// The context is in use by another thread.
     ContextAlreadyInUse = 216,
+    /// The devices cannot reach each other's memory.
     PeerAccessUnsupported = 217,
+    /// The PTX did not compile.
     InvalidPtx = 218,
+    /// The graphics context is invalid.
     InvalidGraphicsContext = 219,
+    /// NVLink had an error that cannot be corrected.
     NvlinkUncorrectable = 220,
+    /// The kernel source is invalid.
     InvalidSource = 300,
+    /// The file was not found.
     FileNotFound = 301,
+    /// A shared library lacks a function.
     SharedObjectSymbolNotFound = 302,
+    /// A shared library could not be initialised.
     SharedObjectInitFailed = 303,
+    /// A call to the operating system failed.
     OperatingSystemError = 304,
+    /// A handle is invalid.
     InvalidHandle = 400,
+    /// The name was not found.
     NotFound = 500,
+    /// The work is not done yet.
     NotReady = 600,
+    /// A kernel used an address that is not its own.
     IllegalAddress = 700,
+    /// A block needs more than a multiprocessor has.
     LaunchOutOfResources = 701,
+    /// A kernel ran for too long.
     LaunchTimeout = 702,
+    /// The kernel's texturing mode is incompatible.
     LaunchIncompatibleTexturing = 703,
+    /// Access to the peer is enabled already.
     PeerAccessAlreadyEnabled = 704,
+    /// Access to the peer is not enabled.
     PeerAccessNotEnabled = 705,
+    /// The primary context is active already.
     PrimaryContextActive = 708,
+    /// The context is destroyed.
     ContextIsDestroyed = 709,
+    /// An assertion in a kernel failed.
     AssertError = 710,
+    /// There are too many peers.
     TooManyPeers = 711,
+    /// The memory is pinned already.
     HostMemoryAlreadyRegistered = 712,
+    /// The memory is not pinned.
     HostMemoryNotRegistered = 713,
+    /// A kernel broke its stack.
     HardwareStackError = 714,
+    /// A kernel ran an illegal instruction.
     IllegalInstruction = 715,
+    /// A kernel used a misaligned address.
     MisalignedAddress = 716,
+    /// A kernel used an address of the wrong memory.
     InvalidAddressSpace = 717,
+    /// A kernel jumped out of its code.
     InvalidProgramCounter = 718,
+    /// A kernel failed.
     LaunchFailed = 719,
+    /// The operation is not permitted.
     NotPermitted = 800,
+    /// The operation is not supported here.
     NotSupported = 801,
+    /// The driver gives no reason, or a code that is not known here.
     UnknownError = 999,
+    /// No memory of that size can exist.
     InvalidMemoryAllocation = 100_100,
+    /// OptiX failed.
     OptixError = 100_101,
 }
 

@@ -33,7 +33,8 @@ pub enum EventStatus {
     NotReady,
 }
 
-/// A point in a stream's work.
+/// A point in a stream's work: record it there, then wait for it, ask for it, or take the time to it. Destroyed on drop, on
+/// whatever thread that is.
 #[derive(Debug)]
 pub struct Event {
     inner: CUevent,
@@ -46,10 +47,10 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// An event in the current context.
+    /// An event in the current context. `cuEventCreate`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub fn new(flags: EventFlags) -> CudaResult<Self> {
         let mut inner = ptr::null_mut();
         // SAFETY: `inner` is a place for the answer.
@@ -57,19 +58,19 @@ impl Event {
         Ok(Event { inner, owner: Owner::current() })
     }
 
-    /// Puts the event behind the work that the stream has now.
+    /// Puts the event behind the work that the stream has now. `cuEventRecord`.
     ///
     /// # Errors
-    /// Those of the driver; among them a stream of another context.
+    /// [Those of the driver](crate#errors); among them a stream of another context.
     pub fn record(&self, stream: &Stream) -> CudaResult<()> {
         // SAFETY: event and stream are alive.
         unsafe { sys::cuEventRecord(self.inner, stream.as_inner()) }.to_result()
     }
 
-    /// Whether what it was put behind is done.
+    /// Whether what it was put behind is done. `cuEventQuery`.
     ///
     /// # Errors
-    /// Those of the driver, and those of that work.
+    /// [Those of the driver](crate#errors), and those of that work.
     pub fn query(&self) -> CudaResult<EventStatus> {
         // SAFETY: the event is alive.
         let status = unsafe { sys::cuEventQuery(self.inner) };
@@ -80,16 +81,16 @@ impl Event {
         status.to_result().map(|()| EventStatus::Ready)
     }
 
-    /// Waits until what it was put behind is done.
+    /// Waits until what it was put behind is done. `cuEventSynchronize`.
     ///
     /// # Errors
-    /// Those of the driver, and those of that work.
+    /// [Those of the driver](crate#errors), and those of that work.
     pub fn synchronize(&self) -> CudaResult<()> {
         // SAFETY: the event is alive.
         unsafe { sys::cuEventSynchronize(self.inner) }.to_result()
     }
 
-    /// Milliseconds from `start` to this event, to about half a microsecond.
+    /// Milliseconds from `start` to this event, to about half a microsecond. `cuEventElapsedTime`.
     ///
     /// # Errors
     /// [`NotReady`](crate::error::CudaError::NotReady) if either has not passed;
@@ -119,10 +120,10 @@ impl Event {
         self.owner.free(|| unsafe { sys::cuEventDestroy_v2(self.inner) })
     }
 
-    /// Destroys the event.
+    /// Destroys the event. `cuEventDestroy`.
     ///
     /// # Errors
-    /// Those of the driver, with the event.
+    /// [Those of the driver](crate#errors), with the event.
     pub fn drop(event: Event) -> DropResult<Event> {
         match event.destroy().to_result() {
             Ok(()) => {

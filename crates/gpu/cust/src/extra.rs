@@ -30,10 +30,10 @@ pub fn load() -> Result<LibraryInfo, NoDriver> {
     crate::library::load()
 }
 
-/// The newest CUDA that the driver serves, as 1000 major + 10 minor: 13000. Needs no [`crate::init`].
+/// The newest CUDA that the driver serves, as 1000 major + 10 minor: 13000. Needs no [`crate::init`]. `cuDriverGetVersion`.
 ///
 /// # Errors
-/// Those of the driver.
+/// [Those of the driver](crate#errors).
 pub fn driver_version() -> CudaResult<i32> {
     let mut version = 0;
     // SAFETY: `version` is a place for the answer.
@@ -41,25 +41,27 @@ pub fn driver_version() -> CudaResult<i32> {
     Ok(version)
 }
 
-/// What NVIDIA calls a code: `CUDA_ERROR_INVALID_PTX`; `CUDA_ERROR_12345` where that is not known.
+/// What NVIDIA calls a code, by our own table: `CUDA_ERROR_INVALID_PTX`; `CUDA_ERROR_12345` where that is not known.
 pub fn error_name(code: i32) -> String {
     crate::codes::name(code)
 }
 
-/// One line on what a code means.
+/// One line on what a code means, by our own table; of codes that are not in it, that they are not.
 pub fn error_text(code: i32) -> &'static str {
     crate::codes::text(code)
 }
 
 /// A device's attribute by its number in `CUdevice_attribute`; 97 is the shared memory that a block may opt in to.
+/// `cuDeviceGetAttribute`.
 ///
 /// # Errors
-/// Those of the driver.
+/// [Those of the driver](crate#errors).
 pub fn device_attribute(device: Device, attribute: i32) -> CudaResult<i32> {
     device.attribute(attribute)
 }
 
 /// Lets blocks of this kernel have that many bytes of dynamic shared memory; without it 48 KiB is the most.
+/// `cuFuncSetAttribute`.
 ///
 /// # Errors
 /// [`InvalidValue`](crate::error::CudaError::InvalidValue) if the device has less.
@@ -67,10 +69,10 @@ pub fn set_max_dynamic_shared(function: &Function<'_>, bytes: u32) -> CudaResult
     function.set_attribute(8, i32::try_from(bytes).unwrap_or(i32::MAX))
 }
 
-/// Whether work given to the stream is being recorded into a graph.
+/// Whether work given to the stream is being recorded into a graph. `cuStreamIsCapturing`.
 ///
 /// # Errors
-/// Those of the driver.
+/// [Those of the driver](crate#errors).
 pub fn is_capturing(stream: &Stream) -> CudaResult<bool> {
     let mut status = 0;
     // SAFETY: the stream is alive; `status` is a place for the answer.
@@ -91,10 +93,12 @@ unsafe impl Send for Graph {}
 
 impl Graph {
     /// Records what `work` gives to the stream, none of which is done now. While it records, calls of this thread that
-    /// could wait or allocate fail.
+    /// could wait or allocate fail. `cuStreamBeginCapture` with the capture's mode for this thread alone,
+    /// `cuStreamEndCapture`, `cuGraphInstantiateWithFlags`.
     ///
     /// # Errors
-    /// Those of the driver; the outer result is about recording, the inner one is what `work` gave.
+    /// [Those of the driver](crate#errors), before `work` or, where `work` did what cannot be recorded, after it; what
+    /// `work` gave is then lost.
     pub fn record<R>(stream: &Stream, work: impl FnOnce() -> R) -> CudaResult<(R, Graph)> {
         // SAFETY: the stream is alive; mode 1 is CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.
         unsafe { sys::cuStreamBeginCapture_v2(stream.as_inner(), 1) }.to_result()?;
@@ -109,13 +113,13 @@ impl Graph {
         made.map(|()| (result, Graph { executable, owner: owner::Owner::current() }))
     }
 
-    /// Gives the recorded work to the stream.
+    /// Gives the recorded work to the stream; it may be launched again. `cuGraphLaunch`.
     ///
     /// # Safety
     /// The memory that the work was recorded with is there, and nothing else uses it, until the work is done.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub unsafe fn launch(&mut self, stream: &Stream) -> CudaResult<()> {
         // SAFETY: both are alive; the memory is the caller's promise.
         unsafe { sys::cuGraphLaunch(self.executable, stream.as_inner()) }.to_result()
@@ -129,10 +133,10 @@ impl Drop for Graph {
     }
 }
 
-/// Work given to the stream from now on waits for what the event recorded.
+/// Work given to the stream from now on waits for what the event recorded. `cuStreamWaitEvent`.
 ///
 /// # Errors
-/// Those of the driver.
+/// [Those of the driver](crate#errors).
 pub fn wait_for(stream: &Stream, event: &Event) -> CudaResult<()> {
     stream.wait_for(event, StreamWaitEventFlags::DEFAULT)
 }
@@ -145,10 +149,10 @@ pub unsafe fn borrow_stream(raw: *mut c_void) -> ManuallyDrop<Stream> {
     Stream::borrowed(raw.cast())
 }
 
-/// This thread's current context, whoever made it; null if there is none.
+/// This thread's current context, whoever made it; null if there is none. `cuCtxGetCurrent`.
 ///
 /// # Errors
-/// Those of the driver.
+/// [Those of the driver](crate#errors).
 pub fn current_context_raw() -> CudaResult<*mut c_void> {
     let mut context = ptr::null_mut();
     // SAFETY: `context` is a place for the answer.
@@ -156,10 +160,10 @@ pub fn current_context_raw() -> CudaResult<*mut c_void> {
     Ok(context.cast())
 }
 
-/// The device of this thread's current context.
+/// The device of this thread's current context. `cuCtxGetDevice`.
 ///
 /// # Errors
-/// [`InvalidContext`](crate::error::CudaError::InvalidContext) if there is none, and those of the driver.
+/// [`InvalidContext`](crate::error::CudaError::InvalidContext) if there is none, and [those of the driver](crate#errors).
 pub fn current_device() -> CudaResult<Device> {
     crate::context::CurrentContext::get_device()
 }
@@ -176,10 +180,10 @@ pub struct Current {
     _thread: PhantomData<*mut ()>,
 }
 
-/// Makes a context current on this thread until the result is dropped.
+/// Makes a context current on this thread until the result is dropped. `cuCtxPushCurrent`, then `cuCtxPopCurrent`.
 ///
 /// # Errors
-/// Those of the driver.
+/// [Those of the driver](crate#errors).
 pub fn enter(context: &Context) -> CudaResult<Current> {
     // SAFETY: the context is retained, and the result keeps it so.
     unsafe { sys::cuCtxPushCurrent_v2(context.as_raw()) }.to_result()?;

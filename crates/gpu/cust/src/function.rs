@@ -106,10 +106,10 @@ impl Function<'_> {
         Function { inner, module: PhantomData }
     }
 
-    /// What the driver says about the kernel.
+    /// What the driver says about the kernel. `cuFuncGetAttribute`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub fn get_attribute(&self, attr: FunctionAttribute) -> CudaResult<i32> {
         let mut value = 0;
         // SAFETY: the module keeps the kernel alive; `value` is a place for the answer.
@@ -127,10 +127,11 @@ impl Function<'_> {
         self.inner
     }
 
-    /// Blocks of this kernel that a multiprocessor holds at once.
+    /// Blocks of this kernel that a multiprocessor holds at once. `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
     ///
     /// # Errors
-    /// [`InvalidValue`](CudaError::InvalidValue) for a block of more threads than there can be; those of the driver.
+    /// [`InvalidValue`](CudaError::InvalidValue) for a block of more threads than there can be; [those of the
+    /// driver](crate#errors).
     pub fn max_active_blocks_per_multiprocessor(
         &self,
         block_size: BlockSize,

@@ -26,6 +26,22 @@
 //!
 //! `zeroed` and `set_8` ask for [`extra::AnyBits`] where the published crate asks for traits of `bytemuck`.
 //!
+//! Each page names the driver's function behind it, where NVIDIA's documentation says more. Lengths count elements unless a
+//! name or page says bytes. Nothing panics.
+//!
+//! # Errors
+//! Beside what its page names, a call that reaches the driver gives "those of the driver":
+//!
+//! | error | when |
+//! |---|---|
+//! | [`SharedObjectInitFailed`](error::CudaError::SharedObjectInitFailed) | there is no driver library |
+//! | [`SharedObjectSymbolNotFound`](error::CudaError::SharedObjectSymbolNotFound) | the driver is too old to have the function |
+//! | [`NotInitialized`](error::CudaError::NotInitialized) | [`init`] was not called |
+//! | [`InvalidContext`](error::CudaError::InvalidContext) | no context is current on this thread |
+//! | any other | the driver says so; also of earlier asynchronous work in the context |
+//!
+//! [`extra::last_failure`] has the function, the code, its name and a text of this thread's last one.
+//!
 //! # Example
 //!
 //! ```no_run
@@ -81,10 +97,11 @@ bitflags::bitflags! {
 }
 
 /// Opens and initialises the driver. All but [`extra::load`] and the driver's version needs this; again is fine.
+/// `cuInit`.
 ///
 /// # Errors
 /// [`SharedObjectInitFailed`](error::CudaError::SharedObjectInitFailed) if there is no driver library;
-/// [`NoDevice`](error::CudaError::NoDevice); others of the driver.
+/// [`NoDevice`](error::CudaError::NoDevice); others [of the driver](crate#errors).
 pub fn init(flags: CudaFlags) -> CudaResult<()> {
     // SAFETY: no pointers.
     unsafe { sys::cuInit(flags.bits()) }.to_result()
@@ -93,7 +110,7 @@ pub fn init(flags: CudaFlags) -> CudaResult<()> {
 /// Initialises the driver and makes the primary context of device 0 current, for small programs.
 ///
 /// # Errors
-/// Those of [`init`] and of [`Context::new`].
+/// Those of [`init`], [`Device::get_device`], [`Context::new`] and [`Context::set_flags`].
 #[must_use = "dropped, the context is gone"]
 pub fn quick_init() -> CudaResult<Context> {
     init(CudaFlags::empty())?;
@@ -109,10 +126,10 @@ pub struct CudaApiVersion {
 }
 
 impl CudaApiVersion {
-    /// The newest that the driver serves.
+    /// The newest that the driver serves. `cuDriverGetVersion`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub fn get() -> CudaResult<CudaApiVersion> {
         extra::driver_version().map(|version| CudaApiVersion { version })
     }

@@ -9,7 +9,7 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::ptr;
 
-/// Code loaded into a context.
+/// Code loaded into a context. Unloaded on drop, on whatever thread that is: work that uses it must have ended.
 #[derive(Debug)]
 pub struct Module {
     inner: CUmodule,
@@ -23,13 +23,17 @@ unsafe impl Sync for Module {}
 
 /// How much the driver's PTX compiler optimises.
 #[repr(u32)]
-#[expect(missing_docs, reason = "the levels are numbers")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OptLevel {
+    /// Not at all.
     O0 = 0,
+    /// A little.
     O1 = 1,
+    /// More.
     O2 = 2,
+    /// Much.
     O3 = 3,
+    /// As much as it can; what is done unless told.
     O4 = 4,
 }
 
@@ -146,6 +150,7 @@ impl Module {
     }
 
     /// Loads PTX into the current context, compiling it (or taking it from the driver's cache on disk).
+    /// `cuModuleLoadDataEx`.
     ///
     /// # Errors
     /// [`InvalidPtx`](CudaError::InvalidPtx) and others where it does not compile;
@@ -182,10 +187,10 @@ impl Module {
         Ok(Module { inner, owner: Owner::current() })
     }
 
-    /// The kernel of that name.
+    /// The kernel of that name. `cuModuleGetFunction`.
     ///
     /// # Errors
-    /// [`NotFound`](CudaError::NotFound) if there is none, and those of the driver.
+    /// [`NotFound`](CudaError::NotFound) if there is none, and [those of the driver](crate#errors).
     pub fn get_function<T: AsRef<str>>(&self, name: T) -> CudaResult<Function<'_>> {
         let Ok(name) = CString::new(name.as_ref()) else {
             return Err(refuse(
@@ -205,10 +210,10 @@ impl Module {
         self.owner.free(|| unsafe { sys::cuModuleUnload(self.inner) })
     }
 
-    /// Unloads the module.
+    /// Unloads the module. `cuModuleUnload`.
     ///
     /// # Errors
-    /// Those of the driver, with the module.
+    /// [Those of the driver](crate#errors), with the module.
     pub fn drop(module: Module) -> DropResult<Module> {
         match module.unload().to_result() {
             Ok(()) => {

@@ -29,7 +29,8 @@ bitflags::bitflags! {
     }
 }
 
-/// A queue of work, done in order. Nothing orders two streams but events and waiting.
+/// A queue of work, done in order. Nothing orders two streams but events and waiting. Destroyed on drop, on whatever thread
+/// that is; the driver still does its work.
 #[derive(Debug)]
 pub struct Stream {
     inner: CUstream,
@@ -43,10 +44,10 @@ unsafe impl Sync for Stream {}
 
 impl Stream {
     /// A stream in the current context, of the flags given (the published crate never makes a non-blocking one). Lower
-    /// numbers have priority; `None` is 0.
+    /// numbers have priority; `None` is 0. `cuStreamCreateWithPriority`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub fn new(flags: StreamFlags, priority: Option<i32>) -> CudaResult<Self> {
         let mut inner = ptr::null_mut();
         let priority = priority.unwrap_or(0);
@@ -60,10 +61,10 @@ impl Stream {
         ManuallyDrop::new(Stream { inner, owner: Owner::none() })
     }
 
-    /// The flags it was made with.
+    /// The flags it was made with. `cuStreamGetFlags`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub fn get_flags(&self) -> CudaResult<StreamFlags> {
         let mut flags = 0;
         // SAFETY: the stream is alive; `flags` is a place for the answer.
@@ -71,10 +72,10 @@ impl Stream {
         Ok(StreamFlags::from_bits_truncate(flags))
     }
 
-    /// Its priority.
+    /// Its priority. `cuStreamGetPriority`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub fn get_priority(&self) -> CudaResult<i32> {
         let mut priority = 0;
         // SAFETY: the stream is alive; `priority` is a place for the answer.
@@ -82,20 +83,20 @@ impl Stream {
         Ok(priority)
     }
 
-    /// Waits until all work given to the stream is done.
+    /// Waits until all work given to the stream is done. `cuStreamSynchronize`.
     ///
     /// # Errors
-    /// Those of the driver, and those of any of that work.
+    /// [Those of the driver](crate#errors), and those of any of that work.
     pub fn synchronize(&self) -> CudaResult<()> {
         // SAFETY: the stream is alive.
         unsafe { sys::cuStreamSynchronize(self.inner) }.to_result()
     }
 
     /// Work given to the stream from now on waits for what the event recorded. The event is dropped, which the driver
-    /// allows at once; [`crate::extra::wait_for`] takes it by reference.
+    /// allows at once; [`crate::extra::wait_for`] takes it by reference. `cuStreamWaitEvent`.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub fn wait_event(&self, event: Event, flags: StreamWaitEventFlags) -> CudaResult<()> {
         self.wait_for(&event, flags)
     }
@@ -106,7 +107,7 @@ impl Stream {
     }
 
     /// Gives a kernel to the stream; [`crate::launch!`] is the usual way to call this. Each of `args` is the address of
-    /// one parameter's value, which is read before this returns.
+    /// one parameter's value, which is read before this returns. `cuLaunchKernel`.
     ///
     /// # Safety
     /// The context of stream and function is current. `args` are as many as the kernel has parameters, each of that
@@ -114,7 +115,7 @@ impl Stream {
     /// and which nothing else uses, until the kernel is done.
     ///
     /// # Errors
-    /// Those of the driver; also those of earlier work in the context.
+    /// [Those of the driver](crate#errors); also those of earlier work in the context.
     #[doc(hidden)]
     pub unsafe fn launch<G, B>(
         &self,
@@ -159,10 +160,10 @@ impl Stream {
         self.owner.free(|| unsafe { sys::cuStreamDestroy_v2(self.inner) })
     }
 
-    /// Destroys the stream; its work is still done.
+    /// Destroys the stream; its work is still done. `cuStreamDestroy`.
     ///
     /// # Errors
-    /// Those of the driver, with the stream.
+    /// [Those of the driver](crate#errors), with the stream.
     pub fn drop(stream: Stream) -> DropResult<Stream> {
         match stream.destroy().to_result() {
             Ok(()) => {

@@ -62,16 +62,34 @@ impl Default for Launch<'_> {
 /// its handles span counts as initialised, and as written by anyone who likes.
 ///
 /// # Errors
-/// The first rule that the kernel breaks.
+/// As [`Launch::run`].
+///
+/// # Example
+/// ```
+/// use cuda_std::{Global, thread};
+/// let mut data = [1.0_f32; 64];
+/// let x = Global::on_host("x", data.as_mut_ptr(), 64);
+/// let double = || {
+///     let i = thread::index_1d().into();
+///     unsafe { x.store(i, 2.0 * x.load(i)) };
+/// };
+/// let counters = lanky_simt::launch([2, 1, 1], [32, 1, 1], 0, double)?;
+/// assert_eq!(counters.operand("x").stores.elements, 64);
+/// assert_eq!(data, [2.0; 64]);
+/// # Ok::<(), Box<lanky_simt::Fault>>(())
+/// ```
 pub fn launch(grid: [u32; 3], block: [u32; 3], shared_bytes: u32, thread: impl Fn()) -> Result<Counters, Box<Fault>> {
     Launch { grid, block, shared_bytes, ..Launch::default() }.run(&mut Memory::new(), |_| thread())
 }
 
 impl Launch<'_> {
-    /// Runs the kernel: `thread` is called once for each GPU thread, and calls the kernel.
+    /// Runs the kernel: `thread` is called once for each GPU thread, and calls the kernel. All of it happens on this OS
+    /// thread, block after block, before this returns; the crate's page says what it costs.
     ///
     /// # Errors
-    /// The first rule that the kernel breaks. The memory then holds what was written until that moment.
+    /// The first rule that the kernel breaks, of the kinds of [`FaultKind`]; the memory then holds what was written
+    /// until that moment. [`FaultKind::BadLaunch`], before anything runs, for a grid, a block or shared memory that no
+    /// GPU has, and for a SIMT_SEED that is no number.
     pub fn run(&self, memory: &mut Memory, thread: impl Fn(&Handles)) -> Result<Counters, Box<Fault>> {
         let seed = self.check()?;
         let handles = memory.handles();

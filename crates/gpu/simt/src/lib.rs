@@ -92,7 +92,7 @@
 //! - Kernels built with `panic = "abort"` take the process with them where a fault stops their threads.
 //!
 //! # Cost
-//! Measured on two cores of an AMD EPYC server (a launch uses one; others were at work on the machine), release build, all
+//! Measured 2026-11-21, on two cores of an AMD EPYC server (a launch uses one; others were at work on it), release build, all
 //! checks on: by `examples/cost.rs`, the least of five runs, and for the kernels by the test
 //! `ten_million_multiply_adds_take_less_than_five_seconds` of lanky's kernels.
 //!

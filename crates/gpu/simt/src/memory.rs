@@ -16,7 +16,7 @@ const GUARD_BYTE: u8 = 0xa5;
 /// What outputs hold before a kernel writes them: a NaN in every float format.
 const POISON: u8 = 0xff;
 
-/// One operand of a [`Memory`].
+/// One operand of a [`Memory`], which alone it is for.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Buffer<T> {
     index: usize,
@@ -114,7 +114,10 @@ impl Drop for Storage {
     }
 }
 
-/// The device memory of an emulated GPU. Operands keep their contents and history from launch to launch.
+/// The device memory of an emulated GPU: operands, each at a multiple of 256 bytes unless told otherwise. They keep their
+/// contents and history from launch to launch, and cannot be removed.
+///
+/// Cost: the data, copied; of what may be written 64 bytes of history for each 4.
 #[derive(Default)]
 pub struct Memory {
     pub(crate) operands: Vec<Operand>,
@@ -133,27 +136,40 @@ impl Memory {
     }
 
     /// Operands that are added from now on start this many elements past a multiple of 256 bytes, as views into larger
-    /// allocations do.
+    /// allocations do. 0 at first.
     pub fn offset(&mut self, elements: usize) {
         self.offset = elements;
     }
 
-    /// An operand that the kernel only reads.
+    /// An operand that the kernel only reads, a copy of `data`; `name` is what reports and counters call it.
+    ///
+    /// # Panics
+    /// Where an element is no whole number of 4-byte words, or there is no such room.
     pub fn input<T: Pod>(&mut self, name: &'static str, data: &[T]) -> Buffer<T> {
         self.add(name, Role::Input, data.len(), Some(data))
     }
 
-    /// An operand that the kernel writes: reading an element that nothing wrote is a fault. Holds NaN.
+    /// An operand of `len` elements that the kernel writes: reading one that nothing wrote is a fault. All bits are
+    /// set, which is NaN in every float type.
+    ///
+    /// # Panics
+    /// Where an element is no whole number of 4-byte words, or there is no such room.
     pub fn output<T: Pod>(&mut self, name: &'static str, len: usize) -> Buffer<T> {
         self.add(name, Role::Output, len, None)
     }
 
-    /// An operand that the kernel reads and writes.
+    /// An operand that the kernel reads and writes, at first a copy of `data`.
+    ///
+    /// # Panics
+    /// Where an element is no whole number of 4-byte words, or there is no such room.
     pub fn inout<T: Pod>(&mut self, name: &'static str, data: &[T]) -> Buffer<T> {
         self.add(name, Role::InOut, data.len(), Some(data))
     }
 
-    /// What an operand holds.
+    /// What an operand holds, copied.
+    ///
+    /// # Panics
+    /// Where the buffer is another memory's and this one has no such operand.
     pub fn read<T: Pod>(&self, buffer: Buffer<T>) -> Vec<T> {
         let operand = &self.operands[buffer.index];
         let len = operand.bytes as usize / size_of::<T>();
@@ -164,6 +180,9 @@ impl Memory {
     }
 
     /// Which elements of an operand kernels have written, all launches taken together; none of an input.
+    ///
+    /// # Panics
+    /// As [`Memory::read`].
     pub fn written<T: Pod>(&self, buffer: Buffer<T>) -> Vec<bool> {
         let operand = &self.operands[buffer.index];
         let len = operand.bytes as usize / operand.element_bytes;
@@ -214,13 +233,16 @@ pub struct Handles {
 
 impl Handles {
     /// The operand as a kernel takes it.
+    ///
+    /// # Panics
+    /// As [`Memory::read`]; the launch then ends with [`FaultKind::Panicked`](crate::FaultKind::Panicked).
     pub fn global<T: Scalar>(&self, buffer: Buffer<T>) -> Global<T> {
         let (name, base, bytes) = self.operands[buffer.index];
         Global::on_host(name, base.cast(), bytes / size_of::<T>() as u64)
     }
 }
 
-/// A null pointer in an operand's place: for what a kernel must not touch.
+/// A null pointer in an operand's place, of no elements: for what a kernel must not touch. An access is a fault.
 pub fn null<T: Scalar>(name: &'static str) -> Global<T> {
     Global::on_host(name, std::ptr::null_mut(), 0)
 }

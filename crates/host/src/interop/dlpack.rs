@@ -72,7 +72,17 @@ const CUDA: i32 = 2;
 const CUDA_HOST: i32 = 3;
 const FLOAT: u8 = 2;
 
-/// Somebody else's tensor, of one axis (a column) or two; given back when dropped.
+/// A tensor to be read or written here, of one axis (a column) or two; given back to its owner when dropped.
+///
+/// # Example
+/// ```
+/// use lanky_host::Matrix;
+/// let a = Matrix::from_fn(2, 3, |i, j| (10 * i + j) as f32)?;
+/// let tensor = a.into_dlpack()?; // or `Tensor::from_raw` of what a producer gave
+/// assert_eq!(tensor.view::<f32>()?.get(1, 2), Some(12.0));
+/// assert!(tensor.view::<f64>().is_err()); // its elements are f32
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 pub struct Tensor {
     managed: NonNull<DLManagedTensor>,
 }
@@ -95,7 +105,7 @@ impl Tensor {
         Ok(Tensor { managed })
     }
 
-    /// Hands the tensor on: the caller, or who it is given to, calls its deleter.
+    /// Hands the tensor on, as a pointer that is not null: the caller, or who it is given to, calls its deleter.
     pub fn into_raw(self) -> *mut DLManagedTensor {
         std::mem::ManuallyDrop::new(self).managed.as_ptr()
     }
@@ -202,11 +212,13 @@ struct Kept<T> {
 }
 
 impl<T: Scalar> Matrix<T> {
-    /// The matrix as a tensor of DLPack, in place: dropped when the consumer calls the deleter. On a GPU the consumer
-    /// must know the stream whose work writes it, or that work must have ended ([`Stream::synchronize`](crate::Stream::synchronize)).
+    /// With the feature `dlpack`: the matrix as a tensor of DLPack of two axes, in place: dropped when the consumer
+    /// calls the deleter, on any thread. Two small allocations; no element is copied. On a GPU the consumer must know
+    /// the stream whose work writes it, or that work must have ended
+    /// ([`Stream::synchronize`](crate::Stream::synchronize)).
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if a GPU's number or a length exceeds what DLPack holds.
+    /// [`Error::Unsupported`] if a GPU's number or a length exceeds what DLPack holds; the matrix is then dropped.
     pub fn into_dlpack(mut self) -> Result<Tensor> {
         let too_large = |_| Error::Unsupported { what: "a matrix that DLPack's numbers do not hold".to_owned() };
         let shape = self.shape();

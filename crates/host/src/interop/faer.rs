@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use crate::view::{MatMut, MatRef, Place};
 
-/// The same memory. [`Error::Shape`] if a stride is negative (`a.reverse_rows()`).
+/// With the feature `faer`: the same memory. [`Error::Shape`] if a stride is negative (`a.reverse_rows()`).
 impl<'a, T: Scalar> TryFrom<::faer::MatRef<'a, T>> for MatRef<'a, T> {
     type Error = Error;
 
@@ -17,7 +17,7 @@ impl<'a, T: Scalar> TryFrom<::faer::MatRef<'a, T>> for MatRef<'a, T> {
     }
 }
 
-/// The same memory. [`Error::Shape`] if a stride is negative or two elements share an address.
+/// With the feature `faer`: the same memory. [`Error::Shape`] if a stride is negative or two elements share an address.
 impl<'a, T: Scalar> TryFrom<::faer::MatMut<'a, T>> for MatMut<'a, T> {
     type Error = Error;
 
@@ -29,7 +29,7 @@ impl<'a, T: Scalar> TryFrom<::faer::MatMut<'a, T>> for MatMut<'a, T> {
     }
 }
 
-/// The same memory. [`Error::WrongDevice`] if it is a GPU's.
+/// With the feature `faer`: the same memory. [`Error::WrongDevice`] if it is a GPU's.
 impl<'a, T: Scalar> TryFrom<MatRef<'a, T>> for ::faer::MatRef<'a, T> {
     type Error = Error;
 
@@ -40,7 +40,7 @@ impl<'a, T: Scalar> TryFrom<MatRef<'a, T>> for ::faer::MatRef<'a, T> {
     }
 }
 
-/// The same memory. [`Error::WrongDevice`] if it is a GPU's.
+/// With the feature `faer`: the same memory. [`Error::WrongDevice`] if it is a GPU's.
 impl<'a, T: Scalar> TryFrom<MatMut<'a, T>> for ::faer::MatMut<'a, T> {
     type Error = Error;
 

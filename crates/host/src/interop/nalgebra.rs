@@ -14,7 +14,7 @@ impl<P> Foreign<P> {
     }
 }
 
-/// The same memory, whatever the strides.
+/// With the feature `nalgebra`: the same memory, whatever the strides.
 impl<'a, T, R, C, RS, CS> TryFrom<MatrixView<'a, T, R, C, RS, CS>> for MatRef<'a, T>
 where
     T: Scalar + Element,
@@ -31,7 +31,7 @@ where
     }
 }
 
-/// The same memory. [`Error::Shape`] if two elements share an address.
+/// With the feature `nalgebra`: the same memory. [`Error::Shape`] if two elements share an address.
 impl<'a, T, R, C, RS, CS> TryFrom<MatrixViewMut<'a, T, R, C, RS, CS>> for MatMut<'a, T>
 where
     T: Scalar + Element,
@@ -49,7 +49,7 @@ where
     }
 }
 
-/// The same memory. [`Error::WrongDevice`] if it is a GPU's.
+/// With the feature `nalgebra`: the same memory. [`Error::WrongDevice`] if it is a GPU's.
 impl<'a, T: Scalar + Element> TryFrom<MatRef<'a, T>> for MatrixView<'a, T, Dyn, Dyn, Dyn, Dyn> {
     type Error = Error;
 
@@ -62,7 +62,7 @@ impl<'a, T: Scalar + Element> TryFrom<MatRef<'a, T>> for MatrixView<'a, T, Dyn, 
     }
 }
 
-/// The same memory. [`Error::WrongDevice`] if it is a GPU's.
+/// With the feature `nalgebra`: the same memory. [`Error::WrongDevice`] if it is a GPU's.
 impl<'a, T: Scalar + Element> TryFrom<MatMut<'a, T>> for MatrixViewMut<'a, T, Dyn, Dyn, Dyn, Dyn> {
     type Error = Error;
 

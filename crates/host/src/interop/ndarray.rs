@@ -6,7 +6,7 @@ use crate::scalar::Scalar;
 use crate::view::{MatMut, MatRef, Place};
 use ::ndarray::{ArrayView2, ArrayViewMut2, ShapeBuilder};
 
-/// The same memory. [`Error::Shape`] if a stride is negative (`a.slice(s![..;-1, ..])`).
+/// With the feature `ndarray`: the same memory. [`Error::Shape`] if a stride is negative (`a.slice(s![..;-1, ..])`).
 impl<'a, T: Scalar> TryFrom<ArrayView2<'a, T>> for MatRef<'a, T> {
     type Error = Error;
 
@@ -19,7 +19,7 @@ impl<'a, T: Scalar> TryFrom<ArrayView2<'a, T>> for MatRef<'a, T> {
     }
 }
 
-/// The same memory. [`Error::Shape`] if a stride is negative or two elements share an address.
+/// With the feature `ndarray`: the same memory. [`Error::Shape`] if a stride is negative or two elements share an address.
 impl<'a, T: Scalar> TryFrom<ArrayViewMut2<'a, T>> for MatMut<'a, T> {
     type Error = Error;
 
@@ -32,7 +32,7 @@ impl<'a, T: Scalar> TryFrom<ArrayViewMut2<'a, T>> for MatMut<'a, T> {
     }
 }
 
-/// The same memory. [`Error::WrongDevice`] if it is a GPU's.
+/// With the feature `ndarray`: the same memory. [`Error::WrongDevice`] if it is a GPU's.
 impl<'a, T: Scalar> TryFrom<MatRef<'a, T>> for ArrayView2<'a, T> {
     type Error = Error;
 
@@ -44,7 +44,7 @@ impl<'a, T: Scalar> TryFrom<MatRef<'a, T>> for ArrayView2<'a, T> {
     }
 }
 
-/// The same memory. [`Error::WrongDevice`] if it is a GPU's.
+/// With the feature `ndarray`: the same memory. [`Error::WrongDevice`] if it is a GPU's.
 impl<'a, T: Scalar> TryFrom<MatMut<'a, T>> for ArrayViewMut2<'a, T> {
     type Error = Error;
 

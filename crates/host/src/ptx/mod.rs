@@ -1,4 +1,5 @@
-//! The kernels that are carried: PTX, one module an entry, for each architecture.
+//! The kernels that are carried: PTX, one module an entry, for each architecture that has the entry (those of the f64
+//! matrix units exist for sm_90 alone). No GPU and no driver is needed to look at them.
 //!
 //! ```
 //! for (entry, arch, text) in lanky_host::ptx::all() {
@@ -26,12 +27,13 @@ fn modules() -> &'static [Module] {
 }
 
 /// The module of an entry that suits a device of this compute capability best: of all architectures that the device
-/// accepts, the newest. `None` if there is no such entry, or none for a device that old.
+/// accepts, the newest. `None` if there is no such entry, or none for a device that old. The text is a new one; the first
+/// call, of this or of [`all`], unpacks the archive.
 pub fn module(entry: &str, compute_capability: (u32, u32)) -> Option<String> {
     best(modules(), entry, compute_capability).map(Module::text)
 }
 
-/// Each module: its entry, its architecture (`sm_90`), its text; sorted by entry.
+/// Each module: its entry, its architecture (`sm_90`), its text; sorted by entry, then by architecture.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     modules().iter().map(|module| (module.entry.as_str(), module.arch.as_str(), module.text()))
 }

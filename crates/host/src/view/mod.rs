@@ -26,7 +26,7 @@ macro_rules! facts {
             pub fn shape(&self) -> Shape {
                 self.shape
             }
-            /// Whether the memory is the host's.
+            /// Whether the memory is the host's; else it is a GPU's, and its elements cannot be looked at from here.
             pub fn is_host(&self) -> bool {
                 self.place == Place::Host
             }

@@ -10,7 +10,17 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-/// A matrix that is read: a pointer, a shape, and where it is. Copied freely.
+/// A matrix that is read: a pointer, a shape, and where it is. Copied freely; no function of it copies an element.
+///
+/// # Example
+/// ```
+/// use lanky_host::MatRef;
+/// let data = [1.0, 2.0, 3.0, 0.0, 4.0, 5.0, 6.0]; // 1 4; 2 5; 3 6 by columns, four elements from one to the next
+/// let a = MatRef::with_strides(&data, 3, 2, 1, 4)?;
+/// let last = a.t().cols(2..)?; // of the transposed matrix, so the last row
+/// assert_eq!((last.nrows(), last.ncols(), last.get(1, 0)), (2, 1, Some(6.0)));
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 pub struct MatRef<'a, T> {
     ptr: *const T,
     shape: Shape,
@@ -63,7 +73,9 @@ impl<'a, T: Scalar> MatRef<'a, T> {
         Ok(MatRef { ptr: data.as_ptr(), shape, place: Place::Host, memory: PhantomData })
     }
 
-    /// Memory of the device that something else owns: for a GPU its address (a CUdeviceptr), for the CPU a pointer.
+    /// Memory of the device that something else owns, in place: for a GPU its address (a CUdeviceptr), for the CPU a
+    /// pointer whose provenance was exposed (`pointer.expose_provenance()`). Element (i, j) is i · row_stride + j ·
+    /// col_stride elements further on.
     ///
     /// # Safety
     /// From `address` on, the span of the view is memory of the device that stays valid, and is written by nothing,
@@ -98,19 +110,19 @@ impl<'a, T: Scalar> MatRef<'a, T> {
         Some(unsafe { *self.ptr.add(offset(&self.shape, i, j)) })
     }
 
-    /// The rows in `range`.
+    /// The rows in `range`, in the same memory.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if the range leaves the matrix.
+    /// [`Error::Shape`](crate::Error::Shape) if the range leaves the matrix, or ends before it begins.
     pub fn rows(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let (skipped, shape) = row_range(&self.shape, range)?;
         Ok(MatRef { ptr: self.ptr.wrapping_add(skipped), shape, ..self })
     }
 
-    /// The columns in `range`.
+    /// The columns in `range`, in the same memory.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if the range leaves the matrix.
+    /// [`Error::Shape`](crate::Error::Shape) if the range leaves the matrix, or ends before it begins.
     pub fn cols(self, range: impl RangeBounds<usize>) -> Result<Self> {
         Ok(self.t().rows(range)?.t())
     }

@@ -10,7 +10,19 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-/// A matrix that is written; no two of its elements share an address.
+/// A matrix that is written; no two of its elements share an address. Functions that take it by value use it up:
+/// [`MatMut::reborrow`] keeps it.
+///
+/// # Example
+/// ```
+/// use lanky_host::MatMut;
+/// let mut data = [0.0; 6];
+/// let mut c = MatMut::row_major(&mut data, 2, 3)?;
+/// assert!(c.reborrow().rows(1..)?.set(0, 2, 7.0)); // row 1 of c
+/// assert!(!c.set(2, 0, 7.0)); // there is no row 2
+/// assert_eq!(data, [0.0, 0.0, 0.0, 0.0, 0.0, 7.0]);
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 pub struct MatMut<'a, T> {
     ptr: *mut T,
     shape: Shape,
@@ -43,8 +55,10 @@ impl<'a, T: Scalar> MatMut<'a, T> {
     /// Element (i, j) is `data[i * row_stride + j * col_stride]`.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if `data` is shorter than the span, or two elements would share an
-    /// address: the larger stride must exceed the length of the line of the smaller one.
+    /// [`Error::Shape`](crate::Error::Shape) if two elements would share an address: with s the smaller stride, not 0,
+    /// along an axis of len elements, the larger one must be s · (len − 1) + 1 at least, which also refuses a few
+    /// layouts that interleave without overlap; or if `data` is shorter than row_stride·(rows−1) + col_stride·(cols−1)
+    /// + 1 elements (0 if empty).
     pub fn with_strides(
         data: &'a mut [T],
         rows: usize,
@@ -62,7 +76,9 @@ impl<'a, T: Scalar> MatMut<'a, T> {
         Ok(MatMut { ptr: data.as_mut_ptr(), shape, place: Place::Host, memory: PhantomData })
     }
 
-    /// Memory of the device that something else owns: for a GPU its address (a CUdeviceptr), for the CPU a pointer.
+    /// Memory of the device that something else owns, in place: for a GPU its address (a CUdeviceptr), for the CPU a
+    /// pointer whose provenance was exposed (`pointer.expose_provenance()`). Element (i, j) is i · row_stride + j ·
+    /// col_stride elements further on.
     ///
     /// # Safety
     /// From `address` on, the span of the view is memory of the device that stays valid, and is neither read nor
@@ -110,19 +126,19 @@ impl<'a, T: Scalar> MatMut<'a, T> {
         true
     }
 
-    /// The rows in `range`.
+    /// The rows in `range`, in the same memory.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if the range leaves the matrix.
+    /// [`Error::Shape`](crate::Error::Shape) if the range leaves the matrix, or ends before it begins.
     pub fn rows(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let (skipped, shape) = row_range(&self.shape, range)?;
         Ok(MatMut { ptr: self.ptr.wrapping_add(skipped), shape, ..self })
     }
 
-    /// The columns in `range`.
+    /// The columns in `range`, in the same memory.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if the range leaves the matrix.
+    /// [`Error::Shape`](crate::Error::Shape) if the range leaves the matrix, or ends before it begins.
     pub fn cols(self, range: impl RangeBounds<usize>) -> Result<Self> {
         Ok(self.t().rows(range)?.t())
     }

@@ -47,10 +47,21 @@ pub enum PtxError {
 const PROVIDED: &[&str] = &["vprintf", "malloc", "free", "__assertfail"];
 
 /// Splits a PTX text into one module an entry, sorted by entry, and adds launch bounds (threads a block at most, blocks
-/// an SM at least, 0 for no demand) where `launch_bounds` gives some.
+/// an SM at least, 0 for no demand) where `launch_bounds` gives some for an entry that has none.
 ///
 /// # Errors
-/// [`PtxError`]: the text is not PTX, or an entry calls what nothing defines.
+/// [`PtxError::Malformed`] with the line if the text is not PTX, [`PtxError::Twice`] if it defines a name twice,
+/// [`PtxError::Unresolved`] if an entry calls what neither the text nor the driver defines.
+///
+/// # Example
+/// ```
+/// let text = ".version 7.4\n.target sm_80\n.address_size 64\n\
+///     .visible .entry one() { ret; }\n.visible .entry another() { ret; }\n";
+/// let modules = lanky_cuda_builder::ptx::split(text, &|entry| (entry == "one").then_some((128, 2)))?;
+/// assert_eq!([&modules[0].entry, &modules[1].entry], ["another", "one"]);
+/// assert!(modules[1].ptx.contains(".maxntid 128, 1, 1") && !modules[1].ptx.contains("another"));
+/// # Ok::<(), lanky_cuda_builder::ptx::PtxError>(())
+/// ```
 pub fn split(text: &str, launch_bounds: &dyn Fn(&str) -> Option<(u32, u32)>) -> Result<Vec<PtxModule>, PtxError> {
     let (header, items) = items::parse(text)?;
     let by_name = by_name(&items)?;

@@ -71,7 +71,8 @@ pub unsafe fn cp_async_4(into: SharedAddress, from: GlobalAddress, inside: bool)
     crate::hooks::hooks().copy_async(into.0, from.0, 4, if inside { 4 } else { 0 });
 }
 
-/// Closes this thread's group of copies. `cp.async.commit_group`, from sm_80, PTX 7.0.
+/// Closes this thread's group of copies: those since the last one, which may be none. `cp.async.commit_group`,
+/// from sm_80, PTX 7.0.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "nvptx64"), track_caller)]
 pub fn cp_async_commit_group() {

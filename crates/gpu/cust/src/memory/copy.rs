@@ -9,12 +9,17 @@ use crate::private::Sealed;
 use crate::stream::{Stream, blocking};
 use crate::sys;
 
-/// Device memory that copies, and waits until the copy is done. Lengths must be equal.
+/// Device memory that copies, and waits until the copy is done. Lengths must be equal. From and to the host (`&[T]`) and
+/// device memory.
+///
+/// Cost: waits for all earlier work of the context (`cuCtxSynchronize`), then makes a stream, copies on it, waits for
+/// it and destroys it. No elements cost nothing.
 pub trait CopyDestination<O: ?Sized>: Sealed {
     /// Overwrites this with `source`.
     ///
     /// # Errors
-    /// [`InvalidValue`](CudaError::InvalidValue) if the lengths differ; those of the driver and of earlier work.
+    /// [`InvalidValue`](CudaError::InvalidValue) if the lengths differ; [those of the driver](crate#errors) and of
+    /// earlier work.
     fn copy_from(&mut self, source: &O) -> CudaResult<()>;
 
     /// Overwrites `dest` with this.
@@ -24,7 +29,8 @@ pub trait CopyDestination<O: ?Sized>: Sealed {
     fn copy_to(&self, dest: &mut O) -> CudaResult<()>;
 }
 
-/// Device memory that copies in a stream's order. Lengths must be equal.
+/// Device memory that copies in a stream's order: `cuMemcpyHtoDAsync`, `cuMemcpyDtoHAsync` or `cuMemcpyDtoDAsync`. Lengths
+/// must be equal. With memory of the host that is not pinned a call may return only when the copy is done.
 pub trait AsyncCopyDestination<O: ?Sized>: Sealed {
     /// Overwrites this with `source`.
     ///

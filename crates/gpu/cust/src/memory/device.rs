@@ -12,7 +12,8 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 
-/// Memory of its own on the device, freed on drop, on whatever thread that is.
+/// Memory of its own on the device, freed on drop (`cuMemFree`), on whatever thread that is. Work that uses it must
+/// have ended.
 #[derive(Debug)]
 pub struct DeviceBuffer<T: DeviceCopy> {
     slice: DeviceSlice<T>,
@@ -24,14 +25,15 @@ const NOWHERE: u64 = 256;
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Room for `size` elements in the current context, aligned to 256 bytes; none is fine and asks the driver nothing.
+    /// `cuMemAlloc`.
     ///
     /// # Safety
     /// They are not read before they are written.
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::error::CudaError::OutOfMemory);
-    /// [`InvalidMemoryAllocation`](crate::error::CudaError::InvalidMemoryAllocation) for more than can exist; those of
-    /// the driver.
+    /// [`InvalidMemoryAllocation`](crate::error::CudaError::InvalidMemoryAllocation) for more than can exist; [those of
+    /// the driver](crate#errors).
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         if size == 0 || size_of::<T>() == 0 {
             return Ok(Self::nowhere(size));
@@ -41,7 +43,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(DeviceBuffer { slice: DeviceSlice { ptr, len: size }, owner: Owner::current() })
     }
 
-    /// As [`DeviceBuffer::uninitialized`], in the stream's order.
+    /// As [`DeviceBuffer::uninitialized`], in the stream's order. `cuMemAllocAsync`.
     ///
     /// # Safety
     /// As there; other streams use it only behind this stream's work so far.
@@ -61,10 +63,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         DeviceBuffer { slice: DeviceSlice { ptr: DevicePointer::from_raw(NOWHERE), len }, owner: Owner::none() }
     }
 
-    /// Frees the memory when the stream's work so far is done.
+    /// Frees the memory when the stream's work so far is done. `cuMemFreeAsync`.
     ///
     /// # Errors
-    /// Those of the driver; the memory is then freed at once, or, if that fails too, not.
+    /// [Those of the driver](crate#errors); the memory is then freed at once, or, if that fails too, not.
     pub fn drop_async(self, stream: &Stream) -> CudaResult<()> {
         if self.is_nowhere() {
             return Ok(());
@@ -99,10 +101,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         unsafe { ptr::drop_in_place(&raw mut buffer.owner) };
     }
 
-    /// Frees the memory.
+    /// Frees the memory. `cuMemFree`.
     ///
     /// # Errors
-    /// Those of the driver, with the buffer.
+    /// [Those of the driver](crate#errors), with the buffer.
     pub fn drop(dev_buf: DeviceBuffer<T>) -> DropResult<DeviceBuffer<T>> {
         if dev_buf.is_nowhere() {
             return Ok(());
@@ -116,10 +118,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         }
     }
 
-    /// A copy of `slice` on the device.
+    /// A copy of `slice` on the device; waits as [`CopyDestination::copy_from`] does.
     ///
     /// # Errors
-    /// As [`DeviceBuffer::uninitialized`].
+    /// As [`DeviceBuffer::uninitialized`], and those of earlier work in the context.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
         // SAFETY: written by the copy, before anything reads it.
         let mut buffer = unsafe { Self::uninitialized(slice.len()) }?;
@@ -142,17 +144,17 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// All of it.
+    /// All of it; a buffer is used as a [`DeviceSlice`] wherever one is asked for.
     pub fn as_slice(&self) -> &DeviceSlice<T> {
         self
     }
 }
 
 impl<T: AnyBits> DeviceBuffer<T> {
-    /// `size` elements of zero bytes.
+    /// `size` elements of zero bytes; waits as [`DeviceSlice::set_8`] does.
     ///
     /// # Errors
-    /// As [`DeviceBuffer::uninitialized`].
+    /// As [`DeviceBuffer::uninitialized`], and those of earlier work in the context.
     pub fn zeroed(size: usize) -> CudaResult<Self> {
         // SAFETY: written here, before anything reads it.
         let mut buffer = unsafe { Self::uninitialized(size) }?;

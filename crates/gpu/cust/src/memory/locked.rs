@@ -49,15 +49,15 @@ impl<T: DeviceCopy> LockedBuffer<T> {
         Ok(buffer)
     }
 
-    /// Room for `size` elements; none is fine, and asks the driver nothing. A context must be current.
+    /// Room for `size` elements; none is fine, and asks the driver nothing. A context must be current. `cuMemHostAlloc`.
     ///
     /// # Safety
     /// They are not read before they are written.
     ///
     /// # Errors
     /// [`OutOfMemory`](crate::error::CudaError::OutOfMemory);
-    /// [`InvalidMemoryAllocation`](crate::error::CudaError::InvalidMemoryAllocation) for more than can exist; those of
-    /// the driver.
+    /// [`InvalidMemoryAllocation`](crate::error::CudaError::InvalidMemoryAllocation) for more than can exist; [those of
+    /// the driver](crate#errors).
     pub unsafe fn uninitialized(size: usize) -> CudaResult<Self> {
         if size == 0 || size_of::<T>() == 0 {
             return Ok(LockedBuffer { buf: NonNull::dangling().as_ptr(), capacity: size, owner: Owner::none() });
@@ -94,10 +94,10 @@ impl<T: DeviceCopy> LockedBuffer<T> {
         self.owner.free(|| unsafe { sys::cuMemFreeHost(self.buf.cast()) })
     }
 
-    /// Frees the memory.
+    /// Frees the memory. `cuMemFreeHost`.
     ///
     /// # Errors
-    /// Those of the driver, with the buffer.
+    /// [Those of the driver](crate#errors), with the buffer.
     pub fn drop(buf: LockedBuffer<T>) -> DropResult<LockedBuffer<T>> {
         if buf.is_nowhere() {
             return Ok(());

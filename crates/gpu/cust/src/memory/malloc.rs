@@ -14,14 +14,14 @@ fn some_bytes_of<T>(function: &'static str, count: usize) -> CudaResult<usize> {
     }
 }
 
-/// Memory for `count` elements in the current context, aligned to 256 bytes.
+/// Memory for `count` elements in the current context, aligned to 256 bytes. `cuMemAlloc`.
 ///
 /// # Safety
 /// It is not read before it is written, nor used after it is freed.
 ///
 /// # Errors
 /// [`InvalidMemoryAllocation`](CudaError::InvalidMemoryAllocation) for no bytes, or more than can exist;
-/// [`OutOfMemory`](CudaError::OutOfMemory); those of the driver.
+/// [`OutOfMemory`](CudaError::OutOfMemory); [those of the driver](crate#errors).
 pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePointer<T>> {
     let bytes = some_bytes_of::<T>("cuMemAlloc", count)?;
     let mut address = 0;
@@ -30,7 +30,7 @@ pub unsafe fn cuda_malloc<T: DeviceCopy>(count: usize) -> CudaResult<DevicePoint
     Ok(DevicePointer::from_raw(address))
 }
 
-/// As [`cuda_malloc`], in the stream's order.
+/// As [`cuda_malloc`], in the stream's order. `cuMemAllocAsync`.
 ///
 /// # Safety
 /// As [`cuda_malloc`]; other streams use it only behind this stream's work so far.
@@ -45,13 +45,13 @@ pub unsafe fn cuda_malloc_async<T: DeviceCopy>(stream: &Stream, count: usize) ->
     Ok(DevicePointer::from_raw(address))
 }
 
-/// Frees memory when the stream's work so far is done.
+/// Frees memory when the stream's work so far is done. `cuMemFreeAsync`.
 ///
 /// # Safety
 /// `p` was allocated here and was not freed; nothing uses it but that work.
 ///
 /// # Errors
-/// [`InvalidMemoryAllocation`](CudaError::InvalidMemoryAllocation) for null; those of the driver.
+/// [`InvalidMemoryAllocation`](CudaError::InvalidMemoryAllocation) for null; [those of the driver](crate#errors).
 pub unsafe fn cuda_free_async<T: DeviceCopy>(stream: &Stream, p: DevicePointer<T>) -> CudaResult<()> {
     if p.is_null() {
         return Err(refuse("cuMemFreeAsync", CudaError::InvalidMemoryAllocation, "null was to be freed"));
@@ -60,13 +60,13 @@ pub unsafe fn cuda_free_async<T: DeviceCopy>(stream: &Stream, p: DevicePointer<T
     unsafe { sys::cuMemFreeAsync(p.as_raw(), stream.as_inner()) }.to_result()
 }
 
-/// Frees memory.
+/// Frees memory. `cuMemFree`.
 ///
 /// # Safety
 /// `ptr` was allocated here, in the current context, and was not freed; nothing uses it.
 ///
 /// # Errors
-/// [`InvalidMemoryAllocation`](CudaError::InvalidMemoryAllocation) for null; those of the driver.
+/// [`InvalidMemoryAllocation`](CudaError::InvalidMemoryAllocation) for null; [those of the driver](crate#errors).
 pub unsafe fn cuda_free<T: DeviceCopy>(ptr: DevicePointer<T>) -> CudaResult<()> {
     if ptr.is_null() {
         return Err(refuse("cuMemFree", CudaError::InvalidMemoryAllocation, "null was to be freed"));
@@ -78,7 +78,7 @@ pub unsafe fn cuda_free<T: DeviceCopy>(ptr: DevicePointer<T>) -> CudaResult<()> 
 /// `CU_MEMHOSTALLOC_PORTABLE`: pinned for every context, so that a process with several GPUs copies at full speed.
 const PORTABLE: u32 = 1;
 
-/// Pinned host memory for `count` elements.
+/// Pinned host memory for `count` elements, for every context of the process. `cuMemHostAlloc`.
 ///
 /// # Safety
 /// It is not read before it is written, nor used after it is freed.
@@ -93,13 +93,13 @@ pub unsafe fn cuda_malloc_locked<T>(count: usize) -> CudaResult<*mut T> {
     Ok(address.cast())
 }
 
-/// Frees pinned host memory.
+/// Frees pinned host memory. `cuMemFreeHost`.
 ///
 /// # Safety
 /// `ptr` was allocated by [`cuda_malloc_locked`] and was not freed; nothing uses it, copies under way included.
 ///
 /// # Errors
-/// [`InvalidMemoryAllocation`](CudaError::InvalidMemoryAllocation) for null; those of the driver.
+/// [`InvalidMemoryAllocation`](CudaError::InvalidMemoryAllocation) for null; [those of the driver](crate#errors).
 pub unsafe fn cuda_free_locked<T>(ptr: *mut T) -> CudaResult<()> {
     if ptr.is_null() {
         return Err(refuse("cuMemFreeHost", CudaError::InvalidMemoryAllocation, "null was to be freed"));

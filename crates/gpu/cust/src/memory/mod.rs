@@ -23,13 +23,14 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::num::Wrapping;
 
-/// Types whose values may be copied to and from a device as bytes.
+/// Types whose values may be copied to and from a device as bytes: numbers, arrays and tuples of them, and what is
+/// declared so.
 ///
 /// # Safety
 /// A value has no pointers or references into host memory that device code would follow.
 pub unsafe trait DeviceCopy: Copy {}
 
-/// Types of which any bytes are a value.
+/// Types of which any bytes are a value: numbers, and arrays of them.
 ///
 /// # Safety
 /// They are.
@@ -96,14 +97,15 @@ impl<T: DeviceCopy> DeviceMemory for DeviceSlice<T> {
     }
 }
 
-/// Copies `size` bytes from the host to the device, and returns when they are there.
+/// Copies `size` bytes from the host to the device, behind all earlier work of the context, and returns when they are
+/// there. `cuMemcpyHtoDAsync` on a stream of its own, `cuStreamSynchronize`.
 ///
 /// # Safety
 /// From `src_ptr` on there are `size` bytes to be read, and from `d_ptr` on as many to be written, of the current
 /// context, which nothing else uses meanwhile.
 ///
 /// # Errors
-/// Those of the driver, and of earlier work in the context, which is waited for.
+/// [Those of the driver](crate#errors), and of earlier work in the context, which is waited for.
 pub unsafe fn memcpy_htod(d_ptr: CUdeviceptr, src_ptr: *const c_void, size: usize) -> CudaResult<()> {
     if size == 0 {
         return Ok(());
@@ -112,10 +114,10 @@ pub unsafe fn memcpy_htod(d_ptr: CUdeviceptr, src_ptr: *const c_void, size: usiz
     blocking(|stream| unsafe { sys::cuMemcpyHtoDAsync_v2(d_ptr, src_ptr, size, stream.as_inner()) }.to_result())
 }
 
-/// Free and total bytes of the current context's device.
+/// (free, total) bytes of the current context's device. `cuMemGetInfo`.
 ///
 /// # Errors
-/// Those of the driver.
+/// [Those of the driver](crate#errors).
 pub fn mem_get_info() -> CudaResult<(usize, usize)> {
     let (mut free, mut total) = (0, 0);
     // SAFETY: both are places for an answer.

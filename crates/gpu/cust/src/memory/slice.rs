@@ -52,13 +52,13 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         DeviceSlice { ptr, len }
     }
 
-    /// Sets every byte to `value`, in the stream's order.
+    /// Sets every byte to `value`, in the stream's order. `cuMemsetD8Async`.
     ///
     /// # Safety
     /// Such bytes are a `T`. Until the stream's work so far is done, this memory is used by nothing but that work.
     ///
     /// # Errors
-    /// Those of the driver.
+    /// [Those of the driver](crate#errors).
     pub unsafe fn set_8_async(&mut self, value: u8, stream: &Stream) -> CudaResult<()> {
         match bytes_of::<T>("cuMemsetD8Async", self.len)? {
             0 => Ok(()),
@@ -81,10 +81,11 @@ impl<T: DeviceCopy> DeviceSlice<T> {
 }
 
 impl<T: AnyBits> DeviceSlice<T> {
-    /// Sets every byte to `value`, and waits until that is done.
+    /// Sets every byte to `value`, behind all earlier work of the context, and waits until that is done. `cuMemsetD8Async`
+    /// on a stream of its own.
     ///
     /// # Errors
-    /// Those of the driver, and of earlier work in the context.
+    /// [Those of the driver](crate#errors), and of earlier work in the context.
     pub fn set_8(&mut self, value: u8) -> CudaResult<()> {
         if self.is_empty() || size_of::<T>() == 0 {
             return Ok(());
@@ -103,10 +104,10 @@ impl<T: AnyBits> DeviceSlice<T> {
 }
 
 impl<T: DeviceCopy + Default> DeviceSlice<T> {
-    /// The elements, copied to the host.
+    /// The elements, copied to the host, into a new vector; waits as [`CopyDestination::copy_to`] does.
     ///
     /// # Errors
-    /// Those of the driver, and of earlier work in the context.
+    /// [Those of the driver](crate#errors), and of earlier work in the context.
     pub fn as_host_vec(&self) -> CudaResult<Vec<T>> {
         let mut elements = vec![T::default(); self.len];
         self.copy_to(&mut elements)?;
