@@ -48,6 +48,32 @@ fn the_choice_is_the_first_of_its_candidates() {
     assert_eq!((wide["m"].as_u64(), wide["n"].as_u64()), (Some(16), Some(20_480)));
 }
 
+/// Every entry that could be launched is weighed once, in the parts that suit it, siblings of one variant too; the text
+/// lists the fastest and all of the chosen variant.
+#[test]
+fn siblings_are_candidates() {
+    let bench = Bench::new();
+    let args = ["20480", "16", "20480", "--dtype", "f32", "--gpu", "h200"];
+    let (plan, words) = (object(&bench, &args), says(&bench, &args));
+    let candidates = plan["candidates"].as_array().expect("candidates");
+    let entry = |candidate: &Value| candidate["entry"].as_str().expect("text").to_string();
+    let mut entries: Vec<String> = candidates.iter().map(entry).collect();
+    let siblings = candidates.iter().filter(|candidate| candidate["variant"] == plan["variant"]);
+    assert!(siblings.clone().count() >= 4, "{plan}");
+    for candidate in siblings.chain(candidates.iter().take(6)) {
+        let (name, splits) = (entry(candidate), candidate["splits"].as_u64().expect("a number"));
+        let parts = if splits == 1 { "one part".to_string() } else { format!("{splits} parts") };
+        assert!(words.contains(&format!("  {name} in {parts} of k")), "{name} {splits}: {words}");
+    }
+    let times: Vec<f64> = candidates.iter().map(|c| c["predicted_seconds"].as_f64().expect("a number")).collect();
+    assert!(times.is_sorted());
+    entries.sort_unstable();
+    let all = entries.len();
+    entries.dedup();
+    let takes = |v: &&model::Variant| v.dtype == model::Dtype::F32 && v.layout != model::Layout::Rows;
+    assert_eq!((entries.len(), all), (all, model::VARIANTS.iter().filter(takes).count()));
+}
+
 /// GPU, dtype, m: t1, t2, t3, registers (Table 3, n = 16), threshold.
 #[test]
 fn the_papers_reasoning_has_the_papers_numbers() {
@@ -341,16 +367,20 @@ fn the_roofline_has_the_choice_on_it() {
 #[test]
 fn the_limiting_resource_is_named_with_its_time() {
     let bench = Bench::new();
-    for (n, dtype, limit) in [("16", "f64", "the bandwidth"), ("64", "f32", "the multiply-adds")] {
-        let args = ["20480", n, "20480", "--dtype", dtype, "--gpu", "h200"];
+    for (n, dtype, gpu, limit) in [
+        ("16", "f64", "h200", "the bandwidth"),
+        ("64", "f32", "h200", "issuing instructions"),
+        ("16", "f64", "rtx4090", "the multiply-adds"),
+    ] {
+        let args = ["20480", n, "20480", "--dtype", dtype, "--gpu", gpu];
         let plan = object(&bench, &args);
         assert_eq!(plan["terms"]["limit"], limit, "{plan}");
         let words = says(&bench, &args);
         assert!(words.contains(&format!("limit     {limit}, which alone would take ")), "{words}");
         let expected = plan["predicted_seconds"].as_f64().expect("a number");
-        let terms = ["bandwidth", "latency", "delivery", "arithmetic", "overhead"];
+        let terms = ["bandwidth", "latency", "delivery", "arithmetic", "issue", "overhead"];
         let seconds = terms.map(|term| plan["terms"][format!("{term}_seconds")].as_f64().expect("a number"));
         assert!(seconds.iter().all(|term| *term > 0.0 && *term < expected), "{plan}");
-        assert!(seconds.iter().sum::<f64>() * 1.15 >= expected, "{plan}");
+        assert!(seconds.iter().sum::<f64>() >= expected, "{plan}");
     }
 }

@@ -59,6 +59,7 @@ pub struct PlanBuilder {
     b: Shape,
     c: Shape,
     variant: Option<String>,
+    reads_c: bool,
 }
 
 impl PlanBuilder {
@@ -69,13 +70,20 @@ impl PlanBuilder {
         self
     }
 
+    /// Says that the plan will be run with β ≠ 0, so that the reading of C is in what is expected of it. Without it β = 0 is
+    /// expected; either may be run.
+    pub fn reads_c(mut self) -> Self {
+        self.reads_c = true;
+        self
+    }
+
     /// Decides; nothing is loaded, allocated or launched.
     ///
     /// # Errors
     /// [`Error::Shape`] if the shapes do not agree, or the elements of C overlap each other;
     /// [`Error::UnknownVariant`]; [`Error::Unsupported`] if the variant cannot serve the shape or the device.
     pub fn build(self) -> Result<Plan> {
-        let PlanBuilder { device, a, b, c, variant } = self;
+        let PlanBuilder { device, a, b, c, variant, reads_c } = self;
         let variant = variant.as_deref();
         if let Kind::Refused(error) = device.kind() {
             return Err(Error::clone(error));
@@ -91,7 +99,7 @@ impl PlanBuilder {
         }
         let choice = match (device.kind(), variant) {
             _ if m == 0 || n == 0 || k == 0 => None,
-            (Kind::Cuda(gpu), variant) => Some(gpu.choice(&problem(&a, &b, &c), variant)?),
+            (Kind::Cuda(gpu), variant) => Some(gpu.choice(&problem(&a, &b, &c, reads_c), variant)?),
             (_, Some(name)) => {
                 let what = format!("variant {name} on the CPU: the variants are a GPU's kernels");
                 return Err(Error::Unsupported { what });
@@ -106,7 +114,7 @@ impl PlanBuilder {
 impl Plan {
     /// Begins a plan for C ← α A B + β C on the device, for operands of these shapes (`view.shape()`).
     pub fn gemm(device: &Device, a: Shape, b: Shape, c: Shape) -> PlanBuilder {
-        PlanBuilder { device: device.clone(), a, b, c, variant: None }
+        PlanBuilder { device: device.clone(), a, b, c, variant: None, reads_c: false }
     }
 
     /// The device that it is for.
