@@ -132,6 +132,38 @@ fn the_papers_steps_can_be_read() {
     assert!(words.contains("= 29.2: memory bound") && words.contains("transposed"), "{words}");
 }
 
+/// TSM2L: 1e7 rows, k = n = 16, on the paper's V100 (Section 4.3, Table 4).
+#[test]
+fn a_tall_products_steps_are_tsm2ls() {
+    let bench = Bench::new();
+    let args = ["10000000", "16", "16", "--gpu", "v100", "--paper"];
+    let paper = object(&bench, &args);
+    assert_eq!((paper["operation"].as_str(), paper["launched"].as_str()), (Some("tsmm"), Some("algorithm7")));
+    let numbers =
+        ["tcf", "threads", "fetches", "t3", "algorithm6_registers", "algorithm7_registers", "algorithm7_c_passes"];
+    assert_eq!(numbers.map(|key| paper[key].as_u64()), [4, 2_500_000, 2, 12, 168, 252, 1].map(Some), "{paper}");
+    assert_eq!(paper["algorithm6_b_elements"].as_u64(), Some(256 * 78_125));
+    assert_eq!(paper["algorithm7_b_elements"].as_u64(), Some(256 * 19_532));
+    let words = says(&bench, &args);
+    for step in [
+        "TSM2L, m = 10000000, n = 16, k = 16, f64",
+        "k = 16 leaves a thread 2 fetches of up to t3 = 12",
+        "4: 2500000 threads in 19532 blocks for 10000000 rows",
+        "5000192 elements of B read, C loaded and stored once, 252 registers",
+        "algorithm 7 in f64",
+    ] {
+        assert!(words.contains(step), "{step}\n{words}");
+    }
+    // The other way round, in f32; and where k is long there is nothing of it.
+    let wide = object(&bench, &["16", "1000000", "16", "--dtype", "f32", "--gpu", "v100", "--paper"]);
+    assert_eq!((wide["tcf"].as_u64(), wide["launched"].as_str()), (Some(2), Some("algorithm6")));
+    assert_eq!((wide["operation"].as_str(), wide["swapped"].as_bool()), (Some("tsmm"), Some(true)));
+    let long = ["20480", "16", "20480", "--gpu", "v100", "--paper"];
+    let paper = object(&bench, &long);
+    assert_eq!((paper["operation"].as_str(), paper["tcf"].as_u64()), (Some("tsm2r"), None));
+    assert!(says(&bench, &long).starts_with("TSM2R") && !says(&bench, &long).contains("algorithm 6"));
+}
+
 #[test]
 fn nothing_to_multiply_is_an_object_too() {
     let bench = Bench::new();

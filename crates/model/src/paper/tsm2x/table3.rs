@@ -51,7 +51,7 @@ const fn row(machine: Machine, dtype: Dtype, [t1, t2, t3]: [u32; 3], registers: 
 impl Row {
     /// The row for a product, if the paper used this GPU.
     pub fn of(machine: &Machine, dtype: Dtype, m: u64) -> Option<&'static Row> {
-        let fits = |row: &&Row| row.machine.name == machine.name && row.dtype == dtype && row.m_from <= m;
+        let fits = |row: &&Row| super::is_like(&row.machine, machine) && row.dtype == dtype && row.m_from <= m;
         TABLE3.iter().rfind(fits)
     }
 
