@@ -241,6 +241,78 @@ fn a_file_that_describes_no_gpu_is_refused_by_its_field() {
     bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "gpu.toml", "--gpu", "h200"]);
 }
 
+/// A file of ceilings of an H200: 4.0 TB/s read, 2.5 TB/s written, 60 TFLOP/s by the matrix units.
+fn put_ceilings(bench: &Bench, name: &str) {
+    let row = |what: &str, bytes: &str, flops: &str, gbs: &str| {
+        let fields = model::results::FIELDS.map(|column| match column {
+            "family" => "ceiling",
+            "dtype" => "f64",
+            "device" => "NVIDIA H200",
+            "variant" => what,
+            "ns_median" => "1000000.0",
+            "bytes" => bytes,
+            "flops" => flops,
+            "gbs" => gbs,
+            _ => "",
+        });
+        fields.join(",") + "\n"
+    };
+    let header = model::results::FIELDS.join(",") + "\n";
+    let rows = [row("read", "4000000000", "0", "4000.000"), row("write", "2500000000", "0", "2500.000")];
+    bench.put(name, &(header + &rows.concat() + &row("mma", "0", "60000000000", "")));
+}
+
+/// A: 20480², B: 20480 x 4 and C: 20480 x 4 elements of 8 bytes; with beta = 1 C is read as well.
+#[test]
+fn measured_ceilings_are_planned_with() {
+    let bench = Bench::new();
+    put_ceilings(&bench, "h200-ceilings.csv");
+    let args = ["20480", "4", "20480", "--gpu", "h200", "--ceilings", "h200-ceilings.csv"];
+    let (plan, table) = (object(&bench, &args), object(&bench, &args[..5]));
+    let bound = |plan: &Value| plan["bound_seconds"].as_f64().expect("a number");
+    let (a, b) = (20_480.0 * 20_480.0 * 8.0, 20_480.0 * 4.0 * 8.0);
+    assert!((bound(&plan) / ((a + b) / 4.0e12 + b / 2.5e12) - 1.0).abs() <= 1e-9, "{plan}");
+    assert!(plan["predicted_seconds"].as_f64() > table["predicted_seconds"].as_f64(), "{plan}");
+    let added = object(&bench, &[&args[..], &["--beta", "-1"]].concat());
+    assert!((bound(&added) - bound(&plan) - b / 4.0e12).abs() <= 1e-12, "{added}");
+    assert!(added["predicted_seconds"].as_f64() > plan["predicted_seconds"].as_f64(), "{added}");
+    let words = says(&bench, &args);
+    assert!(words.contains("4000 GB/s read, 2500 GB/s written, 60.0 TFLOP/s in f64"), "{words}");
+}
+
+#[test]
+fn ceilings_of_another_gpu_or_none_are_refused_by_name() {
+    let bench = Bench::new();
+    put_ceilings(&bench, "c.csv");
+    let text = text(&bench.get("c.csv"));
+    bench.put("damaged.csv", &text.replace("2500.000", "2700.000"));
+    bench.put("units.csv", &text.replace("4000000000", "400000").replace("4000.000", "0.400"));
+    for (gpu, file, said) in [
+        ("a100", "c.csv", "c.csv: line 2: device is 'NVIDIA H200', but the plan is for NVIDIA A100-SXM4-40GB"),
+        ("h200", "damaged.csv", "damaged.csv: line 3: gbs is 2700, but bytes by ns_median are 2500.000"),
+        ("h200", "units.csv", "units.csv: with these ceilings read_bytes_per_s is 4e8: it must be from"),
+        ("h200", "none.csv", "none.csv: no such file"),
+        ("h200", RESULTS, "line 2: family is 'tsm2r', not ceiling"),
+    ] {
+        let error = bench.fail(2, &["plan", "20480", "4", "20480", "--gpu", gpu, "--ceilings", file]);
+        assert!(error.contains(said), "{gpu} {file}: {error}");
+    }
+    bench.fail(2, &["plan", "4", "4", "4", "--gpu", "h200", "--ceilings", "c.csv", "--paper"]);
+    bench.fail(2, &["plan", "4", "4", "4", "--gpu", "h200", "--beta", "x"]);
+}
+
+/// What nobody has measured of an H100 is named; an H200's is known.
+#[test]
+fn what_is_assumed_is_said() {
+    let bench = Bench::new();
+    let assumed = |gpu: &str| object(&bench, &["20480", "4", "20480", "--gpu", gpu])["assumed"].clone();
+    assert_eq!(assumed("h200"), Value::Array(Vec::new()));
+    assert!(assumed("h100").as_array().is_some_and(|names| names.contains(&"l2_read_bytes_per_s".into())));
+    let words = says(&bench, &["20480", "4", "20480", "--gpu", "h100"]);
+    assert!(words.contains("assumed   of a GPU that is like it: l2_read_bytes_per_s, read_bytes_per_s"), "{words}");
+    assert!(!says(&bench, &["20480", "4", "20480", "--gpu", "h200"]).contains("assumed"));
+}
+
 /// A, B and C of 8.65 MB: what a hand finds of the bound at 5.6976 TB/s is 1.518 us, and at the memory's rates 1.866 us.
 #[test]
 fn a_hot_product_is_planned_for_the_cache() {
@@ -348,6 +420,7 @@ fn predictions_are_compared_with_results_alone() {
         (&["plan", "--against", "none.csv"][..], "none.csv: no such file"),
         (&["plan", "--against", "other.csv"], "other.csv: no results of lanky bench"),
         (&["plan", "--against", RESULTS, "--gpu", "h201"], "unknown GPU 'h201'"),
+        (&["plan", "--against", RESULTS, "--ceilings", "other.csv"], "name the GPU that they are of with --gpu"),
         (&["plan"], "required"),
         (&["plan", "4", "4"], "3 values required"),
         (&["plan", "4", "4", "4", "--against", RESULTS], "cannot be used with"),

@@ -28,6 +28,7 @@ pub mod stream;
 pub mod view;
 
 mod ceiling;
+mod choices;
 mod cpu;
 mod driver;
 mod gpu;

@@ -104,6 +104,9 @@ pub fn text(plan: &Plan, problem: &Problem) -> String {
         ),
     );
     line("on", words(problem, machine));
+    if !machine.assumed.is_empty() {
+        line("assumed", format!("of a GPU that is like it: {}", machine.assumed));
+    }
     if *cached {
         line("cached", stays(choice, machine));
     }
@@ -179,6 +182,8 @@ fn words(problem: &Problem, machine: &Machine) -> String {
 pub struct Object {
     #[serde(flatten)]
     head: Head,
+    /// What is another GPU's, since nobody has measured this one's or its driver does not say.
+    assumed: Vec<&'static str>,
     /// Whether A, B and C are taken to be in the second-level cache.
     cached: bool,
     /// What no kernel can beat.
@@ -253,6 +258,7 @@ impl Object {
         let bound = if choice.bound.memory_s >= choice.bound.arithmetic_s { "memory" } else { "compute" };
         Self {
             head: Head::of(problem, machine, choice.operation, choice.swapped, bound),
+            assumed: machine.assumed.names().collect(),
             cached: *cached,
             bound_seconds: choice.bound.seconds(),
             intensity: intensity(choice),
