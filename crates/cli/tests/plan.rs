@@ -285,8 +285,8 @@ fn ceilings_of_another_gpu_or_none_are_refused_by_name() {
     let bench = Bench::new();
     put_ceilings(&bench, "c.csv");
     let text = text(&bench.get("c.csv"));
-    bench.put("damaged.csv", &text.replace("2500.000", "2700.000"));
-    bench.put("units.csv", &text.replace("4000000000", "400000").replace("4000.000", "0.400"));
+    bench.put("damaged.csv", text.replace("2500.000", "2700.000"));
+    bench.put("units.csv", text.replace("4000000000", "400000").replace("4000.000", "0.400"));
     for (gpu, file, said) in [
         ("a100", "c.csv", "c.csv: line 2: device is 'NVIDIA H200', but the plan is for NVIDIA A100-SXM4-40GB"),
         ("h200", "damaged.csv", "damaged.csv: line 3: gbs is 2700, but bytes by ns_median are 2500.000"),

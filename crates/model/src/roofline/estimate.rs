@@ -27,7 +27,8 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
-/// The expected time of an entry that cuts k into `splits` parts; many numbers of splits are cheaper by an [`Estimator`].
+/// The expected time of an entry that cuts k into `splits` parts, s; many numbers of splits are cheaper by an [`Estimator`],
+/// which has the equation.
 pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Problem, machine: &Machine) -> Estimate {
     Estimator::new(variant, tiling, problem, machine).estimate(splits)
 }
@@ -287,6 +288,63 @@ mod tests {
                 estimate(v, &tiling(v, *m, *n), *splits, &Problem::column_major(v.dtype, *m, *n, *k), &Machine::H200);
             let ratio = e.seconds / measured;
             assert!((0.8..=1.2).contains(&ratio), "{entry} {m} {n} {k} in {splits}: {} for {measured}", e.seconds);
+        }
+    }
+
+    /// Entry, (m, n, k), splits, seconds, blocks that run at once: an H200, driver 580.159, benches/results/h200, with the parts
+    /// that were chosen then. Fewer blocks than SMs have places draw what they have in flight; a last wave counts.
+    const WAVES: &[(&str, [u64; 3], u32, f64)] = &[
+        // 240 of 396 and 528, one wave, of which some SMs have one block and some two; 256 of 528.
+        ("dtsm2r_mma_16x16_n16_k32_s3_t128", [15360, 16, 3840], 1, 113.60e-6),
+        ("dtsm2r_mma_16x8_n8_k32_s3_t128", [15360, 8, 1920], 1, 59.50e-6),
+        // 120 and 128, one an SM, some SMs with none.
+        ("stsm2r_staged_8x8_n16_k16_s3_t128", [30720, 16, 3840], 2, 131.41e-6),
+        ("dtsm2r_staged_2x4_n4_k16_s3_t128", [16384, 4, 16384], 2, 491.76e-6),
+        // 640 of 396, and of 264; 1040 and 520 of 264.
+        ("dtsm2r_mma_16x16_n16_k32_s3_t128", [40960, 16, 40960], 1, 3070.1e-6),
+        ("stsm2r_staged_8x8_n16_k16_s3_t128", [40960, 16, 40960], 8, 1823.8e-6),
+        ("stsm2r_staged_8x8_n16_k16_s3_t128", [40960, 12, 40960], 13, 1538.7e-6),
+        ("stsm2r_staged_8x8_n16_k16_s3_t128", [20480, 16, 20480], 13, 415.5e-6),
+    ];
+
+    fn of_h200(entry: &str, [m, n, k]: [u64; 3], reads_c: bool) -> (&'static Variant, Problem) {
+        let Some(v) = crate::VARIANTS.iter().find(|v| v.entry == entry) else { panic!("{entry}") };
+        (v, Problem { reads_c, ..Problem::column_major(v.dtype, m, n, k) })
+    }
+
+    #[test]
+    fn waves_are_what_an_h200_took() {
+        for (entry, size, splits, measured) in WAVES {
+            let (v, problem) = of_h200(entry, *size, false);
+            let found = estimate(v, &tiling(v, problem.m, problem.n), *splits, &problem, &Machine::H200).seconds;
+            assert!(
+                (0.89..=1.11).contains(&(found / measured)),
+                "{entry} {size:?} in {splits}: {found} for {measured}"
+            );
+        }
+        // 640 blocks on 264 places take more than 240 and 1040, which fill their waves. An H200 took some 10% more.
+        let (v, problem) = of_h200("stsm2r_staged_8x8_n16_k16_s3_t128", [40960, 16, 40960], false);
+        let estimator = Estimator::new(v, &tiling(v, 40960, 16), &problem, &Machine::H200);
+        for full in [3, 13] {
+            let ratio = estimator.seconds(8) / estimator.seconds(full);
+            assert!(ratio >= 1.015, "{full}: {ratio}");
+        }
+        // And one wave of rings is taken where it fits: 240 or 480 of 528.
+        let (_, problem) = of_h200("dtsm2r_mma_16x8_n8_k32_s3_t128", [15360, 8, 15360], false);
+        let Ok(choice) = crate::choose(&problem, &Machine::H200, None) else { panic!("nothing is chosen") };
+        assert!(choice.variant.name == "tsm2r_mma" && 240 * choice.splits <= 4 * 132, "{choice}");
+    }
+
+    /// 20480 x 4 elements of 8 bytes at 4.65 TB/s.
+    #[test]
+    fn reading_c_takes_its_bytes() {
+        for splits in [1, 4] {
+            let seconds = |reads_c| {
+                let (v, problem) = of_h200("dtsm2r_prefetch_1x4_u16_t128", [20480, 4, 20480], reads_c);
+                estimate(v, &tiling(v, 20480, 4), splits, &problem, &Machine::H200).seconds
+            };
+            let more = 20_480.0 * 4.0 * 8.0 / 4.65e12;
+            assert!(((seconds(true) - seconds(false)) / more - 1.0).abs() <= 1e-6, "{splits}");
         }
     }
 

@@ -107,6 +107,9 @@ const PEAKS: [(Machine, f64, f64, f64); 6] = [
 impl Constants {
     /// Of a machine: the paper's peaks for the GPUs that it names, whatever they are called here, else the vector units'
     /// rate and the nominal bandwidth.
+    ///
+    /// # Source
+    /// TSM2X, Table 2 and Section 4.2.3; latencies, which the paper profiles and does not print, are the machine's.
     pub fn of(machine: &Machine, dtype: Dtype) -> Constants {
         let known = PEAKS.iter().find(|(named, ..)| is_like(named, machine));
         let fma = crate::roofline::fma_rate(machine, dtype);
