@@ -43,8 +43,9 @@ impl Constants {
     /// What choices are made with.
     ///
     /// # Source
-    /// 2510 times of TSM2R on an H200 (driver 580.159, 2026-11-21): benches/results/h200, by `examples/refit.rs`; `by_rows_f64` alone
-    /// is from a comparison at m = k = 20480, where such an A took 2.4 times as long.
+    /// 2510 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, each in the parts of k in which it was
+    /// taken: a search for the least error, and the least that the choices lose, as that of `examples/refit.rs`. `by_rows_f64`
+    /// alone is from a comparison at m = k = 20480, where such an A took 2.4 times as long.
     pub const FITTED: Constants = Constants {
         mma_share: 0.828,
         ring_reads: 1.035,
