@@ -166,6 +166,12 @@ pub struct PlanArgs {
     /// The GPU to plan for, from a TOML file: the fields of model::Machine by name, or like = "h200" and what differs
     #[arg(long, value_name = "X.toml", conflicts_with = "gpu")]
     pub gpu_file: Option<PathBuf>,
+    /// Plan with what the GPU reached: the file with -ceilings that lanky bench writes beside its results
+    #[arg(long, value_name = "X-ceilings.csv", conflicts_with = "paper")]
+    pub ceilings: Option<PathBuf>,
+    /// C is read too: a plan for beta other than 0
+    #[arg(long, value_name = "BETA", default_value = "0", conflicts_with = "paper", allow_hyphen_values = true)]
+    pub beta: f64,
     /// Force a kernel, by the name of its variant or of its entry
     #[arg(long, value_name = "NAME", conflicts_with = "paper")]
     pub variant: Option<String>,
@@ -179,7 +185,7 @@ pub struct PlanArgs {
     #[arg(long, value_name = "FIGURE.svg", conflicts_with = "paper")]
     pub svg: Option<PathBuf>,
     /// Compare the predictions with results of lanky bench; with -variants.csv, also the choices with the best of all
-    #[arg(long, value_name = "RESULTS.csv", num_args = 1.., conflicts_with_all = ["lengths", "dtype", "variant", "cached", "paper", "svg"])]
+    #[arg(long, value_name = "RESULTS.csv", num_args = 1.., conflicts_with_all = ["lengths", "dtype", "variant", "beta", "cached", "paper", "svg"])]
     pub against: Vec<PathBuf>,
     /// Print one JSON object
     #[arg(long)]

@@ -48,6 +48,8 @@ struct Gpu {
     sms: u32,
     memory_bytes: u64,
     l2_bytes: u64,
+    /// What plans take from a GPU that is like it.
+    assumed: Vec<&'static str>,
     /// Whose PTX it gets: `sm_90`.
     architecture: Option<String>,
     problem: Option<String>,
@@ -121,7 +123,11 @@ impl Gpu {
             (None, Some(arch)) => format!("runs the PTX of {arch}"),
             (None, None) => "runs no PTX that is carried".into(),
         };
-        format!("{device}  {name}, compute capability {compute_capability}, {sms} SMs, {memory}, {kernels}")
+        let assumed = match self.assumed.as_slice() {
+            [] => String::new(),
+            assumed => format!(", planned for with another's {}", assumed.join(", ")),
+        };
+        format!("{device}  {name}, compute capability {compute_capability}, {sms} SMs, {memory}, {kernels}{assumed}")
     }
 }
 
@@ -144,6 +150,7 @@ fn gpu(device: DeviceReport) -> Gpu {
         sms: device.sms,
         memory_bytes: device.memory_bytes,
         l2_bytes: device.l2_bytes,
+        assumed: device.assumed,
         architecture: device.arch,
         problem: device.problem,
     }

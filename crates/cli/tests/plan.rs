@@ -48,6 +48,32 @@ fn the_choice_is_the_first_of_its_candidates() {
     assert_eq!((wide["m"].as_u64(), wide["n"].as_u64()), (Some(16), Some(20_480)));
 }
 
+/// Every entry that could be launched is weighed once, in the parts that suit it, siblings of one variant too; the text
+/// lists the fastest and all of the chosen variant.
+#[test]
+fn siblings_are_candidates() {
+    let bench = Bench::new();
+    let args = ["20480", "16", "20480", "--dtype", "f32", "--gpu", "h200"];
+    let (plan, words) = (object(&bench, &args), says(&bench, &args));
+    let candidates = plan["candidates"].as_array().expect("candidates");
+    let entry = |candidate: &Value| candidate["entry"].as_str().expect("text").to_string();
+    let mut entries: Vec<String> = candidates.iter().map(entry).collect();
+    let siblings = candidates.iter().filter(|candidate| candidate["variant"] == plan["variant"]);
+    assert!(siblings.clone().count() >= 4, "{plan}");
+    for candidate in siblings.chain(candidates.iter().take(6)) {
+        let (name, splits) = (entry(candidate), candidate["splits"].as_u64().expect("a number"));
+        let parts = if splits == 1 { "one part".to_string() } else { format!("{splits} parts") };
+        assert!(words.contains(&format!("  {name} in {parts} of k")), "{name} {splits}: {words}");
+    }
+    let times: Vec<f64> = candidates.iter().map(|c| c["predicted_seconds"].as_f64().expect("a number")).collect();
+    assert!(times.is_sorted());
+    entries.sort_unstable();
+    let all = entries.len();
+    entries.dedup();
+    let takes = |v: &&model::Variant| v.dtype == model::Dtype::F32 && v.layout != model::Layout::Rows;
+    assert_eq!((entries.len(), all), (all, model::VARIANTS.iter().filter(takes).count()));
+}
+
 /// GPU, dtype, m: t1, t2, t3, registers (Table 3, n = 16), threshold.
 #[test]
 fn the_papers_reasoning_has_the_papers_numbers() {
@@ -104,6 +130,38 @@ fn the_papers_steps_can_be_read() {
     // A GPU that the paper has not, and a product that is computed transposed.
     let words = says(&bench, &["16", "20480", "20480", "--gpu", "H200", "--paper"]);
     assert!(words.contains("= 29.2: memory bound") && words.contains("transposed"), "{words}");
+}
+
+/// TSM2L: 1e7 rows, k = n = 16, on the paper's V100 (Section 4.3, Table 4).
+#[test]
+fn a_tall_products_steps_are_tsm2ls() {
+    let bench = Bench::new();
+    let args = ["10000000", "16", "16", "--gpu", "v100", "--paper"];
+    let paper = object(&bench, &args);
+    assert_eq!((paper["operation"].as_str(), paper["launched"].as_str()), (Some("tsmm"), Some("algorithm7")));
+    let numbers =
+        ["tcf", "threads", "fetches", "t3", "algorithm6_registers", "algorithm7_registers", "algorithm7_c_passes"];
+    assert_eq!(numbers.map(|key| paper[key].as_u64()), [4, 2_500_000, 2, 12, 168, 252, 1].map(Some), "{paper}");
+    assert_eq!(paper["algorithm6_b_elements"].as_u64(), Some(256 * 78_125));
+    assert_eq!(paper["algorithm7_b_elements"].as_u64(), Some(256 * 19_532));
+    let words = says(&bench, &args);
+    for step in [
+        "TSM2L, m = 10000000, n = 16, k = 16, f64",
+        "k = 16 leaves a thread 2 fetches of up to t3 = 12",
+        "4: 2500000 threads in 19532 blocks for 10000000 rows",
+        "5000192 elements of B read, C loaded and stored once, 252 registers",
+        "algorithm 7 in f64",
+    ] {
+        assert!(words.contains(step), "{step}\n{words}");
+    }
+    // The other way round, in f32; and where k is long there is nothing of it.
+    let wide = object(&bench, &["16", "1000000", "16", "--dtype", "f32", "--gpu", "v100", "--paper"]);
+    assert_eq!((wide["tcf"].as_u64(), wide["launched"].as_str()), (Some(2), Some("algorithm6")));
+    assert_eq!((wide["operation"].as_str(), wide["swapped"].as_bool()), (Some("tsmm"), Some(true)));
+    let long = ["20480", "16", "20480", "--gpu", "v100", "--paper"];
+    let paper = object(&bench, &long);
+    assert_eq!((paper["operation"].as_str(), paper["tcf"].as_u64()), (Some("tsm2r"), None));
+    assert!(says(&bench, &long).starts_with("TSM2R") && !says(&bench, &long).contains("algorithm 6"));
 }
 
 #[test]
@@ -181,6 +239,78 @@ fn a_file_that_describes_no_gpu_is_refused_by_its_field() {
     }
     bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "none.toml"]);
     bench.fail(2, &["plan", "4", "4", "4", "--gpu-file", "gpu.toml", "--gpu", "h200"]);
+}
+
+/// A file of ceilings of an H200: 4.0 TB/s read, 2.5 TB/s written, 60 TFLOP/s by the matrix units.
+fn put_ceilings(bench: &Bench, name: &str) {
+    let row = |what: &str, bytes: &str, flops: &str, gbs: &str| {
+        let fields = model::results::FIELDS.map(|column| match column {
+            "family" => "ceiling",
+            "dtype" => "f64",
+            "device" => "NVIDIA H200",
+            "variant" => what,
+            "ns_median" => "1000000.0",
+            "bytes" => bytes,
+            "flops" => flops,
+            "gbs" => gbs,
+            _ => "",
+        });
+        fields.join(",") + "\n"
+    };
+    let header = model::results::FIELDS.join(",") + "\n";
+    let rows = [row("read", "4000000000", "0", "4000.000"), row("write", "2500000000", "0", "2500.000")];
+    bench.put(name, &(header + &rows.concat() + &row("mma", "0", "60000000000", "")));
+}
+
+/// A: 20480², B: 20480 x 4 and C: 20480 x 4 elements of 8 bytes; with beta = 1 C is read as well.
+#[test]
+fn measured_ceilings_are_planned_with() {
+    let bench = Bench::new();
+    put_ceilings(&bench, "h200-ceilings.csv");
+    let args = ["20480", "4", "20480", "--gpu", "h200", "--ceilings", "h200-ceilings.csv"];
+    let (plan, table) = (object(&bench, &args), object(&bench, &args[..5]));
+    let bound = |plan: &Value| plan["bound_seconds"].as_f64().expect("a number");
+    let (a, b) = (20_480.0 * 20_480.0 * 8.0, 20_480.0 * 4.0 * 8.0);
+    assert!((bound(&plan) / ((a + b) / 4.0e12 + b / 2.5e12) - 1.0).abs() <= 1e-9, "{plan}");
+    assert!(plan["predicted_seconds"].as_f64() > table["predicted_seconds"].as_f64(), "{plan}");
+    let added = object(&bench, &[&args[..], &["--beta", "-1"]].concat());
+    assert!((bound(&added) - bound(&plan) - b / 4.0e12).abs() <= 1e-12, "{added}");
+    assert!(added["predicted_seconds"].as_f64() > plan["predicted_seconds"].as_f64(), "{added}");
+    let words = says(&bench, &args);
+    assert!(words.contains("4000 GB/s read, 2500 GB/s written, 60.0 TFLOP/s in f64"), "{words}");
+}
+
+#[test]
+fn ceilings_of_another_gpu_or_none_are_refused_by_name() {
+    let bench = Bench::new();
+    put_ceilings(&bench, "c.csv");
+    let text = text(&bench.get("c.csv"));
+    bench.put("damaged.csv", text.replace("2500.000", "2700.000"));
+    bench.put("units.csv", text.replace("4000000000", "400000").replace("4000.000", "0.400"));
+    for (gpu, file, said) in [
+        ("a100", "c.csv", "c.csv: line 2: device is 'NVIDIA H200', but the plan is for NVIDIA A100-SXM4-40GB"),
+        ("h200", "damaged.csv", "damaged.csv: line 3: gbs is 2700, but bytes by ns_median are 2500.000"),
+        ("h200", "units.csv", "units.csv: with these ceilings read_bytes_per_s is 4e8: it must be from"),
+        ("h200", "none.csv", "none.csv: no such file"),
+        ("h200", RESULTS, "line 2: family is 'tsm2r', not ceiling"),
+    ] {
+        let error = bench.fail(2, &["plan", "20480", "4", "20480", "--gpu", gpu, "--ceilings", file]);
+        assert!(error.contains(said), "{gpu} {file}: {error}");
+    }
+    bench.fail(2, &["plan", "4", "4", "4", "--gpu", "h200", "--ceilings", "c.csv", "--paper"]);
+    bench.fail(2, &["plan", "4", "4", "4", "--gpu", "h200", "--beta", "x"]);
+}
+
+/// What nobody has measured of an H100 is named; an H200's is known.
+#[test]
+fn what_is_assumed_is_said() {
+    let bench = Bench::new();
+    let assumed = |gpu: &str| object(&bench, &["20480", "4", "20480", "--gpu", gpu])["assumed"].clone();
+    assert_eq!(assumed("h200"), Value::Array(Vec::new()));
+    assert!(assumed("h100").as_array().is_some_and(|names| names.contains(&"l2_read_bytes_per_s".into())));
+    let words = says(&bench, &["20480", "4", "20480", "--gpu", "h100"]);
+    assert!(words.contains("assumed   of a GPU that is like it: l2_read_bytes_per_s, read_bytes_per_s"), "{words}");
+    assert!(!says(&bench, &["20480", "4", "20480", "--gpu", "h200"]).contains("assumed"));
 }
 
 /// A, B and C of 8.65 MB: what a hand finds of the bound at 5.6976 TB/s is 1.518 us, and at the memory's rates 1.866 us.
@@ -290,6 +420,7 @@ fn predictions_are_compared_with_results_alone() {
         (&["plan", "--against", "none.csv"][..], "none.csv: no such file"),
         (&["plan", "--against", "other.csv"], "other.csv: no results of lanky bench"),
         (&["plan", "--against", RESULTS, "--gpu", "h201"], "unknown GPU 'h201'"),
+        (&["plan", "--against", RESULTS, "--ceilings", "other.csv"], "name the GPU that they are of with --gpu"),
         (&["plan"], "required"),
         (&["plan", "4", "4"], "3 values required"),
         (&["plan", "4", "4", "4", "--against", RESULTS], "cannot be used with"),
@@ -341,16 +472,20 @@ fn the_roofline_has_the_choice_on_it() {
 #[test]
 fn the_limiting_resource_is_named_with_its_time() {
     let bench = Bench::new();
-    for (n, dtype, limit) in [("16", "f64", "the bandwidth"), ("64", "f32", "the multiply-adds")] {
-        let args = ["20480", n, "20480", "--dtype", dtype, "--gpu", "h200"];
+    for (n, dtype, gpu, limit) in [
+        ("16", "f64", "h200", "the bandwidth"),
+        ("64", "f32", "h200", "issuing instructions"),
+        ("16", "f64", "rtx4090", "the multiply-adds"),
+    ] {
+        let args = ["20480", n, "20480", "--dtype", dtype, "--gpu", gpu];
         let plan = object(&bench, &args);
         assert_eq!(plan["terms"]["limit"], limit, "{plan}");
         let words = says(&bench, &args);
         assert!(words.contains(&format!("limit     {limit}, which alone would take ")), "{words}");
         let expected = plan["predicted_seconds"].as_f64().expect("a number");
-        let terms = ["bandwidth", "latency", "delivery", "arithmetic", "overhead"];
+        let terms = ["bandwidth", "latency", "delivery", "arithmetic", "issue", "overhead"];
         let seconds = terms.map(|term| plan["terms"][format!("{term}_seconds")].as_f64().expect("a number"));
         assert!(seconds.iter().all(|term| *term > 0.0 && *term < expected), "{plan}");
-        assert!(seconds.iter().sum::<f64>() * 1.15 >= expected, "{plan}");
+        assert!(seconds.iter().sum::<f64>() >= expected, "{plan}");
     }
 }

@@ -160,8 +160,31 @@ impl Device {
     /// The GPU as the model sees it; `None` for the CPU.
     pub fn machine(&self) -> Option<&Machine> {
         match &self.kind {
-            Kind::Cuda(gpu) => Some(&gpu.machine),
+            Kind::Cuda(gpu) => Some(gpu.choices.machine()),
             Kind::Cpu | Kind::Refused(_) => None,
+        }
+    }
+
+    /// Has the model choose with these ceilings ([`Device::ceilings`]) instead of the shares of the nominal rates that its
+    /// table has; for all that this process plans on the GPU from now on, once. Plans that are made stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for a rate that cannot be, for other ceilings than an earlier call's, and on the CPU, for which
+    /// nothing is chosen.
+    ///
+    /// # Example
+    /// ```no_run
+    /// let device = lanky_host::Device::cuda(0)?;
+    /// device.calibrate(&device.ceilings(&device.stream()?)?)?;
+    /// # Ok::<(), lanky_host::Error>(())
+    /// ```
+    pub fn calibrate(&self, ceilings: &Ceilings) -> Result<()> {
+        match &self.kind {
+            Kind::Cuda(gpu) => gpu.choices.calibrate(ceilings),
+            Kind::Cpu => {
+                Err(Error::Unsupported { what: "calibration of the CPU: the model chooses for GPUs".to_owned() })
+            }
+            Kind::Refused(error) => Err(Error::clone(error)),
         }
     }
 

@@ -37,6 +37,9 @@ pub struct DeviceReport {
     pub memory_bytes: u64,
     /// Second-level cache, bytes.
     pub l2_bytes: u64,
+    /// What the model takes from a GPU that is like it, since nobody has measured this one's or its driver does not say:
+    /// fields of [`model::Machine`].
+    pub assumed: Vec<&'static str>,
     /// The architecture that the kernels it gets were built for: `sm_90`.
     pub arch: Option<String>,
     /// Why it cannot be used; `None` if it can.
@@ -71,13 +74,15 @@ fn fill(report: &mut GpuReport) -> Result<()> {
         let raw = cust::device::Device::get_device(ordinal).map_err(driver::failed)?;
         let facts = Facts::read(raw)?;
         let arch = ptx::module(model::variants::READ_CEILING, facts.compute_capability).as_ref().and_then(target_in);
+        let machine = facts.machine();
         let problem = facts.usable(driver).err().map(|error| error.to_string());
         report.devices.push(DeviceReport {
             ordinal,
             compute_capability: facts.compute_capability,
-            sms: facts.sms,
+            sms: machine.sms,
             memory_bytes: facts.memory_bytes,
-            l2_bytes: facts.l2_bytes,
+            l2_bytes: machine.l2_bytes,
+            assumed: machine.assumed.names().collect(),
             arch,
             problem,
             name: facts.name,

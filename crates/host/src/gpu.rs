@@ -1,14 +1,14 @@
 //! One GPU of this process: its primary context, what it is, and the kernels loaded into it.
 
+use crate::choices::Choices;
 use crate::driver::{self, Entered};
 use crate::error::{Error, Result, Version};
-use crate::ops::enqueue::refused;
 use crate::ptx;
 use crate::stream::Stream;
 use cust::context::Context;
 use cust::device::{Device as Raw, DeviceAttribute as Attribute};
 use cust::module::Module;
-use model::{Choice, DeviceFacts, Machine, Problem, Refusals};
+use model::{Choice, DeviceFacts, Machine, Problem};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,14 +27,11 @@ pub(crate) struct Gpu {
     /// Streams of calls that take none.
     pub(crate) idle: Mutex<Vec<Stream>>,
     /// What the model chose, by shape.
-    choices: Mutex<HashMap<Problem, Choice>>,
+    pub(crate) choices: Choices,
     context: Context,
     modules: Mutex<HashMap<&'static str, Arc<Module>>>,
     process: u32,
 }
-
-/// Choices kept: more shapes than a program has, at some 200 bytes each.
-const REMEMBERED: usize = 256;
 
 /// The guarded value, also after a panic elsewhere: what is guarded here is never left half done.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -76,14 +73,15 @@ impl Gpu {
         let driver = driver::version()?;
         facts.usable(driver)?;
         let context = Context::new(raw).map_err(driver::failed)?;
+        let machine = facts.machine();
         Ok(Gpu {
             ordinal,
-            machine: facts.machine(),
+            machine,
             name: facts.name,
             driver,
             synchronous: std::env::var_os("LANKY_SYNC").is_some_and(|v| v == "1"),
             idle: Mutex::default(),
-            choices: Mutex::default(),
+            choices: Choices::new(machine),
             context,
             modules: Mutex::default(),
             process: std::process::id(),
@@ -114,24 +112,7 @@ impl Gpu {
 
     /// What the model chooses for a product; thought about once, unless a variant is forced.
     pub(crate) fn choice(&self, problem: &Problem, force: Option<&str>) -> Result<Choice> {
-        let machine = &self.machine;
-        let choose = || {
-            let choice = model::choose(problem, machine, force);
-            choice.map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))
-        };
-        if force.is_some() {
-            return choose();
-        }
-        if let Some(choice) = lock(&self.choices).get(problem) {
-            return Ok(*choice);
-        }
-        let choice = choose()?;
-        let mut choices = lock(&self.choices);
-        if choices.len() >= REMEMBERED {
-            choices.clear();
-        }
-        choices.insert(*problem, choice);
-        Ok(choice)
+        self.choices.choose(problem, force)
     }
 
     /// The module of an entry, if it is loaded.
@@ -188,19 +169,21 @@ impl Facts {
             let value = raw.get_attribute(attribute).map_err(driver::failed)?;
             Ok(u32::try_from(value).unwrap_or(0))
         };
+        // What a driver does not know is 0: the model fills it.
+        let ask = |attribute| get(attribute).unwrap_or(0);
         Ok(Facts {
             name: raw.name().map_err(driver::failed)?,
             compute_capability: (get(Attribute::ComputeCapabilityMajor)?, get(Attribute::ComputeCapabilityMinor)?),
-            sms: get(Attribute::MultiprocessorCount)?,
+            sms: ask(Attribute::MultiprocessorCount),
             memory_bytes: crate::shape::wide(raw.total_memory().map_err(driver::failed)?),
-            l2_bytes: u64::from(get(Attribute::L2CacheSize)?),
-            clock_khz: get(Attribute::ClockRate)?,
-            memory_clock_khz: get(Attribute::MemoryClockRate)?,
-            memory_bus_bits: get(Attribute::GlobalMemoryBusWidth)?,
-            registers_per_sm: get(Attribute::MaxRegistersPerMultiprocessor)?,
-            shared_per_sm: get(Attribute::MaxSharedMemoryPerMultiprocessor)?,
-            shared_per_block: driver::shared_per_block(raw)?,
-            threads_per_sm: get(Attribute::MaxThreadsPerMultiprocessor)?,
+            l2_bytes: u64::from(ask(Attribute::L2CacheSize)),
+            clock_khz: ask(Attribute::ClockRate),
+            memory_clock_khz: ask(Attribute::MemoryClockRate),
+            memory_bus_bits: ask(Attribute::GlobalMemoryBusWidth),
+            registers_per_sm: ask(Attribute::MaxRegistersPerMultiprocessor),
+            shared_per_sm: ask(Attribute::MaxSharedMemoryPerMultiprocessor),
+            shared_per_block: driver::shared_per_block(raw).unwrap_or(0),
+            threads_per_sm: ask(Attribute::MaxThreadsPerMultiprocessor),
         })
     }
 

@@ -42,6 +42,7 @@ pub mod stream;
 pub mod view;
 
 mod ceiling;
+mod choices;
 mod cpu;
 mod driver;
 mod gpu;

@@ -72,6 +72,7 @@ pub struct PlanBuilder {
     b: Shape,
     c: Shape,
     variant: Option<String>,
+    reads_c: bool,
 }
 
 impl PlanBuilder {
@@ -80,6 +81,13 @@ impl PlanBuilder {
     /// [`model::VARIANTS`] lists them.
     pub fn variant(mut self, name: &str) -> Self {
         self.variant = Some(name.to_owned());
+        self
+    }
+
+    /// Says that the plan will be run with β ≠ 0, so that the reading of C is in what is expected of it. Without it β = 0 is
+    /// expected; either may be run.
+    pub fn reads_c(mut self) -> Self {
+        self.reads_c = true;
         self
     }
 
@@ -93,7 +101,7 @@ impl PlanBuilder {
     /// cannot serve the shape or the device (the CPU has none), or a dimension exceeds
     /// [`model::choose::LARGEST_DIMENSION`] on a GPU.
     pub fn build(self) -> Result<Plan> {
-        let PlanBuilder { device, a, b, c, variant } = self;
+        let PlanBuilder { device, a, b, c, variant, reads_c } = self;
         let variant = variant.as_deref();
         if let Kind::Refused(error) = device.kind() {
             return Err(Error::clone(error));
@@ -109,7 +117,7 @@ impl PlanBuilder {
         }
         let choice = match (device.kind(), variant) {
             _ if m == 0 || n == 0 || k == 0 => None,
-            (Kind::Cuda(gpu), variant) => Some(gpu.choice(&problem(&a, &b, &c), variant)?),
+            (Kind::Cuda(gpu), variant) => Some(gpu.choice(&problem(&a, &b, &c, reads_c), variant)?),
             (_, Some(name)) => {
                 let what = format!("variant {name} on the CPU: the variants are a GPU's kernels");
                 return Err(Error::Unsupported { what });
@@ -125,7 +133,7 @@ impl Plan {
     /// Begins a plan for C ← α A B + β C on the device, A m x k, B k x n and C m x n, for operands of these shapes and
     /// strides (`view.shape()`).
     pub fn gemm(device: &Device, a: Shape, b: Shape, c: Shape) -> PlanBuilder {
-        PlanBuilder { device: device.clone(), a, b, c, variant: None }
+        PlanBuilder { device: device.clone(), a, b, c, variant: None, reads_c: false }
     }
 
     /// The device that it is for.

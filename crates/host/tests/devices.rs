@@ -8,6 +8,8 @@ fn the_cpu_is_always_there() {
     assert!(!cpu.is_cuda() && cpu.ordinal().is_none() && cpu.machine().is_none());
     assert_eq!((cpu.name(), cpu.reason()), ("cpu", "asked for"));
     assert!(cpu.to_string().starts_with("cpu  "), "{cpu}");
+    let ceilings = cpu.ceilings(&cpu.stream().unwrap()).unwrap();
+    assert!(cpu.calibrate(&ceilings).is_err_and(|error| error.to_string().contains("calibration of the CPU")));
     let (free, total) = cpu.memory().unwrap();
     assert!(0 < free && free <= total);
     let a = Matrix::from_fn(3, 2, |i, l| (i + 10 * l) as f64).unwrap();

@@ -1,8 +1,8 @@
 //! Filter what can run, estimate each, take the fastest; and say why.
 
 use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
-use crate::occupancy::registers_at;
-use crate::roofline::{Bound, Estimate, Estimator, MOST_SPLITS, bound};
+use crate::occupancy::{registers_at, resident_blocks};
+use crate::roofline::{Bound, Constants, Estimate, Estimator, MOST_SPLITS, bound};
 use crate::variants::Layout;
 use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant, classify};
 use core::fmt;
@@ -217,7 +217,8 @@ impl<'a> Fit<'a> {
         if let Some(refusal) = refusals(variant, registers, &launched, &tiles, machine).into_iter().flatten().next() {
             return Err(refusal);
         }
-        let estimator = Estimator::with_registers(registers, variant, &tiles, &launched, machine);
+        let resident = resident_blocks(machine, variant.threads, registers, tiles.shared_bytes);
+        let estimator = Estimator::of(&Constants::FITTED, resident, variant, &tiles, &launched, machine);
         Ok(Fit { place, variant, problem, machine, swapped, launched, tiles, estimator })
     }
 
@@ -257,19 +258,27 @@ impl<'a> Fit<'a> {
     /// The fewest parts of k whose expected time is like the least; `None` if all are found to take more than `enough_s`.
     fn best_split(&self, enough_s: f64) -> Option<u32> {
         let estimator = &self.estimator;
-        // A few times first: what is far above them need not be worked out.
-        let few = (0..=MOST_SPLITS.ilog2()).map(|log| 1 << log).take_while(|splits| *splits <= estimator.most_splits());
-        let mut least = few.map(|splits| estimator.seconds(splits)).fold(enough_s, f64::min);
-        let mut timed = [f64::INFINITY; MOST_SPLITS as usize + 1];
-        for splits in estimator.splits() {
+        let mut least = enough_s;
+        let mut found = false;
+        let mut time = |splits: u32| {
+            let seconds = estimator.seconds_within(splits, least);
+            if seconds <= least {
+                (least, found) = (seconds, true);
+            }
             // More parts have more slots: from some number on, none can take less than the least so far.
-            if estimator.least_s(splits) > least * ALIKE {
+            estimator.least_s(splits) <= least
+        };
+        // A few first: what is far above them need not be worked out.
+        for splits in (0..=MOST_SPLITS.ilog2()).map(|log| 1 << log) {
+            if splits > estimator.most_splits() || !time(splits) {
                 break;
             }
-            timed[splits as usize] = estimator.seconds_within(splits, least * ALIKE);
-            least = least.min(timed[splits as usize]);
         }
-        (1..=estimator.most_splits()).find(|splits| timed[*splits as usize] <= least * ALIKE)
+        let _ = estimator.splits().all(time);
+        if !found {
+            return None;
+        }
+        estimator.splits().find(|splits| estimator.seconds_within(*splits, least * ALIKE) <= least * ALIKE)
     }
 }
 
@@ -344,8 +353,12 @@ mod tests {
             (Dtype::F32, 2, "stsm2r_prefetch_1x2_u32_t128", 4),
             (Dtype::F32, 4, "stsm2r_prefetch_1x4_u32_t128", 4),
         ] {
-            let choice = choose(&Problem::column_major(dtype, 20480, n, 20480), &Machine::H200, None)?;
-            assert_eq!((choice.variant.entry, choice.splits), (entry, splits), "{choice}");
+            let p = Problem::column_major(dtype, 20480, n, 20480);
+            let choice = choose(&p, &Machine::H200, None)?;
+            let tiles = tiling(choice.variant, p.m, p.n);
+            let timed = crate::roofline::estimate(choice.variant, &tiles, splits, &p, &Machine::H200);
+            assert_eq!(choice.variant.entry, entry, "{choice}");
+            assert!(timed.seconds <= choice.estimate.seconds * 1.02, "{splits} parts: {timed:?}, {choice}");
         }
         Ok(())
     }

@@ -8,7 +8,11 @@ pub const GRID_YZ: u32 = 65_535;
 /// Most blocks along x of a grid.
 pub const GRID_X: u64 = (1 << 31) - 1;
 
-/// Rows of B's tile in shared memory, which are also the steps that k is cut at: the most of `threads` that t3 divides.
+/// Rows of B's tile in shared memory, which are also the steps that k is cut at: the most of `threads` that t3 divides,
+/// ⌊T1 / T3⌋ · T3.
+///
+/// # Source
+/// TSM2X, Algorithm 3: a tile has T1 rows. That T3 must divide them is the loops', and ours.
 pub const fn tsm2r_bk(threads: u32, t3: u32) -> u32 {
     threads / t3 * t3
 }
@@ -25,12 +29,12 @@ pub const fn ring_pitch(line: u32, elem_bytes: u32) -> u32 {
     line + 16 / elem_bytes
 }
 
-/// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`.
+/// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`: rows · steps, by rows rows · [`ring_pitch`].
 pub const fn ring_a_len(rows: u32, steps: u32, by_rows: bool, elem_bytes: u32) -> u32 {
     rows * if by_rows { ring_pitch(steps, elem_bytes) } else { steps }
 }
 
-/// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`.
+/// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`: cols · steps, by columns cols · [`ring_pitch`].
 pub const fn ring_b_len(cols: u32, steps: u32, by_rows: bool, elem_bytes: u32) -> u32 {
     if by_rows { steps * ring_pitch(cols, elem_bytes) } else { cols * ring_pitch(steps, elem_bytes) }
 }
@@ -67,7 +71,17 @@ pub struct Tiling {
     pub b_reads: u64,
 }
 
-/// The tiling of an m x n product by an entry.
+/// The tiling of an m x n product by an entry. With BM rows and BN columns of C a block: ⌈m / BM⌉ tiles of rows, ⌈n / BN⌉
+/// groups of columns; A is read once for each group, B once for each tile of rows.
+///
+/// | kernel | BM | BN | shared memory, elements |
+/// |---|---|---|---|
+/// | [`Kernel::Tsm2r`] | T1 | T2 | [`tsm2r_bk`] · T2, or none; `tsm2r_inner` takes all columns and reads A for each |
+/// | [`Kernel::Ring`] | [`Variant::rows`] | T2 | stages · ([`ring_a_len`] + [`ring_b_len`]) |
+/// | [`Kernel::Gemm`] | 16 · TM | 16 · TN | K step · (BM + BN, each with [`gemm_pitch`]'s padding) |
+///
+/// # Source
+/// TSM2X, Sections 3.1.3 to 3.1.7, for the first; the others are ours.
 pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     let elem_bytes = if variant.dtype.bytes() == 8 { 8 } else { 4 };
     match variant.kernel {
@@ -99,7 +113,7 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     }
 }
 
-/// Elements of scratch that `splits` parts of k need: one m x n slot each, none where there is one part.
+/// Elements of scratch that `splits` parts of k need: m · n · splits, a slot each; none where there is one part.
 pub const fn slots_len(m: u64, n: u64, splits: u32) -> u64 {
     if splits <= 1 { 0 } else { m * n * splits as u64 }
 }

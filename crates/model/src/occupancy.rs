@@ -130,7 +130,7 @@ impl Residency {
         }
     }
 
-    /// Resident threads against the most there can be, 0 to 1.
+    /// Resident threads against the most there can be, blocks · threads / threads an SM: 0 to 1.
     pub fn occupancy(&self, machine: &Machine) -> f64 {
         f64::from(self.blocks() * self.threads) / f64::from(machine.threads_per_sm)
     }

@@ -82,13 +82,15 @@ pub struct Problem {
     pub b: Strides,
     /// Strides of C.
     pub c: Strides,
+    /// Whether C is read: β is not 0.
+    pub reads_c: bool,
 }
 
 impl Problem {
-    /// All three matrices column-major and packed.
+    /// All three matrices column-major and packed, β = 0.
     pub const fn column_major(dtype: Dtype, m: u64, n: u64, k: u64) -> Self {
         let (a, b, c) = (Strides::column_major(m), Strides::column_major(k), Strides::column_major(m));
-        Problem { dtype, m, n, k, a, b, c }
+        Problem { dtype, m, n, k, a, b, c, reads_c: false }
     }
 
     /// The same product transposed: Cᵀ ← α Bᵀ Aᵀ + β Cᵀ.
@@ -101,6 +103,7 @@ impl Problem {
             a: self.b.transposed(),
             b: self.a.transposed(),
             c: self.c.transposed(),
+            reads_c: self.reads_c,
         }
     }
 

@@ -101,7 +101,7 @@ pub mod tests {
             Strides { row: wide(row), col: wide(col) }
         };
         let (a, b, c) = (strides(a, m, k), strides(b, k, n), strides(c, m, n));
-        let problem = Problem { dtype: v.dtype, m: wide(m), n: wide(n), k: wide(k), a, b, c };
+        let problem = Problem { a, b, c, ..Problem::column_major(v.dtype, wide(m), wide(n), wide(k)) };
         choose(&problem, &Machine::H200, Some(v.entry))
     }
 

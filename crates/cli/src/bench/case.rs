@@ -181,6 +181,7 @@ impl Case {
             a: if self.transpose_a { a.transposed() } else { a },
             b: if self.transpose_b { b.transposed() } else { b },
             c: c.strides(self.ldc),
+            reads_c: self.beta != 0.0,
         };
         Some(Job { problem, reals, batch: self.batch, steps })
     }

@@ -13,7 +13,7 @@ use super::head::Head;
 use crate::error::Fault;
 use crate::say;
 
-/// Candidates that the text lists.
+/// Candidates that the text lists beside the other entries of the chosen variant.
 const LISTED: usize = 6;
 
 /// The choice for a product and what it was chosen from, the fastest first.
@@ -104,6 +104,9 @@ pub fn text(plan: &Plan, problem: &Problem) -> String {
         ),
     );
     line("on", words(problem, machine));
+    if !machine.assumed.is_empty() {
+        line("assumed", format!("of a GPU that is like it: {}", machine.assumed));
+    }
     if *cached {
         line("cached", stays(choice, machine));
     }
@@ -115,14 +118,23 @@ pub fn text(plan: &Plan, problem: &Problem) -> String {
         );
     }
     line("out of", format!("{} entries:", candidates.len()));
-    for candidate in candidates.iter().take(LISTED) {
+    text + &listed(choice, candidates)
+}
+
+/// The fastest candidates, and all of the chosen variant: its siblings differ in their tiles alone.
+fn listed(choice: &Choice, candidates: &[Choice]) -> String {
+    let is_listed = |(at, candidate): &(usize, &Choice)| *at < LISTED || candidate.variant.name == choice.variant.name;
+    let (mut lines, mut count) = (String::new(), 0);
+    for (_, candidate) in candidates.iter().enumerate().filter(is_listed) {
         let time = say::time(candidate.estimate.seconds);
-        let _ = write!(text, "\n    {time:>10}  {} in {}", candidate.variant.entry, parts(candidate.splits));
+        // Writing to a string does not fail.
+        let _ = write!(lines, "\n    {time:>10}  {} in {}", candidate.variant.entry, parts(candidate.splits));
+        count += 1;
     }
-    if let Some(more) = candidates.get(LISTED..).filter(|more| !more.is_empty()) {
-        let _ = write!(text, "\n    and {} slower ones", more.len());
+    if count < candidates.len() {
+        let _ = write!(lines, "\n    and {} others", candidates.len() - count);
     }
-    text
+    lines
 }
 
 /// What the words above mean where the operands are in the cache.
@@ -136,13 +148,15 @@ fn stays(choice: &Choice, machine: &Machine) -> String {
 }
 
 fn alone(terms: &Terms) -> String {
-    let Terms { bandwidth_s, latency_s, delivery_s, arithmetic_s, overhead_s } = *terms;
+    let Terms { bandwidth_s, latency_s, delivery_s, arithmetic_s, issue_s, overhead_s } = *terms;
     format!(
-        "bandwidth {}, latency {}, B to the lanes {}, multiply-adds {}; C, slots, launches and ends of blocks {} more",
+        "bandwidth {}, latency {}, B to the lanes {}, multiply-adds {}, instructions {}; C, slots, launches and ends of \
+         blocks {} more",
         say::time(bandwidth_s),
         say::time(latency_s),
         say::time(delivery_s),
         say::time(arithmetic_s),
+        say::time(issue_s),
         say::time(overhead_s)
     )
 }
@@ -168,6 +182,8 @@ fn words(problem: &Problem, machine: &Machine) -> String {
 pub struct Object {
     #[serde(flatten)]
     head: Head,
+    /// What is another GPU's, since nobody has measured this one's or its driver does not say.
+    assumed: Vec<&'static str>,
     /// Whether A, B and C are taken to be in the second-level cache.
     cached: bool,
     /// What no kernel can beat.
@@ -207,6 +223,7 @@ struct TermsObject {
     latency_seconds: f64,
     delivery_seconds: f64,
     arithmetic_seconds: f64,
+    issue_seconds: f64,
     overhead_seconds: f64,
 }
 
@@ -218,6 +235,7 @@ impl TermsObject {
             latency_seconds: terms.latency_s,
             delivery_seconds: terms.delivery_s,
             arithmetic_seconds: terms.arithmetic_s,
+            issue_seconds: terms.issue_s,
             overhead_seconds: terms.overhead_s,
         }
     }
@@ -240,6 +258,7 @@ impl Object {
         let bound = if choice.bound.memory_s >= choice.bound.arithmetic_s { "memory" } else { "compute" };
         Self {
             head: Head::of(problem, machine, choice.operation, choice.swapped, bound),
+            assumed: machine.assumed.names().collect(),
             cached: *cached,
             bound_seconds: choice.bound.seconds(),
             intensity: intensity(choice),

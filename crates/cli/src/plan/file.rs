@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use model::machine::{Name, by_name};
+use model::machine::{Assumed, Name, by_name};
 use model::{Machine, MachineError};
 use toml::{Table, Value};
 
@@ -51,7 +51,12 @@ impl Fields {
     }
 
     fn machine(&mut self) -> Result<Machine, String> {
+        // What the file says is known, and what it leaves to another GPU stays that one's.
+        let said: Vec<String> = self.table.keys().cloned().collect();
+        let said: Vec<&str> = said.iter().map(String::as_str).collect();
+        let assumed = self.like.map_or(Assumed::NONE, |like| like.assumed.without(&said));
         Ok(Machine {
+            assumed,
             name: self.name()?,
             compute_capability: self.compute_capability()?,
             sms: self.count("sms", |m| m.sms)?,
@@ -137,6 +142,9 @@ mod tests {
             parse("like = \"v100\"\nname = \"V100S\"\nread_bytes_per_s = 1.1e12\nsms = 84").expect("a machine");
         assert_eq!((machine.name.as_str(), machine.sms, machine.read_bytes_per_s), ("V100S", 84, 1.1e12));
         assert_eq!(machine.shared_per_sm, Machine::V100.shared_per_sm);
+        assert_eq!(machine.assumed, Machine::V100.assumed);
+        let launched = parse("like = \"v100\"\nlaunch_s = 3e-6").expect("a machine");
+        assert!(launched.assumed.is_empty() && !Machine::V100.assumed.is_empty());
     }
 
     #[test]
@@ -173,7 +181,7 @@ mod tests {
              threads_per_sm = 2048\nthreads_per_block = 1024\nblocks_per_sm = 32\nl2_bytes = 41943040\n\
              l2_read_bytes_per_s = 0\nbus_bytes_per_s = 1.555e12\nread_bytes_per_s = 1.490e12\nwrite_bytes_per_s = 1.503e12\n\
              memory_latency_s = {}\nfma_f32_per_s = {}\nfma_f64_per_s = {}\nfma_latency_cycles = 4\n\
-             mma_f64_per_s = {}\nmma_tf32_per_s = {}\nlaunch_s = 4e-6\n",
+             mma_f64_per_s = {}\nmma_tf32_per_s = {}\nlaunch_s = 5e-6\n",
             Machine::A100.name,
             Machine::A100.memory_latency_s,
             Machine::A100.fma_f32_per_s,
@@ -181,6 +189,6 @@ mod tests {
             Machine::A100.mma_f64_per_s,
             Machine::A100.mma_tf32_per_s,
         );
-        assert_eq!(parse(&text), Ok(Machine::A100));
+        assert_eq!(parse(&text), Ok(Machine { assumed: Assumed::NONE, ..Machine::A100 }));
     }
 }

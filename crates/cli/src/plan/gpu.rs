@@ -3,7 +3,7 @@
 use model::Machine;
 use model::machine::{TABLE, by_name};
 
-use super::file;
+use super::{ceilings, file};
 use crate::args::PlanArgs;
 use crate::error::Fault;
 
@@ -11,9 +11,13 @@ use crate::error::Fault;
 /// well: on an error its one line stands alone.
 ///
 /// # Errors
-/// [`Fault::Input`]: no GPU of this name is known, or the file describes none.
+/// [`Fault::Input`]: no GPU of this name is known, the file describes none, or the ceilings are not this GPU's.
 pub fn machine(args: &PlanArgs) -> Result<(Machine, Option<String>), Fault> {
-    Ok(named(args)?.map_or_else(here, |machine| (machine, None)))
+    if let Some(machine) = named(args)? {
+        return Ok((machine, None));
+    }
+    let (machine, note) = here();
+    Ok((calibrated(machine, args)?, note))
 }
 
 /// The GPU that was named, or that a file describes.
@@ -21,11 +25,17 @@ pub fn machine(args: &PlanArgs) -> Result<(Machine, Option<String>), Fault> {
 /// # Errors
 /// As [`machine`].
 pub fn named(args: &PlanArgs) -> Result<Option<Machine>, Fault> {
-    match (&args.gpu, &args.gpu_file) {
-        (Some(name), _) => Ok(Some(by_name(&name.to_ascii_lowercase()).ok_or_else(|| unknown(name))?)),
-        (None, Some(path)) => Ok(Some(file::read(path)?)),
-        (None, None) => Ok(None),
-    }
+    let machine = match (&args.gpu, &args.gpu_file) {
+        (Some(name), _) => by_name(&name.to_ascii_lowercase()).ok_or_else(|| unknown(name))?,
+        (None, Some(path)) => file::read(path)?,
+        (None, None) => return Ok(None),
+    };
+    calibrated(machine, args).map(Some)
+}
+
+/// With its measured ceilings, where they are given.
+fn calibrated(machine: Machine, args: &PlanArgs) -> Result<Machine, Fault> {
+    args.ceilings.as_ref().map_or(Ok(machine), |path| ceilings::calibrate(&machine, path))
 }
 
 fn here() -> (Machine, Option<String>) {

@@ -1,6 +1,7 @@
 //! `lanky plan`: what would be chosen for a product and why, on the GPU here, one that is known, or one from a file.
 
 mod against;
+mod ceilings;
 mod choice;
 mod drawing;
 mod file;
@@ -27,7 +28,7 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     if m == 0 || n == 0 || k == 0 {
         return nothing(args, dtype, [m, n, k]);
     }
-    let problem = Problem::column_major(dtype, m, n, k);
+    let problem = Problem { reads_c: args.beta != 0.0, ..Problem::column_major(dtype, m, n, k) };
     let text = if args.paper {
         if args.json { say::json(&paper::Object::of(&problem, &machine))? } else { paper::text(&problem, &machine) }
     } else {
@@ -47,7 +48,11 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
 
 /// Compares predictions with results.
 fn against(args: &PlanArgs) -> Result<(), Fault> {
-    let compared = against::compare(&args.against, gpu::named(args)?.as_ref())?;
+    let machine = gpu::named(args)?;
+    if args.ceilings.is_some() && machine.is_none() {
+        return Err(Fault::Input("--ceilings with --against: name the GPU that they are of with --gpu".into()));
+    }
+    let compared = against::compare(&args.against, machine.as_ref())?;
     if args.json { say::print_json(&compared) } else { say::print(&compared.text()) }
 }
 

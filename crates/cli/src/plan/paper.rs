@@ -1,7 +1,7 @@
 //! TSM2X's own reasoning, step by step: in words, and as JSON.
 
-use model::paper::tsm2x::{Bound, Optimum, Origin, Reasoning, reason};
-use model::{Machine, Operation, Problem};
+use model::paper::tsm2x::{Algorithm, Bound, Optimum, Origin, Reasoning, Tsm2l, is_tsm2l, reason, tsm2l};
+use model::{Machine, Problem, classify};
 use serde::Serialize;
 
 use super::head::Head;
@@ -11,6 +11,12 @@ use crate::say;
 fn reasoning(problem: &Problem, machine: &Machine) -> (Problem, Reasoning) {
     let laid = if problem.n > problem.m { problem.transposed() } else { *problem };
     (laid, reason(machine, laid.dtype, [laid.m, laid.n, laid.k]))
+}
+
+/// What TSM2L adds to it where k is small too.
+fn of_tall(laid: &Problem, r: &Reasoning) -> Option<Tsm2l> {
+    let Problem { dtype, m, n, k, .. } = *laid;
+    is_tsm2l(m, n, k).then(|| tsm2l(r, dtype, [m, n, k]))
 }
 
 /// The steps in words, one a line.
@@ -28,6 +34,13 @@ pub fn text(problem: &Problem, machine: &Machine) -> String {
     line("a step", step(&r));
     line("traffic", traffic(&laid, &r));
     line("algorithm 5", algorithm5(&r));
+    if let Some(tall) = of_tall(&laid, &r) {
+        line("latency", latency(&laid, &r, &tall));
+        line("tcf", rows_a_thread(&laid, &tall));
+        line("algorithm 6", tiled(&tall));
+        line("algorithm 7", interleaved(&tall));
+        line("launched", launched(&laid, &tall));
+    }
     let chosen = r.parameters;
     line("chosen", format!("t1 = {}, t2 = {}, t3 = {}: {}", chosen.t1, chosen.t2, chosen.t3, origin(&r)));
     lines.join("\n")
@@ -36,7 +49,45 @@ pub fn text(problem: &Problem, machine: &Machine) -> String {
 fn headline(laid: &Problem, machine: &Machine, transposed: bool) -> String {
     let how = if transposed { ", computed transposed" } else { "" };
     let Problem { dtype, m, n, k, .. } = laid;
-    format!("TSM2R, m = {m}, n = {n}, k = {k}, {dtype}{how}, on {}: the reasoning of TSM2X", machine.name)
+    let name = if is_tsm2l(*m, *n, *k) { "TSM2L" } else { "TSM2R" };
+    format!("{name}, m = {m}, n = {n}, k = {k}, {dtype}{how}, on {}: the reasoning of TSM2X", machine.name)
+}
+
+fn latency(laid: &Problem, r: &Reasoning, tall: &Tsm2l) -> String {
+    format!(
+        "k = {} leaves a thread {} of up to t3 = {} elements of A a row: too few to hide the wait of {:.0} ns for the first, so \
+         that the occupancy above is not reached",
+        laid.k,
+        if tall.fetches == 1 { "one fetch".into() } else { format!("{} fetches", tall.fetches) },
+        r.parameters.t3,
+        r.constants.memory_latency_s * 1e9
+    )
+}
+
+fn rows_a_thread(laid: &Problem, tall: &Tsm2l) -> String {
+    let Tsm2l { tcf, threads, blocks, .. } = tall;
+    format!("{tcf}: {threads} threads in {blocks} blocks for {} rows (Section 4.3, timed on a V100)", laid.m)
+}
+
+fn tiled(tall: &Tsm2l) -> String {
+    format!(
+        "a thread's rows one after the other: {} elements of B read, {} registers",
+        tall.tiled_b_traffic, tall.tiled_registers
+    )
+}
+
+fn interleaved(tall: &Tsm2l) -> String {
+    format!(
+        "all of a thread's rows for each tile of B, the next C on its way: {} elements of B read, C loaded and stored {}, {} \
+         registers",
+        tall.interleaved_b_traffic,
+        count(tall.interleaved_c_passes),
+        tall.interleaved_registers
+    )
+}
+
+fn launched(laid: &Problem, tall: &Tsm2l) -> String {
+    format!("algorithm {} in {}, by the authors' code", tall.algorithm.number(), laid.dtype)
 }
 
 fn bound(laid: &Problem, r: &Reasoning) -> String {
@@ -176,6 +227,45 @@ pub struct Object {
     descent_t2: u32,
     descent_t3: u32,
     descent_seconds: f64,
+    /// Where k is small too.
+    #[serde(flatten)]
+    tall: Option<Tall>,
+}
+
+/// What TSM2L adds.
+#[derive(Serialize)]
+struct Tall {
+    /// Rows a thread.
+    tcf: u32,
+    threads: u64,
+    /// Fetches of A a row.
+    fetches: u64,
+    algorithm6_b_elements: u64,
+    algorithm6_registers: u32,
+    algorithm7_b_elements: u64,
+    algorithm7_c_passes: u64,
+    algorithm7_registers: u32,
+    /// `algorithm6` or `algorithm7`: what the authors' code launches.
+    launched: &'static str,
+}
+
+impl Tall {
+    fn of(tall: &Tsm2l) -> Self {
+        Self {
+            tcf: tall.tcf,
+            threads: tall.threads,
+            fetches: tall.fetches,
+            algorithm6_b_elements: tall.tiled_b_traffic,
+            algorithm6_registers: tall.tiled_registers,
+            algorithm7_b_elements: tall.interleaved_b_traffic,
+            algorithm7_c_passes: tall.interleaved_c_passes,
+            algorithm7_registers: tall.interleaved_registers,
+            launched: match tall.algorithm {
+                Algorithm::Tiled => "algorithm6",
+                Algorithm::Interleaved => "algorithm7",
+            },
+        }
+    }
 }
 
 impl Object {
@@ -183,7 +273,14 @@ impl Object {
     pub fn of(problem: &Problem, machine: &Machine) -> Self {
         let (laid, r) = reasoning(problem, machine);
         Self {
-            head: Head::of(problem, machine, Operation::Tsm2r, laid != *problem, r.bound.name()),
+            head: Head::of(
+                problem,
+                machine,
+                classify(problem.m, problem.n, problem.k),
+                laid != *problem,
+                r.bound.name(),
+            ),
+            tall: of_tall(&laid, &r).as_ref().map(Tall::of),
             t2_threshold: r.threshold,
             t1: r.parameters.t1,
             t2: r.parameters.t2,

@@ -63,7 +63,7 @@ pub fn gemm<T: Scalar>(
         Queue::Cpu => cpu::product(alpha, a, b, beta, c),
         Queue::Cuda(queue) => {
             let multiplies = alpha != T::zero() && a.ncols() > 0;
-            let problem = problem(&a.shape(), &b.shape(), &c.shape());
+            let problem = problem(&a.shape(), &b.shape(), &c.shape(), beta != T::zero());
             let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
             // Locked until both launches of a split product are in the stream: its workspace is theirs till then.
             let mut scratch = lock(&queue.scratch);
@@ -72,8 +72,8 @@ pub fn gemm<T: Scalar>(
     }
 }
 
-/// The product as the model sees it.
-pub(crate) fn problem(a: &Shape, b: &Shape, c: &Shape) -> Problem {
+/// The product as the model sees it; `reads_c`: β is not 0.
+pub(crate) fn problem(a: &Shape, b: &Shape, c: &Shape, reads_c: bool) -> Problem {
     Problem {
         dtype: c.dtype,
         m: wide(a.rows),
@@ -82,6 +82,7 @@ pub(crate) fn problem(a: &Shape, b: &Shape, c: &Shape) -> Problem {
         a: a.strides,
         b: b.strides,
         c: c.strides,
+        reads_c,
     }
 }
 

@@ -1,8 +1,9 @@
 //! A GPU as its driver describes it.
 
-use super::{Machine, Name};
+use super::{Assumed, Machine, Name, TABLE};
+use core::ops::RangeInclusive;
 
-/// What a driver tells of a device, in its own units.
+/// What a driver tells of a device, in its own units; 0 where it tells nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct DeviceFacts<'a> {
     /// The device's name.
@@ -29,77 +30,124 @@ pub struct DeviceFacts<'a> {
     pub l2_bytes: u64,
 }
 
-/// Share of a bus's nominal rate that reads reach: 4.65 of 4.92 TB/s on an H200 (3201 MHz, 6144 bits).
-pub(super) const READ_SHARE: f64 = 0.945;
-/// Share of a bus's nominal rate that writes reach: 3.90 of 4.92 TB/s on an H200.
-pub(super) const WRITE_SHARE: f64 = 0.79;
-
 impl Machine {
-    /// A machine from what its driver says; what no driver says (latencies, lanes an SM) follows its architecture.
+    /// A machine from what its driver says; what no driver says (latencies, lanes an SM, shares of the bandwidth) is that of
+    /// the table's nearest machine, and so is what this driver leaves out or says wrongly.
+    ///
+    /// The nearest is of the same compute capability, or else of the same kind (with or without f64 units) and the nearest
+    /// capability; of several the one with this name, or the nearest cache. What another capability's machine gives is
+    /// [`Machine::assumed`], and so is what stands in for a wrong fact.
+    ///
+    /// ```
+    /// use lanky_model::{DeviceFacts, Machine};
+    /// let facts = DeviceFacts {
+    ///     name: "NVIDIA L40", compute_capability: (8, 9), sms: 142, clock_khz: 2_490_000, memory_clock_khz: 0,
+    ///     memory_bus_bits: 384, registers_per_sm: 65_536, shared_per_sm: 100 << 10, shared_per_block: 99 << 10,
+    ///     threads_per_sm: 1536, l2_bytes: 96 << 20,
+    /// };
+    /// let machine = Machine::from_device(&facts);
+    /// assert_eq!((machine.sms, machine.bus_bytes_per_s), (142, Machine::RTX4090.bus_bytes_per_s));
+    /// assert!(machine.assumed.names().any(|name| name == "bus_bytes_per_s"));
+    /// ```
     pub fn from_device(facts: &DeviceFacts<'_>) -> Machine {
         let cc = facts.compute_capability;
-        let clock_hz = f64::from(facts.clock_khz) * 1e3;
+        let like = nearest(facts);
+        let mut filled = Filled { assumed: like.assumed };
+        let sms = filled.count("sms", facts.sms, 1..=4096, like.sms);
+        let clock_hz = filled.number("clock_hz", f64::from(facts.clock_khz) * 1e3, 1e8..=1e10, like.clock_hz);
         let bus = 2.0 * f64::from(facts.memory_clock_khz) * 1e3 * f64::from(facts.memory_bus_bits) / 8.0;
-        let lanes = lanes(cc);
-        let all = |a_cycle: f64| f64::from(facts.sms) * a_cycle * clock_hz;
+        let bus = filled.number("bus_bytes_per_s", bus, 1e10..=1e14, like.bus_bytes_per_s);
+        let shared_per_sm = filled.count("shared_per_sm", facts.shared_per_sm, 16_384..=1 << 22, like.shared_per_sm);
+        let shared_per_block =
+            filled.count("shared_per_block", facts.shared_per_block, 16_384..=shared_per_sm, like.shared_per_block);
+        let l2_bytes = filled.number("l2_bytes", facts.l2_bytes as f64, 65_536.0..=1e12, like.l2_bytes as f64);
+        if like.compute_capability != cc {
+            filled.assumed = filled.assumed.and(OTHERS);
+        }
+        let of_bus = |rate: f64| rate / like.bus_bytes_per_s * bus;
+        // A cycle and SM.
+        let all = |rate: f64| rate / (f64::from(like.sms) * like.clock_hz) * (f64::from(sms) * clock_hz);
         Machine {
             name: Name::new(facts.name),
             compute_capability: cc,
-            sms: facts.sms,
+            sms,
             clock_hz,
-            registers_per_sm: facts.registers_per_sm,
-            shared_per_sm: facts.shared_per_sm,
-            shared_per_block: facts.shared_per_block,
-            shared_reserved: if cc >= (8, 0) { 1024 } else { 0 },
-            shared_granule: if cc >= (8, 0) { 128 } else { 256 },
-            threads_per_sm: facts.threads_per_sm,
-            blocks_per_sm: blocks_per_sm(cc),
-            l2_bytes: facts.l2_bytes,
-            l2_read_bytes_per_s: all(l2_bytes_per_cycle(cc)),
+            registers_per_sm: filled.count(
+                "registers_per_sm",
+                facts.registers_per_sm,
+                1024..=1 << 22,
+                like.registers_per_sm,
+            ),
+            shared_per_sm,
+            shared_per_block: shared_per_block.min(shared_per_sm),
+            threads_per_sm: filled.count("threads_per_sm", facts.threads_per_sm, 1024..=65_536, like.threads_per_sm),
+            blocks_per_sm: if like.compute_capability == cc { like.blocks_per_sm } else { blocks_per_sm(cc) },
+            l2_bytes: l2_bytes as u64,
+            l2_read_bytes_per_s: all(like.l2_read_bytes_per_s),
             bus_bytes_per_s: bus,
-            read_bytes_per_s: bus * READ_SHARE,
-            write_bytes_per_s: bus * WRITE_SHARE,
-            fma_f32_per_s: all(lanes.f32),
-            fma_f64_per_s: all(lanes.f64),
-            mma_f64_per_s: all(lanes.mma_f64),
-            mma_tf32_per_s: all(lanes.mma_tf32),
-            ..Machine::H200
+            read_bytes_per_s: of_bus(like.read_bytes_per_s),
+            write_bytes_per_s: of_bus(like.write_bytes_per_s),
+            fma_f32_per_s: all(like.fma_f32_per_s),
+            fma_f64_per_s: all(like.fma_f64_per_s),
+            mma_f64_per_s: all(like.mma_f64_per_s),
+            mma_tf32_per_s: all(like.mma_tf32_per_s),
+            assumed: filled.assumed,
+            ..*like
         }
     }
 }
 
-/// Fused multiply-adds a cycle and SM.
-struct Lanes {
-    f32: f64,
-    f64: f64,
-    mma_f64: f64,
-    mma_tf32: f64,
+/// What follows an architecture that is not the machine's own.
+const OTHERS: Assumed = Assumed::of(&[
+    "l2_read_bytes_per_s",
+    "read_bytes_per_s",
+    "write_bytes_per_s",
+    "memory_latency_s",
+    "fma_latency_cycles",
+    "launch_s",
+    "rates of multiply-adds",
+]);
+
+/// Facts that are taken as they are, and those that cannot be and are taken from elsewhere.
+struct Filled {
+    assumed: Assumed,
 }
 
-/// Vector units: CUDA C Programming Guide, throughput of native arithmetic instructions. Matrix units: the data sheets'
-/// dense rates over SMs and clock, see the machines of the table.
-const fn lanes(compute_capability: (u32, u32)) -> Lanes {
-    let (f32, f64, mma_f64, mma_tf32) = match compute_capability {
-        (7, 0) => (64.0, 32.0, 0.0, 0.0),
-        (7, _) => (64.0, 2.0, 0.0, 0.0),
-        (8, 0) => (64.0, 32.0, 64.0, 512.0),
-        (8, _) => (128.0, 2.0, 0.0, 128.0),
-        (9, 0) => (128.0, 64.0, 128.0, 1024.0),
-        (10, 0) => (128.0, 64.0, 64.0, 2048.0),
-        _ => (128.0, 2.0, 0.0, 128.0),
-    };
-    Lanes { f32, f64, mma_f64, mma_tf32 }
-}
-
-/// Bytes a cycle and SM that the second-level cache hands out; 0 where nobody has measured it.
-///
-/// # Source
-/// An H200 (driver 580.159, 2026-11-21), this project's read kernel over the same 8 to 40 MB, launch after launch: 5.7 TB/s.
-const fn l2_bytes_per_cycle(compute_capability: (u32, u32)) -> f64 {
-    match compute_capability {
-        (9, 0) => 21.8,
-        _ => 0.0,
+impl Filled {
+    fn count(&mut self, field: &str, fact: u32, range: RangeInclusive<u32>, known: u32) -> u32 {
+        if range.contains(&fact) { fact } else { self.fill(field, known) }
     }
+
+    fn number(&mut self, field: &str, fact: f64, range: RangeInclusive<f64>, known: f64) -> f64 {
+        if range.contains(&fact) { fact } else { self.fill(field, known) }
+    }
+
+    fn fill<T>(&mut self, field: &str, known: T) -> T {
+        self.assumed = self.assumed.and(Assumed::of(&[field]));
+        known
+    }
+}
+
+/// The table's machine that is most like a device.
+fn nearest(facts: &DeviceFacts<'_>) -> &'static Machine {
+    let number = |(major, minor): (u32, u32)| major.saturating_mul(100).saturating_add(minor.min(99));
+    let far = |machine: &Machine| {
+        let cc = machine.compute_capability;
+        (
+            has_f64_units(cc) != has_f64_units(facts.compute_capability),
+            number(cc).abs_diff(number(facts.compute_capability)),
+            machine.name.as_str() != facts.name,
+            machine.l2_bytes.abs_diff(facts.l2_bytes),
+        )
+    };
+    let machines = TABLE.iter().map(|(_, machine)| machine);
+    machines.fold(&Machine::H200, |least, machine| if far(machine) < far(least) { machine } else { least })
+}
+
+/// Whether an architecture's f64 units are half as many as its f32 units, not a 32nd or 64th: those that are made to
+/// compute. CUDA C Programming Guide, throughput of native arithmetic instructions.
+const fn has_f64_units(compute_capability: (u32, u32)) -> bool {
+    matches!(compute_capability, (2, 0) | (3, 5) | (3, 7) | (6, 0) | (7, 0) | (8, 0) | (9, 0) | (10, 0))
 }
 
 /// Most resident blocks an SM: CUDA C Programming Guide, technical specifications by compute capability.
@@ -114,16 +162,19 @@ const fn blocks_per_sm(compute_capability: (u32, u32)) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::string::{String, ToString};
+
+    const BUS_BITS: u32 = 4096;
 
     /// What the driver of a table's machine would say.
-    fn facts(machine: &Machine, memory_clock_khz: u32, memory_bus_bits: u32) -> DeviceFacts<'_> {
+    fn facts(machine: &Machine) -> DeviceFacts<'_> {
         DeviceFacts {
             name: machine.name.as_str(),
             compute_capability: machine.compute_capability,
             sms: machine.sms,
-            clock_khz: (machine.clock_hz / 1e3) as u32,
-            memory_clock_khz,
-            memory_bus_bits,
+            clock_khz: (machine.clock_hz / 1e3).round() as u32,
+            memory_clock_khz: (machine.bus_bytes_per_s * 8.0 / f64::from(BUS_BITS) / 2.0 / 1e3).round() as u32,
+            memory_bus_bits: BUS_BITS,
             registers_per_sm: machine.registers_per_sm,
             shared_per_sm: machine.shared_per_sm,
             shared_per_block: machine.shared_per_block,
@@ -132,31 +183,135 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_h200_read_from_its_driver_is_the_tables() {
-        let read = Machine::from_device(&facts(&Machine::H200, 3_201_000, 6144));
-        assert!((read.read_bytes_per_s / Machine::H200.read_bytes_per_s - 1.0).abs() <= 0.01);
-        assert!((read.write_bytes_per_s / Machine::H200.write_bytes_per_s - 1.0).abs() <= 0.01);
-        let same = Machine {
-            read_bytes_per_s: Machine::H200.read_bytes_per_s,
-            write_bytes_per_s: Machine::H200.write_bytes_per_s,
-            ..read
-        };
-        assert_eq!(same, Machine::H200);
+    /// All numbers that a driver does not say.
+    fn rest(m: &Machine) -> [f64; 19] {
+        let counts = [
+            m.registers_per_block,
+            m.registers_per_thread,
+            m.register_granule,
+            m.register_partitions,
+            m.shared_reserved,
+            m.shared_granule,
+            m.threads_per_block,
+            m.blocks_per_sm,
+        ]
+        .map(f64::from);
+        let rates = [
+            m.l2_read_bytes_per_s,
+            m.bus_bytes_per_s,
+            m.read_bytes_per_s,
+            m.write_bytes_per_s,
+            m.memory_latency_s,
+            m.fma_f32_per_s,
+            m.fma_f64_per_s,
+            m.fma_latency_cycles,
+            m.mma_f64_per_s,
+            m.mma_tf32_per_s,
+            m.launch_s,
+        ];
+        let mut all = [0.0; 19];
+        all[..8].copy_from_slice(&counts);
+        all[8..].copy_from_slice(&rates);
+        all
     }
 
-    /// What follows from an architecture is what the table says of it.
+    /// Latencies, shares of the bandwidth, rates and limits follow the architecture, of every machine of the table, also
+    /// under a name that the table has not.
     #[test]
-    fn rates_and_limits_of_an_architecture_are_the_tables() {
-        for machine in [Machine::V100, Machine::A100, Machine::H100, Machine::B200, Machine::RTX4090] {
-            let read = Machine::from_device(&facts(&machine, 1_000_000, 4096));
-            let rates = |m: &Machine| {
-                [m.fma_f32_per_s, m.fma_f64_per_s, m.mma_f64_per_s, m.mma_tf32_per_s, m.l2_read_bytes_per_s]
-            };
-            assert_eq!(rates(&read), rates(&machine), "{}", machine.name);
-            let limits = |m: &Machine| (m.blocks_per_sm, m.shared_reserved, m.shared_granule, m.register_partitions);
-            assert_eq!(limits(&read), limits(&machine), "{}", machine.name);
-            assert_eq!(read.check(), Ok(()), "{}", machine.name);
+    fn a_machine_read_from_its_driver_is_the_tables() {
+        for (name, machine) in &TABLE {
+            for called in [machine.name.as_str(), "another of its kind"] {
+                let read = Machine::from_device(&DeviceFacts { name: called, ..facts(machine) });
+                for (at, (read, known)) in rest(&read).into_iter().zip(rest(machine)).enumerate() {
+                    assert!((read - known).abs() <= 1e-5 * known, "{name}, number {at}: {read} for {known}");
+                }
+                assert_eq!((read.check(), read.name.as_str()), (Ok(()), called), "{name}");
+                assert_eq!(read.assumed, machine.assumed, "{name}");
+            }
         }
+    }
+
+    #[test]
+    fn an_a100s_latency_is_not_an_h200s() {
+        let a100 = Machine::from_device(&DeviceFacts { name: "NVIDIA A100 80GB PCIe", ..facts(&Machine::A100) });
+        assert_eq!(a100.memory_latency_s, Machine::A100.memory_latency_s);
+        assert!(a100.memory_latency_s != Machine::H200.memory_latency_s);
+        let share = |m: &Machine| m.write_bytes_per_s / m.bus_bytes_per_s;
+        assert!((share(&a100) - 1503.0 / 1555.0).abs() <= 1e-6 && share(&a100) - share(&Machine::H200) > 0.1);
+    }
+
+    /// Whatever a driver leaves out or says wrongly, there is a machine that can be, and it says what it has from where.
+    #[test]
+    fn what_a_driver_does_not_say_is_filled_and_named() {
+        type Spoil = fn(&mut DeviceFacts<'_>);
+        let spoiled: [(&str, Spoil); 12] = [
+            ("bus_bytes_per_s", |f| f.memory_clock_khz = 0),
+            ("bus_bytes_per_s", |f| f.memory_bus_bits = 0),
+            ("bus_bytes_per_s", |f| (f.memory_clock_khz, f.memory_bus_bits) = (u32::MAX, u32::MAX)),
+            ("clock_hz", |f| f.clock_khz = 0),
+            ("clock_hz", |f| f.clock_khz = 1),
+            ("sms", |f| f.sms = 0),
+            ("registers_per_sm", |f| f.registers_per_sm = 0),
+            ("shared_per_sm", |f| f.shared_per_sm = u32::MAX),
+            ("shared_per_block", |f| f.shared_per_block = 300 << 10),
+            ("threads_per_sm", |f| f.threads_per_sm = 0),
+            ("l2_bytes", |f| f.l2_bytes = 0),
+            ("l2_bytes", |f| f.l2_bytes = u64::MAX),
+        ];
+        for (field, spoil) in spoiled {
+            let mut facts = facts(&Machine::H200);
+            spoil(&mut facts);
+            let machine = Machine::from_device(&facts);
+            assert_eq!(machine.assumed.to_string(), field);
+            assert_eq!(machine.check(), Ok(()), "{field}");
+            let near = |a: f64, b: f64| (a / b - 1.0).abs() <= 1e-5;
+            assert!(near(machine.read_bytes_per_s, Machine::H200.read_bytes_per_s), "{field}: {machine:?}");
+            assert!(near(machine.fma_f64_per_s, Machine::H200.fma_f64_per_s), "{field}: {machine:?}");
+        }
+        let nothing = DeviceFacts {
+            name: "",
+            compute_capability: (0, 0),
+            sms: 0,
+            clock_khz: 0,
+            memory_clock_khz: 0,
+            memory_bus_bits: 0,
+            registers_per_sm: 0,
+            shared_per_sm: 0,
+            shared_per_block: 0,
+            threads_per_sm: 0,
+            l2_bytes: 0,
+        };
+        for cc in [(8, 0), (9, 0), (12, 0), (99, 9)] {
+            let machine = Machine::from_device(&DeviceFacts { compute_capability: cc, ..nothing });
+            assert_eq!(machine.check(), Ok(()), "{cc:?}");
+            assert!(machine.assumed.names().count() >= 8, "{cc:?}: {:?}", machine.assumed);
+        }
+    }
+
+    /// Compute capability, whose machine is nearest.
+    #[test]
+    fn the_nearest_is_of_the_same_kind() {
+        let like = |cc, l2_bytes| -> String {
+            let facts = DeviceFacts { name: "new", compute_capability: cc, l2_bytes, ..facts(&Machine::H200) };
+            nearest(&facts).name.to_string()
+        };
+        for (cc, l2_bytes, name) in [
+            ((9, 0), 50 << 20, Machine::H100.name),
+            ((9, 0), 60 << 20, Machine::H200.name),
+            ((8, 0), 80 << 20, Machine::A100.name),
+            ((8, 6), 6 << 20, Machine::RTX4090.name),
+            ((8, 9), 96 << 20, Machine::RTX4090.name),
+            ((10, 0), 126 << 20, Machine::B200.name),
+            ((12, 0), 96 << 20, Machine::RTX4090.name),
+        ] {
+            assert_eq!(like(cc, l2_bytes), name.to_string(), "{cc:?}");
+        }
+        // What another architecture gives is assumed, and what the driver says is not.
+        let blackwell = Machine::from_device(&DeviceFacts { compute_capability: (12, 0), ..facts(&Machine::RTX4090) });
+        assert!(blackwell.assumed.names().any(|name| name == "rates of multiply-adds"));
+        assert!(!blackwell.assumed.names().any(|name| name == "sms"));
+        assert_eq!(blackwell.blocks_per_sm, 24);
+        let ampere = Machine::from_device(&DeviceFacts { compute_capability: (8, 6), ..facts(&Machine::RTX4090) });
+        assert_eq!(ampere.blocks_per_sm, 16);
     }
 }

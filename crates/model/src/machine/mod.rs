@@ -4,15 +4,21 @@
 //! |---|---|
 //! | `table` | GPUs known by heart: [`by_name`] |
 //! | `device` | a GPU as its driver describes it: [`Machine::from_device`] |
+//! | `assumed` | which numbers are another machine's: [`Machine::assumed`] |
+//! | `ceilings` | a GPU as it was measured: [`Machine::calibrated`] |
 //! | `check` | what cannot be: [`Machine::check`] |
 //! | `warm` | a GPU as data in its cache sees it: [`Machine::warm`] |
 
+mod assumed;
+mod ceilings;
 mod check;
 mod device;
 mod name;
 mod table;
 mod warm;
 
+pub use assumed::Assumed;
+pub use ceilings::Ceilings;
 pub use check::MachineError;
 pub use device::DeviceFacts;
 pub use name::Name;
@@ -78,4 +84,6 @@ pub struct Machine {
     pub mma_tf32_per_s: f64,
     /// What a launch costs beyond its kernel's work, s.
     pub launch_s: f64,
+    /// Which of these are another machine's.
+    pub assumed: Assumed,
 }

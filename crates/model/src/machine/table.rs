@@ -4,8 +4,7 @@
 //! table of compute capabilities in the CUDA C Programming Guide; granules and partitions are those of CUDA's occupancy
 //! header. What a machine's own documentation names is from elsewhere.
 
-use super::device::{READ_SHARE, WRITE_SHARE};
-use super::{Machine, Name};
+use super::{Assumed, Machine, Name};
 
 /// Every machine with its name in lower case, without spaces.
 pub const TABLE: [(&str, Machine); 11] = [
@@ -32,6 +31,11 @@ pub fn by_name(name: &str) -> Option<Machine> {
     TABLE.iter().find(|(known, _)| *known == name).map(|&(_, machine)| machine)
 }
 
+/// Share of a bus's nominal rate that reads reach: 4.65 of 4.92 TB/s on an H200 (3201 MHz, 6144 bits).
+const READ_SHARE: f64 = 0.945;
+/// Share of a bus's nominal rate that writes reach: 3.90 of 4.92 TB/s on an H200.
+const WRITE_SHARE: f64 = 0.79;
+
 /// How much longer a load takes under load than alone: 664 of 435 cycles on a V100 (Ernst et al., Section 5.3).
 const LOADED: f64 = 664.0 / 435.0;
 
@@ -41,8 +45,10 @@ const GDDR5_LATENCY_S: f64 = 400.0 / 745e6;
 
 impl Machine {
     /// NVIDIA H200 SXM. Bandwidths: measured with this project's read kernel (4.65 TB/s) and by gpu-benches (write-only
-    /// 3.90 TB/s); its cache, read kernel too: 21.8 bytes a cycle and SM, 5.7 TB/s. Latency: what fits timings of this project's kernels; idle it is 375 ns (gpu-benches). Rates: 64 and
-    /// 128 lanes an SM at 1.98 GHz; matrix units: 67 TF in f64, 494 TF in tf32 at 1.83 GHz, dense.
+    /// 3.90 TB/s). Its cache: 60 MiB, as its driver says (580.159) and `lanky info` prints, of which 41.9 MB stay; NVIDIA's
+    /// data sheet of the H100, whose chip it has, says 50 MB; by the read kernel 21.8 bytes a cycle and SM, 5.7 TB/s.
+    /// Latency and launch: what fits timings of this project's kernels; alone a load takes 375 ns on an H100 (gpu-benches).
+    /// Rates: 64 and 128 lanes an SM at 1.98 GHz; matrix units: 67 TF in f64, 494 TF in tf32 at 1.83 GHz, dense.
     pub const H200: Machine = Machine {
         name: Name::new("NVIDIA H200"),
         compute_capability: (9, 0),
@@ -71,16 +77,25 @@ impl Machine {
         fma_latency_cycles: 4.0,
         mma_f64_per_s: 132.0 * 128.0 * 1.98e9,
         mma_tf32_per_s: 132.0 * 1024.0 * 1.98e9,
-        launch_s: 4e-6,
+        launch_s: 5e-6,
+        assumed: Assumed::NONE,
     };
 
-    /// NVIDIA H100 SXM5 80 GB: an H200 with less memory and less of its cache. Reads and writes: the share of 3.35 TB/s that an H200 reaches.
+    /// NVIDIA H100 SXM5 80 GB: an H200 with less memory and less of its cache. Assumed: the share of 3.35 TB/s that an H200
+    /// reaches, its latency, and the bytes a cycle and SM of its cache.
     pub const H100: Machine = Machine {
         name: Name::new("NVIDIA H100 80GB HBM3"),
         l2_bytes: 50 << 20,
         bus_bytes_per_s: 3.35e12,
         read_bytes_per_s: 3.35e12 * READ_SHARE,
         write_bytes_per_s: 3.35e12 * WRITE_SHARE,
+        assumed: Assumed::of(&[
+            "l2_read_bytes_per_s",
+            "read_bytes_per_s",
+            "write_bytes_per_s",
+            "memory_latency_s",
+            "launch_s",
+        ]),
         ..Machine::H200
     };
 
@@ -100,6 +115,13 @@ impl Machine {
         fma_f64_per_s: 148.0 * 64.0 * 1.965e9,
         mma_f64_per_s: 148.0 * 64.0 * 1.965e9,
         mma_tf32_per_s: 148.0 * 2048.0 * 1.965e9,
+        assumed: Assumed::of(&[
+            "read_bytes_per_s",
+            "write_bytes_per_s",
+            "memory_latency_s",
+            "fma_latency_cycles",
+            "launch_s",
+        ]),
         ..Machine::H200
     };
 
@@ -122,6 +144,7 @@ impl Machine {
         fma_f64_per_s: 108.0 * 32.0 * 1.41e9,
         mma_f64_per_s: 108.0 * 64.0 * 1.41e9,
         mma_tf32_per_s: 108.0 * 512.0 * 1.41e9,
+        assumed: Assumed::of(&["launch_s"]),
         ..Machine::H200
     };
 
@@ -147,6 +170,7 @@ impl Machine {
         fma_f64_per_s: 128.0 * 2.0 * 2.52e9,
         mma_f64_per_s: 0.0,
         mma_tf32_per_s: 128.0 * 128.0 * 2.52e9,
+        assumed: Assumed::of(&["read_bytes_per_s", "write_bytes_per_s", "memory_latency_s", "launch_s"]),
         ..Machine::H200
     };
 
@@ -172,6 +196,7 @@ impl Machine {
         mma_f64_per_s: 0.0,
         mma_tf32_per_s: 0.0,
         launch_s: 2.5e-6,
+        assumed: Assumed::of(&["launch_s"]),
         ..Machine::H200
     };
 
@@ -194,6 +219,7 @@ impl Machine {
         fma_f64_per_s: 56.0 * 32.0 * 1.48e9,
         fma_latency_cycles: 6.0,
         launch_s: 4e-6,
+        assumed: Assumed::of(&["memory_latency_s", "launch_s"]),
         ..Machine::V100
     };
 
@@ -213,6 +239,13 @@ impl Machine {
         memory_latency_s: GDDR5_LATENCY_S,
         fma_f32_per_s: 24.0 * 128.0 * 1.114e9,
         fma_f64_per_s: 24.0 * 4.0 * 1.114e9,
+        assumed: Assumed::of(&[
+            "read_bytes_per_s",
+            "write_bytes_per_s",
+            "memory_latency_s",
+            "fma_latency_cycles",
+            "launch_s",
+        ]),
         ..Machine::P100
     };
 
@@ -229,6 +262,7 @@ impl Machine {
         fma_f32_per_s: 15.0 * 192.0 * 745e6,
         fma_f64_per_s: 15.0 * 64.0 * 745e6,
         fma_latency_cycles: 11.0,
+        assumed: Assumed::of(&["read_bytes_per_s", "write_bytes_per_s", "launch_s"]),
         ..Machine::M40
     };
 
@@ -246,6 +280,7 @@ impl Machine {
         write_bytes_per_s: 154e9,
         fma_f32_per_s: 13.0 * 192.0 * 875e6,
         fma_f64_per_s: 13.0 * 64.0 * 875e6,
+        assumed: Assumed::of(&["write_bytes_per_s", "memory_latency_s", "launch_s"]),
         ..Machine::K40C
     };
 
@@ -272,6 +307,7 @@ impl Machine {
         fma_f32_per_s: 14.0 * 32.0 * 1.15e9,
         fma_f64_per_s: 14.0 * 16.0 * 1.15e9,
         fma_latency_cycles: 22.0,
+        assumed: Assumed::of(&["read_bytes_per_s", "write_bytes_per_s", "launch_s"]),
         ..Machine::K40C
     };
 }

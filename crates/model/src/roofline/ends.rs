@@ -1,16 +1,15 @@
 //! What a block takes to begin and to end, while it does not do both, load and multiply.
 
+use super::Constants;
 use crate::{Kernel, Machine, Problem, Variant};
 
 /// Bytes that the cache takes in one piece.
 const SECTOR: f64 = 32.0;
-/// Bytes a cycle and SM that the cache takes: 5.5 TB/s on an H200, which fits the rows of its results with C by rows.
-const STORED_BYTES_PER_CYCLE: f64 = 21.0;
 
 /// The ends of a block of [`Kernel::Ring`]. Of the other kernels many small blocks are on an SM at a time, and their ends
 /// are in the constants that were fitted to them: here they are 0.
 pub(super) struct Ends {
-    /// Nothing is multiplied, since the first stage is on its way; nothing is loaded, since the last one is multiplied. s.
+    /// Nothing is multiplied while the first stages are on their way; nothing is loaded while the last ones are. s.
     turn_s: f64,
     /// The block's part of C is stored, s.
     store_s: f64,
@@ -20,7 +19,13 @@ pub(super) struct Ends {
 
 impl Ends {
     /// Of an entry whose blocks multiply at this rate of the whole machine.
-    pub(super) fn of(variant: &Variant, problem: &Problem, machine: &Machine, fma_per_s: f64) -> Ends {
+    pub(super) fn of(
+        variant: &Variant,
+        problem: &Problem,
+        machine: &Machine,
+        fma_per_s: f64,
+        constants: &Constants,
+    ) -> Ends {
         if variant.kernel != Kernel::Ring {
             return Ends { turn_s: 0.0, store_s: 0.0, slot_store_s: 0.0 };
         }
@@ -30,8 +35,8 @@ impl Ends {
         let multiply_s = rows * cols * steps * sms / fma_per_s;
         Ends {
             turn_s: machine.memory_latency_s + load_s + multiply_s,
-            store_s: store_s(variant, problem, problem.c.row, machine),
-            slot_store_s: store_s(variant, problem, 1, machine),
+            store_s: store_s(variant, problem, problem.c.row, machine, constants),
+            slot_store_s: store_s(variant, problem, 1, machine, constants),
         }
     }
 
@@ -45,10 +50,10 @@ impl Ends {
 ///
 /// The threads of a warp have a row each. Unless rows are neighbours, each of their elements takes a sector, or as much of
 /// it as lies between two rows.
-fn store_s(variant: &Variant, problem: &Problem, stride: u64, machine: &Machine) -> f64 {
+fn store_s(variant: &Variant, problem: &Problem, stride: u64, machine: &Machine, constants: &Constants) -> f64 {
     let elements = u64::from(variant.rows).min(problem.m) * u64::from(variant.t2).min(problem.n);
     let taken = (stride as f64 * problem.dtype.bytes() as f64).min(SECTOR);
-    elements as f64 * taken / (STORED_BYTES_PER_CYCLE * machine.clock_hz)
+    elements as f64 * taken / (constants.stored_bytes_per_cycle * machine.clock_hz)
 }
 
 #[cfg(test)]
@@ -56,10 +61,13 @@ mod tests {
     use super::*;
     use crate::{Dtype, Strides, VARIANTS};
 
+    /// 21 bytes a cycle are stored.
+    const PLAIN: Constants = Constants { stored_bytes_per_cycle: 21.0, ..Constants::FITTED };
+
     fn ends(entry: &str, c: Strides) -> Ends {
         let Some(v) = VARIANTS.iter().find(|v| v.entry == entry) else { panic!("{entry}") };
         let problem = Problem { c, ..Problem::column_major(Dtype::F32, 100_000, 16, 128) };
-        Ends::of(v, &problem, &Machine::H200, Machine::H200.fma_f32_per_s)
+        Ends::of(v, &problem, &Machine::H200, Machine::H200.fma_f32_per_s, &PLAIN)
     }
 
     /// 4096 elements of C: at 41.6 GB/s an SM, 4 bytes or a sector of 32 each.

@@ -1,10 +1,14 @@
 //! Bounds: what no kernel can beat, and what an entry is expected to reach.
 
-mod cubes;
+mod block;
+mod constants;
 mod ends;
 mod estimate;
+mod issue;
+mod norm;
 mod terms;
 
+pub use constants::Constants;
 pub(crate) use estimate::MOST_SPLITS;
 pub use estimate::{Estimate, Estimator, estimate};
 pub use terms::Terms;
@@ -49,7 +53,7 @@ pub struct Rates {
     pub fma_per_s: f64,
 }
 
-/// T_bound = max(R/read + W/write, 2mnk/(2·FMA rate)), with β = 0.
+/// T_bound = max(R/read + W/write, 2mnk/(2·FMA rate)); R is A and B, and C where [`Problem::reads_c`].
 ///
 /// # Source
 /// The roofline of Williams et al. with separate rates for reading and writing.
@@ -59,10 +63,10 @@ pub fn bound(problem: &Problem, machine: &Machine) -> Bound {
         write_bytes_per_s: machine.write_bytes_per_s,
         fma_per_s: peak_fma_rate(machine, problem.dtype),
     };
-    bound_at(problem, &rates, false)
+    bound_at(problem, &rates, problem.reads_c)
 }
 
-/// As [`bound`], at any rates. With `reads_c`, which is β ≠ 0, R includes C.
+/// As [`bound`], at any rates; `reads_c`, which is β ≠ 0, in place of the problem's own.
 pub fn bound_at(problem: &Problem, rates: &Rates, reads_c: bool) -> Bound {
     let e = problem.dtype.bytes();
     let (m, n, k) = (problem.m, problem.n, problem.k);

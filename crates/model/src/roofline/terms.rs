@@ -1,23 +1,35 @@
 //! What a time consists of.
 
-use super::cubes::root_of_cubes;
+use super::norm::{least_of_cubes, least_of_fourths, root_of_cubes, root_of_fourths};
 
-/// Blocks that run at once.
-pub(super) struct Wave {
-    /// What bandwidth, latency, delivery and arithmetic alone would take, k whole, s.
-    pub(super) terms_s: [f64; 4],
-    /// The share by which the SMs with one block more than the others lengthen it.
-    pub(super) uneven: f64,
+/// What each resource alone would take, s.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Alone {
+    pub(super) bandwidth_s: f64,
+    pub(super) latency_s: f64,
+    pub(super) delivery_s: f64,
+    pub(super) arithmetic_s: f64,
+    pub(super) issue_s: f64,
 }
 
-impl Wave {
+impl Alone {
+    /// No blocks.
+    pub(super) const NOTHING: Alone =
+        Alone { bandwidth_s: 0.0, latency_s: 0.0, delivery_s: 0.0, arithmetic_s: 0.0, issue_s: 0.0 };
+
+    /// (memory⁴ + delivery⁴ + max(arithmetic, issue)⁴)^¼ with memory = (bandwidth³ + latency³)^⅓, s.
+    ///
+    /// Bytes in flight draw bandwidth · x / (1 + x³)^⅓ where x times what Little's law needs are: in proportion while
+    /// they are few, all of it when they are many. What is left overlaps, and alike terms get in each other's way.
     pub(super) fn seconds(&self) -> f64 {
-        root_of_cubes(&self.terms_s) * (1.0 + self.uneven)
+        let memory_s = root_of_cubes(self.bandwidth_s, self.latency_s);
+        root_of_fourths([memory_s, self.delivery_s, self.arithmetic_s.max(self.issue_s)])
     }
 
-    /// What [`Wave::seconds`] is not below, sooner found.
+    /// What [`Alone::seconds`] is not below, sooner found.
     pub(super) fn least_s(&self) -> f64 {
-        self.terms_s.iter().fold(0.0_f64, |a, &b| a.max(b)) * (1.0 + self.uneven)
+        let memory_s = least_of_cubes(self.bandwidth_s, self.latency_s);
+        least_of_fourths([memory_s, self.delivery_s, self.arithmetic_s.max(self.issue_s)])
     }
 }
 
@@ -30,8 +42,10 @@ pub struct Terms {
     pub latency_s: f64,
     /// B from shared memory or cache to every lane, s.
     pub delivery_s: f64,
-    /// The multiply-adds, s.
+    /// The multiply-adds on their units, s.
     pub arithmetic_s: f64,
+    /// All instructions at the rate of the schedulers, s.
+    pub issue_s: f64,
     /// C, the slots, the launches, and blocks that begin and end, s.
     pub overhead_s: f64,
 }
@@ -43,6 +57,7 @@ impl Terms {
             ("what is in flight against the latency", self.latency_s),
             ("handing B to the lanes", self.delivery_s),
             ("the multiply-adds", self.arithmetic_s),
+            ("issuing instructions", self.issue_s),
         ];
         others.into_iter().fold(("the bandwidth", self.bandwidth_s), |a, b| if b.1 > a.1 { b } else { a })
     }

@@ -89,7 +89,7 @@ mod tests {
     use model::{Dtype, Strides};
 
     fn problem(a: Strides, b: Strides, c: Strides) -> Problem {
-        Problem { dtype: Dtype::F64, m: 5, n: 3, k: 7, a, b, c }
+        Problem { a, b, c, ..Problem::column_major(Dtype::F64, 5, 3, 7) }
     }
 
     #[test]

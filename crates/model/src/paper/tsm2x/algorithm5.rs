@@ -80,34 +80,58 @@ fn scan(objective: &impl Fn(f64, f64) -> f64, [from, to]: [u32; 2]) -> (u32, u32
     (best.0, best.1)
 }
 
-/// Gradient descent from (1, 1), or the nearest that may be.
+/// Where gradient descent ends, rounded to the nearest whole numbers.
+fn descend(objective: &impl Fn(f64, f64) -> f64, range: [u32; 2]) -> (u32, u32) {
+    let [t2, t3] = Descent::new(objective, range).last().unwrap_or([f64::from(range[0]), 1.0]);
+    // Casts round down.
+    ((t2 + 0.5) as u32, (t3 + 0.5) as u32)
+}
+
+/// Gradient descent from (1, 1), or the nearest that may be: its steps, (t2, t3) after each, up to the one that is
+/// shorter than the stop.
 ///
 /// The paper says where it starts, its step and when it stops, and not in which unit: here times are those of the start,
-/// the gradient is that of central differences, the change is that of the parameters, and a parameter that leaves its
-/// range is put back to its edge. All four are ours.
-fn descend(objective: &impl Fn(f64, f64) -> f64, [from, to]: [u32; 2]) -> (u32, u32) {
+/// the gradient is that of central differences, the change is the larger one of the parameters', and a parameter that
+/// leaves its range is put back to its edge. Where an edge of the utilisations makes it swing between two places, it stops
+/// too. All five are ours.
+struct Descent<'f, F> {
+    objective: &'f F,
+    t2: [f64; 2],
+    /// The objective at the start.
+    unit: f64,
+    /// Where it is, and where it was a step before; `None` once it has stopped.
+    at: Option<([f64; 2], [f64; 2])>,
+}
+
+impl<'f, F: Fn(f64, f64) -> f64> Descent<'f, F> {
     const STEP: f64 = 0.1;
     const STOP: f64 = 1e-4;
     const DIFFERENCE: f64 = 1e-3;
-    // A descent that swings around an edge never stops by itself.
-    const MOST_STEPS: u32 = 20_000;
-    let (low, high) = (f64::from(from), f64::from(to));
-    let (mut t2, mut t3) = (low, 1.0);
-    let unit = objective(t2, t3);
-    for _ in 0..MOST_STEPS {
-        let slope = |up: f64, down: f64| (up - down) / (2.0 * DIFFERENCE * unit);
-        let slope_t2 = slope(objective(t2 + DIFFERENCE, t3), objective(t2 - DIFFERENCE, t3));
-        let slope_t3 = slope(objective(t2, t3 + DIFFERENCE), objective(t2, t3 - DIFFERENCE));
-        let next_t2 = (t2 - STEP * slope_t2).clamp(low, high);
-        let next_t3 = (t3 - STEP * slope_t3).clamp(1.0, f64::from(MOST));
-        let change = (next_t2 - t2).abs().max((next_t3 - t3).abs());
-        (t2, t3) = (next_t2, next_t3);
-        if change < STOP {
-            break;
-        }
+
+    fn new(objective: &'f F, [from, to]: [u32; 2]) -> Self {
+        let (start, to) = ([f64::from(from), 1.0], f64::from(to));
+        let unit = objective(start[0], start[1]);
+        Descent { objective, t2: [start[0], to], unit, at: Some((start, [f64::NAN; 2])) }
     }
-    // Casts round down.
-    ((t2 + 0.5) as u32, (t3 + 0.5) as u32)
+}
+
+impl<F: Fn(f64, f64) -> f64> Iterator for Descent<'_, F> {
+    type Item = [f64; 2];
+
+    fn next(&mut self) -> Option<[f64; 2]> {
+        let ([t2, t3], before) = self.at?;
+        let slope = |up: f64, down: f64| (up - down) / (2.0 * Self::DIFFERENCE * self.unit);
+        let (f, by) = (self.objective, Self::DIFFERENCE);
+        let slopes = [slope(f(t2 + by, t3), f(t2 - by, t3)), slope(f(t2, t3 + by), f(t2, t3 - by))];
+        let next = [
+            (t2 - Self::STEP * slopes[0]).clamp(self.t2[0], self.t2[1]),
+            (t3 - Self::STEP * slopes[1]).clamp(1.0, f64::from(MOST)),
+        ];
+        let change = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).abs().max((a[1] - b[1]).abs());
+        let stops = change(next, [t2, t3]) < Self::STOP || change(next, before) < Self::STOP;
+        self.at = (!stops).then_some((next, [t2, t3]));
+        Some(next)
+    }
 }
 
 /// t1, the threads a block, by profiling: of all that divide m and a block can have, the one whose run takes the least.
@@ -176,6 +200,66 @@ mod tests {
                 assert_eq!((u64::from(t2), aim), (n, Bound::Memory), "{}", machine.name);
             }
         }
+    }
+
+    /// Where shared memory and registers last for all threads and few elements are in flight, the time is 1 / (t2·t3) of
+    /// that at the start, and its slopes are those of a hand: 0.1 / (t2²·t3) further, from 1 on.
+    #[test]
+    fn a_descents_steps_are_a_hands() {
+        let gpu = Constants {
+            registers_per_sm: 1e9,
+            shared_per_sm: 1e9,
+            memory_latency_s: 1e-3,
+            ..Constants::of(&Machine::V100, Dtype::F64)
+        };
+        let objective = |t2, t3| total_memory_s(&gpu, [20_480.0, 16.0, 20_480.0], t2, t3);
+        let near = |found: [f64; 2], hand: [f64; 2]| {
+            assert!((found[0] - hand[0]).abs() <= 1e-5 && (found[1] - hand[1]).abs() <= 1e-5, "{found:?} {hand:?}");
+        };
+        let mut steps = Descent::new(&objective, [1, 16]);
+        // 1 + 0.1; 1.1 + 0.1 / 1.1³; ..
+        for hand in [1.1, 1.175_131, 1.236_750, 1.289_613] {
+            near(steps.next().expect("a step"), [hand, hand]);
+        }
+        // From t2 = 2: 0.1 · 1/4 · 2 and 0.1 · 1/2 · 2, in units of the time there.
+        near(Descent::new(&objective, [2, 16]).next().expect("a step"), [2.05, 1.1]);
+        // At the edge t2 stays.
+        near(Descent::new(&objective, [16, 16]).next().expect("a step"), [16.0, 1.1]);
+    }
+
+    /// With all bytes in flight that there need be, the time is 1 / t2: steps of 0.1 / t2², the first of which below 1e-4 is
+    /// from 31.63 on, after some 31.63³ / 0.3 of them, and it is rounded to 32. With 16 columns the edge is reached sooner.
+    #[test]
+    fn a_descent_stops_at_a_short_step_and_rounds() {
+        let gpu = Constants {
+            registers_per_sm: 1e9,
+            shared_per_sm: 1e9,
+            memory_latency_s: 1e-12,
+            ..Constants::of(&Machine::V100, Dtype::F64)
+        };
+        let objective = |t2, t3| total_memory_s(&gpu, [20_480.0, 64.0, 20_480.0], t2, t3);
+        let steps: Vec<[f64; 2]> = Descent::new(&objective, [1, 64]).collect();
+        for (found, hand) in steps.iter().zip([1.1, 1.182_645, 1.254_143, 1.317_722]) {
+            assert!((found[0] - hand).abs() <= 1e-5 && found[1] == 1.0, "{found:?} {hand}");
+        }
+        let [.., before, last] = steps.as_slice() else { panic!("{} steps", steps.len()) };
+        assert!(last[0] - before[0] < 1e-4 && (last[0] - 31.623).abs() <= 1e-3, "{before:?} {last:?}");
+        assert!((steps.len() as f64 / (31.623_f64.powi(3) / 0.3) - 1.0).abs() <= 1e-3, "{}", steps.len());
+        assert_eq!(descend(&objective, [1, 64]), (32, 1));
+        let to_edge: Vec<[f64; 2]> = Descent::new(&objective, [1, 16]).collect();
+        assert!((to_edge.len() as f64 / (16.0_f64.powi(3) / 0.3) - 1.0).abs() <= 1e-2, "{}", to_edge.len());
+        assert_eq!((to_edge.last(), descend(&objective, [1, 16])), (Some(&[16.0, 1.0]), (16, 1)));
+    }
+
+    /// Down a slope of 5 from 1 on to an edge at 3.2, from which the way back is as steep: steps of 0.5 over it and back.
+    #[test]
+    fn a_descent_that_swings_stops() {
+        let edge = |t2: f64, _: f64| 1.0 + 5.0 * (t2 - 3.2).abs() - 5.0 * 2.2;
+        // The unit is the objective at the start, which is 1.
+        let steps: Vec<[f64; 2]> = Descent::new(&edge, [1, 16]).collect();
+        let t2: Vec<f64> = steps.iter().map(|step| (step[0] * 1e6).round() / 1e6).collect();
+        assert_eq!(t2, [1.5, 2.0, 2.5, 3.0, 3.5, 3.0]);
+        assert_eq!(descend(&edge, [1, 16]), (3, 1));
     }
 
     /// The descent gets as far as its stop lets it, and never below what the scan finds.

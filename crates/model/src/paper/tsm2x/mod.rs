@@ -24,6 +24,7 @@
 //! | `traffic` | (15) what is read; sectors and banks |
 //! | `algorithm5` | the optimiser, by descent and by scan; t1 by profiling |
 //! | `table3` | what the paper used, and what it leaves for C0 |
+//! | `tsm2l` | Algorithms 6 and 7, where k is small too |
 //! | `reasoning` | all of it for one product |
 
 mod algorithm5;
@@ -33,6 +34,7 @@ mod resources;
 mod table3;
 mod time;
 mod traffic;
+mod tsm2l;
 
 pub use algorithm5::{Method, Optimum, optimise, t1_by_profile};
 pub use concurrency::{
@@ -45,6 +47,7 @@ pub use time::{
     Bound, bound, compute_step_s, memory_step_s, ratio, threshold, threshold_at, total_compute_s, total_memory_s,
 };
 pub use traffic::{Storage, a_traffic, a_traffic_inner, b_traffic, bank_conflict, broadcast_efficiency};
+pub use tsm2l::{Algorithm, Tsm2l, is_tsm2l, tsm2l};
 
 use crate::{Dtype, Machine};
 
@@ -84,6 +87,12 @@ pub struct Constants {
     pub fma_latency_s: f64,
 }
 
+/// Whether two are one GPU to the paper: of one compute capability, with as many SMs, and nominal bandwidths within 5%.
+fn is_like(a: &Machine, b: &Machine) -> bool {
+    let near = (a.bus_bytes_per_s / b.bus_bytes_per_s - 1.0).abs() <= 0.05;
+    a.compute_capability == b.compute_capability && a.sms == b.sms && near
+}
+
 /// GPU, peak in f32 and f64, GFLOP/s, bandwidth, GB/s: Table 2 for the first four and Section 4.2.3 for the A100 (its
 /// f32 rate from its data sheet). The H200's are its rates and the bandwidth that a read kernel reached.
 const PEAKS: [(Machine, f64, f64, f64); 6] = [
@@ -96,9 +105,13 @@ const PEAKS: [(Machine, f64, f64, f64); 6] = [
 ];
 
 impl Constants {
-    /// Of a machine: the paper's peaks for the GPUs that it names, else the vector units' rate and the nominal bandwidth.
+    /// Of a machine: the paper's peaks for the GPUs that it names, whatever they are called here, else the vector units'
+    /// rate and the nominal bandwidth.
+    ///
+    /// # Source
+    /// TSM2X, Table 2 and Section 4.2.3; latencies, which the paper profiles and does not print, are the machine's.
     pub fn of(machine: &Machine, dtype: Dtype) -> Constants {
-        let known = PEAKS.iter().find(|(named, ..)| named.name == machine.name);
+        let known = PEAKS.iter().find(|(named, ..)| is_like(named, machine));
         let fma = crate::roofline::fma_rate(machine, dtype);
         let (flops_per_s, bytes_per_s) = match (known, dtype) {
             (Some((_, gflops, _, gbs)), Dtype::F32) | (Some((_, _, gflops, gbs)), Dtype::F64) => {
@@ -117,6 +130,30 @@ impl Constants {
             flops_per_s,
             memory_latency_s: machine.memory_latency_s,
             fma_latency_s: machine.fma_latency_cycles / machine.clock_hz,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Name;
+
+    #[test]
+    fn a_gpu_is_known_by_what_it_is() {
+        let peak = |machine: &Machine| Constants::of(machine, Dtype::F64).flops_per_s;
+        let renamed = Machine { name: Name::new("Tesla V100-SXM2-16GB"), ..Machine::V100 };
+        assert_eq!((peak(&renamed), Row::of(&renamed, Dtype::F64, 0).map(|row| row.t3)), (7.5e12, Some(16)));
+        // Another memory, fewer SMs, another architecture: its own rates.
+        for other in [
+            Machine { bus_bytes_per_s: 1.134e12, ..Machine::V100 },
+            Machine { sms: 72, ..Machine::V100 },
+            Machine { compute_capability: (7, 2), ..Machine::V100 },
+        ] {
+            let other = Machine { name: Machine::V100.name, ..other };
+            assert_eq!(peak(&other), 2.0 * other.fma_f64_per_s);
+            assert_eq!(Row::of(&other, Dtype::F64, 0), None);
+            assert_eq!(Constants::of(&other, Dtype::F64).bytes_per_s, other.bus_bytes_per_s);
         }
     }
 }

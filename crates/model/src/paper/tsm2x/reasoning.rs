@@ -62,6 +62,10 @@ pub struct Reasoning {
 }
 
 /// The paper's reasoning for C (m x n) = A (m x k) B (k x n) on a machine, n the skinny side, all at least 1.
+///
+/// # Source
+/// TSM2X, Eqs. (1) to (15) and Algorithm 5, with Table 3's parameters where it has the GPU. t1 = 128 elsewhere is ours: what
+/// the paper's profiling found on all GPUs but one.
 pub fn reason(machine: &Machine, dtype: Dtype, [m, n, k]: [u64; 3]) -> Reasoning {
     let row = Row::of(machine, dtype, m);
     let mut gpu = Constants::of(machine, dtype);

@@ -49,13 +49,19 @@ const fn row(machine: Machine, dtype: Dtype, [t1, t2, t3]: [u32; 3], registers: 
 }
 
 impl Row {
-    /// The row for a product, if the paper used this GPU.
+    /// The row for a product, if the paper used this GPU: by capability, SMs and bandwidth, not by name.
+    ///
+    /// # Source
+    /// TSM2X, Table 3; the m from which a V100's last row holds is the authors' code's.
     pub fn of(machine: &Machine, dtype: Dtype, m: u64) -> Option<&'static Row> {
-        let fits = |row: &&Row| row.machine.name == machine.name && row.dtype == dtype && row.m_from <= m;
+        let fits = |row: &&Row| super::is_like(&row.machine, machine) && row.dtype == dtype && row.m_from <= m;
         TABLE3.iter().rfind(fits)
     }
 
     /// The parameters for n columns; t2 = n up to 32, the widest of the authors' kernels.
+    ///
+    /// # Source
+    /// TSM2X, Table 3; the 32 is from the authors' code.
     pub fn parameters(&self, n: u64) -> Parameters {
         let all = u32::try_from(n).unwrap_or(WIDEST).min(WIDEST);
         Parameters { t1: self.t1, t2: self.t2.unwrap_or(all), t3: self.t3 }

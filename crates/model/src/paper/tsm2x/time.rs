@@ -63,7 +63,10 @@ pub fn threshold(gpu: &Constants) -> f64 {
     gpu.elem_bytes * gpu.flops_per_s / (2.0 * gpu.bytes_per_s)
 }
 
-/// (13) with the utilisations that t2 and t3 reach: t2\* · (utilisation of compute / of memory).
+/// (13) with the utilisations that t2 and t3 reach, columns: t2\* · (utilisation of compute (9) / of memory (6)).
+///
+/// # Source
+/// TSM2X, Section 3.1.8. Reconstructed: (12) solved for t2.
 pub fn threshold_at(gpu: &Constants, t2: f64, t3: f64) -> f64 {
     threshold(gpu) * compute_utilisation(gpu, t2, t3) / memory_utilisation(gpu, t2, t3)
 }

@@ -1,0 +1,190 @@
+//! What the model chooses on a GPU, each thought about once.
+
+use crate::ceiling::Ceilings;
+use crate::error::{Error, Result};
+use crate::gpu::lock;
+use crate::ops::enqueue::refused;
+use model::{Choice, Machine, Problem, Refusals};
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
+
+/// Choices kept: more shapes than a program has, at some 200 bytes each.
+const REMEMBERED: usize = 256;
+
+/// The choices for a machine, by all that a choice depends on: element type, sizes, strides and whether C is read. Where
+/// operands begin is no part of it: a kernel looks at that itself.
+pub(crate) struct Choices {
+    /// As its driver describes it.
+    described: Machine,
+    /// As it was measured.
+    measured: OnceLock<Machine>,
+    made: Mutex<HashMap<Problem, Choice>>,
+}
+
+impl Choices {
+    pub(crate) fn new(machine: Machine) -> Self {
+        Choices { described: machine, measured: OnceLock::new(), made: Mutex::default() }
+    }
+
+    /// The machine as it is chosen for.
+    pub(crate) fn machine(&self) -> &Machine {
+        self.measured.get().unwrap_or(&self.described)
+    }
+
+    /// Chooses with measured ceilings from now on.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where they cannot be, or the machine has others already.
+    pub(crate) fn calibrate(&self, ceilings: &Ceilings) -> Result<()> {
+        let measured = self
+            .described
+            .calibrated(&for_model(ceilings))
+            .map_err(|error| Error::Unsupported { what: format!("these ceilings: {error}") })?;
+        if *self.measured.get_or_init(|| measured) != measured {
+            let what = format!("a second calibration of {}: it was calibrated with other ceilings", measured.name);
+            return Err(Error::Unsupported { what });
+        }
+        lock(&self.made).clear();
+        Ok(())
+    }
+
+    /// What the model chooses for a product; remembered, unless a variant is forced.
+    pub(crate) fn choose(&self, problem: &Problem, force: Option<&str>) -> Result<Choice> {
+        if let Some(choice) = force.map_or_else(|| self.known(problem), |_| None) {
+            return Ok(choice);
+        }
+        let machine = self.machine();
+        let choice = model::choose(problem, machine, force)
+            .map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))?;
+        let mut made = lock(&self.made);
+        // What was chosen while the machine was calibrated is not for the machine as it is now.
+        if force.is_none() && machine == self.machine() {
+            if made.len() >= REMEMBERED {
+                made.clear();
+            }
+            made.insert(*problem, choice);
+        }
+        Ok(choice)
+    }
+
+    /// What was chosen before.
+    fn known(&self, problem: &Problem) -> Option<Choice> {
+        lock(&self.made).get(problem).copied()
+    }
+}
+
+fn for_model(ceilings: &Ceilings) -> model::machine::Ceilings {
+    model::machine::Ceilings {
+        read: Some(ceilings.read),
+        copy: Some(ceilings.copy),
+        write: Some(ceilings.write),
+        fma_f32: Some(ceilings.fma_f32),
+        fma_f64: Some(ceilings.fma_f64),
+        mma_f64: ceilings.mma_f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Dtype, Strides};
+
+    const H200: Machine = Machine::H200;
+
+    fn product() -> Problem {
+        Problem::column_major(Dtype::F64, 20_480, 4, 20_480)
+    }
+
+    #[test]
+    fn a_product_is_thought_about_once() -> Result<()> {
+        let choices = Choices::new(H200);
+        assert_eq!(choices.known(&product()), None);
+        let first = choices.choose(&product(), None)?;
+        assert_eq!((choices.known(&product()), choices.choose(&product(), None)?), (Some(first), first));
+        // What is remembered is what is given: another one in its place is found again.
+        let other = model::choose(&product(), &H200, Some("tsm2r_inner")).expect("an entry");
+        lock(&choices.made).insert(product(), other);
+        assert_eq!(choices.choose(&product(), None)?, other);
+        Ok(())
+    }
+
+    #[test]
+    fn a_forced_variant_is_not_what_the_next_call_gets() -> Result<()> {
+        let choices = Choices::new(H200);
+        let forced = choices.choose(&product(), Some("tsm2r_inner"))?;
+        assert_eq!((forced.variant.name, choices.known(&product())), ("tsm2r_inner", None));
+        let chosen = choices.choose(&product(), None)?;
+        assert!(chosen.variant.name != "tsm2r_inner");
+        assert_eq!(choices.choose(&product(), Some("tsm2r_inner"))?, forced);
+        Ok(())
+    }
+
+    /// Each is a product of its own: none is given what another one was.
+    #[test]
+    fn products_that_differ_do_not_collide() -> Result<()> {
+        let p = product();
+        let all = [
+            p,
+            Problem { dtype: Dtype::F32, ..p },
+            Problem { m: 20_481, ..p },
+            Problem { n: 5, ..p },
+            Problem { k: 20_479, ..p },
+            Problem { a: Strides::row_major(20_480), ..p },
+            Problem { a: Strides::column_major(20_481), ..p },
+            Problem { b: Strides::row_major(4), ..p },
+            Problem { b: Strides::column_major(20_488), ..p },
+            Problem { c: Strides::row_major(4), ..p },
+            Problem { c: Strides::column_major(20_481), ..p },
+            Problem { reads_c: true, ..p },
+        ];
+        let choices = Choices::new(H200);
+        for p in &all {
+            assert_eq!(choices.known(p), None, "{p:?}");
+            choices.choose(p, None)?;
+        }
+        for p in &all {
+            let alone = model::choose(p, &H200, None).expect("an entry");
+            assert_eq!((choices.choose(p, None)?, alone.problem.reads_c), (alone, p.reads_c), "{p:?}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn no_more_are_kept_than_a_program_has() -> Result<()> {
+        let choices = Choices::new(H200);
+        let at =
+            |m: usize| Problem { m: 100 + model::shape::span(1, 1, product().a).unwrap_or(1) * m as u64, ..product() };
+        for m in 0..=REMEMBERED {
+            choices.choose(&at(m), None)?;
+            assert!(lock(&choices.made).len() <= REMEMBERED);
+        }
+        assert!(choices.known(&at(REMEMBERED)).is_some() && choices.known(&at(0)).is_none());
+        Ok(())
+    }
+
+    #[test]
+    fn a_calibrated_machine_is_chosen_for() -> Result<()> {
+        let choices = Choices::new(H200);
+        let before = choices.choose(&product(), None)?;
+        let ceilings = Ceilings {
+            read: 2.0e12,
+            copy: 2.0e12,
+            write: 1.5e12,
+            update: 2.0e12,
+            fma_f32: 30e12,
+            fma_f64: 15e12,
+            mma_f64: Some(30e12),
+        };
+        choices.calibrate(&ceilings)?;
+        assert_eq!((choices.machine().read_bytes_per_s, choices.machine().mma_f64_per_s), (2.0e12, 30e12));
+        let after = choices.choose(&product(), None)?;
+        assert!(after.estimate.seconds > 2.0 * before.estimate.seconds, "{after}");
+        // The same once more is nothing new; other ones are refused, and so is what cannot be.
+        choices.calibrate(&ceilings)?;
+        let second = choices.calibrate(&Ceilings { read: 2.5e12, ..ceilings });
+        assert!(second.is_err_and(|error| error.to_string().contains("a second calibration of NVIDIA H200")));
+        let damaged = Choices::new(H200).calibrate(&Ceilings { read: f64::NAN, ..ceilings });
+        assert!(damaged.is_err_and(|error| error.to_string().contains("read_bytes_per_s is NaN")));
+        Ok(())
+    }
+}

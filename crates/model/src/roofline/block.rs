@@ -1,0 +1,142 @@
+//! What one block of an entry moves, multiplies and issues, and what a wave of such blocks takes.
+
+use super::ends::Ends;
+use super::issue::issue_s;
+use super::terms::Alone;
+use super::{Constants, fma_rate};
+use crate::launch::Tiling;
+use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight};
+use crate::{Dtype, Kernel, Machine, Problem, Variant};
+
+/// A block, k whole, and the times that follow from it.
+pub(super) struct Block {
+    /// Bytes of A that it has in flight.
+    pub(super) in_flight_bytes: f64,
+    /// Of its bytes at the machine's whole bandwidth, s.
+    bandwidth_s: f64,
+    /// Of its bytes at the rate of Little's law, s: however many blocks there are, each has its own in flight.
+    latency_s: f64,
+    /// To hand its lanes their elements, s.
+    delivery_s: f64,
+    /// Of its multiply-adds on its SM, s.
+    arithmetic_s: f64,
+    /// Of its instructions on its SM, s.
+    issue_s: f64,
+    /// Share of the multiply-adds that must be in flight on an SM that it has.
+    busy: f64,
+    /// Of its begin and end, s.
+    pub(super) ends: Ends,
+}
+
+impl Block {
+    pub(super) fn new(
+        variant: &Variant,
+        tiling: &Tiling,
+        problem: &Problem,
+        machine: &Machine,
+        constants: &Constants,
+    ) -> Block {
+        let e = problem.dtype.bytes() as f64;
+        let (m, n, k) = (problem.m as f64, problem.n as f64, problem.k as f64);
+        let blocks = tiling.x.saturating_mul(tiling.z) as f64;
+        let sms = f64::from(machine.sms);
+        let Work { fmas, delivered, chains, loads } = Work::of(variant, problem);
+        let again = (tiling.a_reads as f64 - 1.0) * constants.read_again;
+        let a_bytes = m * k * (1.0 + again) * e * detour(variant, problem, constants);
+        let bandwidth_s = (a_bytes + k * n * e) / blocks / machine.read_bytes_per_s;
+        let in_flight_bytes = e * loads;
+        let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
+        let rate = if variant.mma { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
+        let share = if variant.mma { constants.mma_share } else { 1.0 };
+        let handed =
+            if variant.wide_shared { constants.wide_bytes_per_cycle } else { constants.narrow_bytes_per_cycle };
+        Block {
+            in_flight_bytes,
+            bandwidth_s,
+            latency_s: latencies * bandwidth_s * sms * bytes_needed_in_flight(machine) / in_flight_bytes,
+            delivery_s: fmas * delivered * e / (handed * machine.clock_hz),
+            arithmetic_s: sms * fmas / (rate * share),
+            issue_s: issue_s(variant, problem, machine, constants),
+            busy: chains / fmas_needed_in_flight(machine, rate),
+            ends: Ends::of(variant, problem, machine, rate, constants),
+        }
+    }
+
+    /// What a wave of `blocks` takes, of which the fullest SM has `fullest_sm`.
+    pub(super) fn wave(&self, blocks: f64, fullest_sm: f64) -> Alone {
+        Alone {
+            bandwidth_s: blocks * self.bandwidth_s,
+            latency_s: self.latency_s,
+            delivery_s: fullest_sm * self.delivery_s,
+            arithmetic_s: fullest_sm * self.arithmetic_s / (fullest_sm * self.busy).min(1.0),
+            issue_s: fullest_sm * self.issue_s,
+        }
+    }
+
+    /// What all waves of `blocks` take at least, whatever k is cut into up to `most_splits` parts, s.
+    ///
+    /// The times of several waves add up to no less than a wave of the sums of their terms would take; there is at
+    /// least one wave, of at least one block on the fullest SM.
+    pub(super) fn least_waves_s(&self, blocks: u64, most_splits: u32, machine: &Machine) -> f64 {
+        let part = 1.0 / f64::from(most_splits);
+        let fullest_sm = (blocks as f64 / f64::from(machine.sms)).max(part);
+        let alone = Alone {
+            bandwidth_s: blocks as f64 * self.bandwidth_s,
+            latency_s: self.latency_s * part,
+            delivery_s: fullest_sm * self.delivery_s,
+            arithmetic_s: (fullest_sm * self.arithmetic_s).max(self.arithmetic_s / self.busy * part),
+            issue_s: fullest_sm * self.issue_s,
+        };
+        alone.seconds()
+    }
+}
+
+/// What is counted of a block, k whole.
+struct Work {
+    fmas: f64,
+    /// Elements that shared memory or cache hands the lanes, a multiply-add.
+    delivered: f64,
+    /// Independent sums.
+    chains: f64,
+    /// Elements of A in flight.
+    loads: f64,
+}
+
+impl Work {
+    fn of(variant: &Variant, problem: &Problem) -> Work {
+        let (n, k) = (problem.n as f64, problem.k as f64);
+        let (threads, rows) = (f64::from(variant.threads), f64::from(variant.rows));
+        let (t2, t3) = (f64::from(variant.t2), f64::from(variant.t3));
+        match variant.kernel {
+            // Every lane is handed every element of B that it multiplies with.
+            Kernel::Tsm2r => {
+                let columns = if variant.name == "tsm2r_inner" { n } else { t2 };
+                // T3, and four steps of a plain loop, which the compiler unrolls.
+                let loads = threads * if variant.t3 == 1 { 4.0 } else { t3 };
+                Work { fmas: threads * columns * k, delivered: 1.0, chains: threads * t2, loads }
+            }
+            // A TM x TN tile is handed TM + TN elements a step.
+            Kernel::Ring => {
+                let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
+                let loads = f64::from(variant.stages - 1) * rows * t3;
+                Work { fmas: rows * t2 * k, delivered: (a + b) / (a * b), chains: rows * t2, loads }
+            }
+            Kernel::Gemm => {
+                let (sums, loads) = (threads * t2 * t3, threads * t3 / 4.0);
+                Work { fmas: sums * k, delivered: (t3 + t2) / (t3 * t2), chains: sums, loads }
+            }
+        }
+    }
+}
+
+/// How many times as long as a read kernel's reads of A take: through a ring, and with a row a thread where rows are
+/// contiguous.
+fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
+    let by_rows = problem.a.row != 1 && problem.m > 1;
+    match (variant.kernel, by_rows, variant.dtype) {
+        (Kernel::Tsm2r, true, Dtype::F64) => constants.by_rows_f64,
+        (Kernel::Tsm2r, true, Dtype::F32) => constants.by_rows_f32,
+        (Kernel::Ring, ..) => constants.ring_reads,
+        _ => 1.0,
+    }
+}

@@ -1,0 +1,65 @@
+//! The numbers of an estimate that no data sheet has.
+
+/// What is fitted to measured times. All else of an [`Estimator`](super::Estimator) is counted, or the machine's.
+///
+/// README.md of this crate says how to fit them anew.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Constants {
+    /// Share of the matrix units' rate that loops with loads from shared memory in them reach.
+    pub mma_share: f64,
+    /// How many times as long as a read kernel's reads of A take that go through a ring.
+    pub ring_reads: f64,
+    /// How many latencies of the memory pass while what a ring has in flight arrives: its threads wait for a whole stage,
+    /// meet, and multiply before they ask for more.
+    pub ring_latencies: f64,
+    /// Share of A that comes from memory again when another group of columns reads it; the rest is still in a cache.
+    pub read_again: f64,
+    /// Times of a slot's bytes at the rates of the memory that storing and adding them takes: accesses are short, and the
+    /// second kernel starts with nothing in flight.
+    pub slot_cost: f64,
+    /// How much of the way from blocks dealt evenly to SMs that are full those of a last wave are found: they take the
+    /// places that become free, and those of an SM become free together.
+    pub crowded: f64,
+    /// Issue slots that a warp of a ring spends a stage beside its multiply-adds, loads and copies: the barrier, the
+    /// wait, addresses, and what it cannot fill around them.
+    pub stage_slots: f64,
+    /// Issue slots that a warp with a row a thread spends a step of k beside multiply-adds and loads.
+    pub step_slots: f64,
+    /// The same of the plain product.
+    pub gemm_step_slots: f64,
+    /// Bytes a cycle that an SM's lanes are handed, a broadcast counted a lane, by loads of 16 bytes from shared memory.
+    pub wide_bytes_per_cycle: f64,
+    /// The same by loads of an element, from the first-level cache.
+    pub narrow_bytes_per_cycle: f64,
+    /// Bytes a cycle and SM that a block of a ring stores, a sector counted for each element that has one of its own.
+    pub stored_bytes_per_cycle: f64,
+    /// How many times as long loads of A take that has its rows contiguous, where a thread has a row: f32.
+    pub by_rows_f32: f64,
+    /// The same in f64.
+    pub by_rows_f64: f64,
+}
+
+impl Constants {
+    /// What choices are made with.
+    ///
+    /// # Source
+    /// 2510 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, each in the parts of k in which it was
+    /// taken: a search for the least error, and the least that the choices lose, as that of `examples/refit.rs`. `by_rows_f64`
+    /// alone is from a comparison at m = k = 20480, where such an A took 2.4 times as long.
+    pub const FITTED: Constants = Constants {
+        mma_share: 0.828,
+        ring_reads: 1.035,
+        ring_latencies: 1.70,
+        read_again: 0.979,
+        slot_cost: 1.358,
+        crowded: 0.283,
+        stage_slots: 318.0,
+        step_slots: 12.2,
+        gemm_step_slots: 38.9,
+        wide_bytes_per_cycle: 189.8,
+        narrow_bytes_per_cycle: 63.8,
+        stored_bytes_per_cycle: 8.59,
+        by_rows_f32: 3.4,
+        by_rows_f64: 2.4,
+    };
+}

@@ -1,0 +1,109 @@
+//! Maxima without edges: the root of the sum of powers, in which the largest counts most. To 1e-10: sooner found than the
+//! last bits of it, which no estimate has.
+
+/// The square root of a number that is not negative, and neither tiny nor huge: there is none in core.
+///
+/// Half of the bits is half of the exponent, and within 4% of the inverse root; each step of Newton's iteration squares
+/// the error.
+fn square_root(x: f64) -> f64 {
+    /// One and a half times the exponent's bias, less what a straight line between powers of two is above the root.
+    const BIAS: u64 = 0x5FE6_EB50_C7B5_37A9;
+    if x <= 0.0 {
+        return 0.0;
+    }
+    let mut inverse = f64::from_bits(BIAS - (x.to_bits() >> 1));
+    for _ in 0..3 {
+        inverse *= 1.5 - 0.5 * x * inverse * inverse;
+    }
+    x * inverse
+}
+
+/// The cube root of a positive number that is neither tiny nor huge.
+///
+/// A third of the bits is a third of the exponent, and within 6% of the root; each step of Halley's iteration leaves a
+/// smaller error than the cube of the last one's.
+fn cube_root(x: f64) -> f64 {
+    /// Two thirds of the exponent's bias, less what a straight line between powers of two is above the root.
+    const BIAS: u64 = 0x2A9F_7893_782D_A1CE;
+    let mut root = f64::from_bits(x.to_bits() / 3 + BIAS);
+    for _ in 0..2 {
+        let cube = root * root * root;
+        root *= (cube + 2.0 * x) / (2.0 * cube + x);
+    }
+    root
+}
+
+/// (a³ + b³)^⅓ of terms that are not negative.
+pub(super) fn root_of_cubes(a: f64, b: f64) -> f64 {
+    let sum = a * a * a + b * b * b;
+    if sum <= 0.0 { 0.0 } else { cube_root(sum) }
+}
+
+/// (Σ terms⁴)^¼.
+pub(super) fn root_of_fourths(terms: [f64; 3]) -> f64 {
+    square_root(square_root(terms.iter().map(|t| (t * t) * (t * t)).sum()))
+}
+
+/// What [`root_of_cubes`] is not below, sooner found: (1 + z)^⅓ is above its chord from z = 0 to 1.
+pub(super) fn least_of_cubes(a: f64, b: f64) -> f64 {
+    const CHORD: f64 = 0.2599;
+    let (large, small) = if a > b { (a, b) } else { (b, a) };
+    if large <= 0.0 { 0.0 } else { large + CHORD * (small * small * small) / (large * large) }
+}
+
+/// What [`root_of_fourths`] is not below: (1 + z)^¼ is above its chord from z = 0 to 2.
+pub(super) fn least_of_fourths(terms: [f64; 3]) -> f64 {
+    const CHORD: f64 = 0.158;
+    let largest = terms.iter().fold(0.0_f64, |a, &b| a.max(b));
+    if largest <= 0.0 {
+        return 0.0;
+    }
+    let fourth = (largest * largest) * (largest * largest);
+    let sum: f64 = terms.iter().map(|t| (t * t) * (t * t)).sum();
+    largest + CHORD * largest * (sum - fourth) / fourth
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_term_counts() {
+        assert_eq!((root_of_cubes(0.0, 0.0), root_of_fourths([0.0; 3])), (0.0, 0.0));
+        for (a, b, root) in [(0.0, 7.0, 7.0), (3.0, 5.0, 152.0_f64.cbrt()), (1e-9, 1e-9, 2.0_f64.cbrt() * 1e-9)] {
+            assert!((root_of_cubes(a, b) / root - 1.0).abs() <= 1e-10, "{a} {b}");
+        }
+        for (terms, root) in [
+            ([7.0, 0.0, 0.0], 7.0_f64),
+            ([2.0, 2.0, 0.0], 2.378_414_230_005_442),
+            ([1e-9; 3], 1.316_074_012_952_492e-9),
+        ] {
+            let found = root_of_fourths(terms);
+            assert!((found / root - 1.0).abs() <= 1e-10, "{terms:?}: {found}");
+        }
+    }
+
+    #[test]
+    fn chords_are_below_their_roots_and_near() {
+        for at in 0..=100 {
+            let (x, y) = (f64::from(at) / 100.0, f64::from(at * 37 % 101) / 100.0);
+            for (least, root) in [
+                (least_of_cubes(3.0, 3.0 * x), root_of_cubes(3.0 * x, 3.0)),
+                (least_of_fourths([2.0 * y, 2.0, 2.0 * x]), root_of_fourths([2.0, 2.0 * x, 2.0 * y])),
+            ] {
+                assert!(least <= root * (1.0 + 1e-9) && least >= root * 0.95, "{x} {y}: {least} {root}");
+            }
+        }
+        assert_eq!((least_of_cubes(0.0, 0.0), least_of_fourths([0.0; 3])), (0.0, 0.0));
+    }
+
+    #[test]
+    fn roots_are_the_standard_librarys() {
+        for i in -300_i32..=300 {
+            let x = 1.3_f64.powi(i);
+            assert!((square_root(x) / x.sqrt() - 1.0).abs() <= 1e-10, "{x}");
+            assert!((cube_root(x) / x.cbrt() - 1.0).abs() <= 1e-10, "{x}");
+        }
+        assert_eq!(square_root(0.0), 0.0);
+    }
+}
