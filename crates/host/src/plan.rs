@@ -160,7 +160,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::warm_up`], and [`Error::WrongStream`].
     pub fn warm_up_on(&self, stream: &Stream) -> Result<()> {
-        self.device.same(stream)?;
+        self.device.same_as("plan", stream)?;
         let (Kind::Cuda(gpu), Queue::Cuda(queue)) = (self.device.kind(), stream.queue()) else { return Ok(()) };
         self.load(gpu)?;
         let bytes = self.workspace_bytes();
@@ -193,8 +193,9 @@ impl Plan {
     /// operands mean.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] and [`Error::Shape`] if an operand is not of the device, shape and strides that the plan
-    /// was made for, or C overlaps A or B; else as [`gemm`](crate::gemm).
+    /// [`Error::WrongStream`] for a stream of another device than the plan's; [`Error::WrongDevice`] and
+    /// [`Error::Shape`] if an operand is not of the device, shape and strides that the plan was made for, or C overlaps A
+    /// or B; else as [`gemm`](crate::gemm).
     pub fn run<T: Scalar>(
         &self,
         stream: &Stream,
@@ -204,7 +205,7 @@ impl Plan {
         beta: T,
         mut c: MatMut<'_, T>,
     ) -> Result<()> {
-        self.device.same(stream)?;
+        self.device.same_as("plan", stream)?;
         for (operand, shape, planned) in
             [(Operand::A, a.shape(), &self.a), (Operand::B, b.shape(), &self.b), (Operand::C, c.shape(), &self.c)]
         {
