@@ -9,6 +9,8 @@ fn main() -> lanky::Result<()> {
     eprintln!("{device}: {}", device.reason());
     let c = device.matmul(a.view(), b.view())?;
 
-    println!("C is {} x {}, its last element {:?}", c.nrows(), c.ncols(), c.get(2999, 3));
+    let by_hand: usize = (0..500).map(|l| (2999 + 2 * l) % 7 * ((3 * l + 3) % 5)).sum();
+    assert_eq!(c.get(2999, 3), Some(by_hand as f64));
+    println!("C is {} x {}, its last element {by_hand}", c.nrows(), c.ncols());
     Ok(())
 }

@@ -19,6 +19,10 @@ fn main() -> lanky::Result<()> {
     for i in 0..some.nrows() {
         let row: Vec<f32> = (0..n).filter_map(|j| some.get(i, j)).collect();
         println!("row {}: {row:?}", i + 1);
+        for (j, &element) in row.iter().enumerate() {
+            let by_hand: usize = (0..k).map(|l| 2 * ((l + (i + 1) * k) % 3) * ((l * n + j) % 2)).sum();
+            assert_eq!(element, by_hand as f32, "element ({}, {j})", i + 1);
+        }
     }
     eprintln!("{device}: {:.1} us", seconds * 1e6);
     Ok(())

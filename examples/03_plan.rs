@@ -21,5 +21,12 @@ fn main() -> lanky::Result<()> {
         Ok(())
     })?;
     println!("{:.1} us a product on {}", seconds * 1e5, device.name());
+
+    // The rounding of a sum of k products is at most k times the unit of its terms, in whatever order they are added.
+    let c = c.download(&stream)?;
+    let terms = || (0..1000).map(|l| (1999.0 - l as f64) / 1e3 * ((l + 7) % 3) as f64);
+    let (by_hand, size): (f64, f64) = (terms().sum(), terms().map(f64::abs).sum());
+    let error = c.get(1999, 7).map(|found| (found - by_hand).abs());
+    assert!(error.is_some_and(|error| error <= 1000.0 * f64::EPSILON * size), "{error:?}");
     Ok(())
 }

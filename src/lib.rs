@@ -22,6 +22,7 @@
 //! | use memory and streams of others | [`MatRef::from_raw`], [`MatMut::from_raw`], [`Stream::from_raw`] |
 //! | stream data that is not in memory | [`Device::upload_with`], [`Matrix::download_with`] |
 //! | know what there is | [`env::gpu_report`], [`ptx`], [`model`] |
+//! | know what an error means, and what to do | [`Error`], and the table there |
 //!
 //! # In place, and often
 //! ```

@@ -49,3 +49,30 @@ fn products_of_products_keep_their_layouts() -> lanky::Result<()> {
     }
     Ok(())
 }
+
+/// Prints a line that tells the bits of products of many shapes: `.ci/run features` compares it between features.
+#[test]
+fn the_bits_of_products() -> lanky::Result<()> {
+    fn product<T: Scalar>(m: usize, n: usize, k: usize, of: fn(f64) -> T) -> lanky::Result<Matrix<T>> {
+        // Sums of which each order of adding gives other bits.
+        let a = Matrix::from_fn(m, k, |i, l| of(((i * 37 + l * 101) as f64).sin()))?;
+        let b = Matrix::from_fn(k, n, |l, j| of(1.0 / (1.0 + (l * 3 + j * 7) as f64)))?;
+        let mut c = Matrix::from_fn(m, n, |i, j| of((i as f64 - j as f64) / 3.0))?;
+        let stream = Device::cpu().stream()?;
+        gemm(&stream, of(1.25), a.view(), b.view(), of(-0.5), c.view_mut())?;
+        let (rows, mut turned) = (a.view().rows(..m / 2)?, Matrix::from_fn(n, m / 2, |_, _| of(f64::NAN))?);
+        gemm(&stream, of(1.0), b.t(), rows.t(), of(0.0), turned.view_mut())?;
+        let joined = |i, j| if j < n { c.get(i, j) } else { turned.get(j - n, i) };
+        Matrix::from_fn(m / 2, 2 * n, |i, j| joined(i, j).unwrap_or_else(T::zero))
+    }
+    let mut digest = 0xcbf2_9ce4_8422_2325_u64; // FNV-1a
+    let mut add = |bits: u64| digest = (digest ^ bits).wrapping_mul(0x0100_0000_01b3);
+    for (m, n, k) in [(1000, 4, 700), (999, 17, 33), (64, 64, 5000), (3, 1, 9), (500, 1, 500), (130, 131, 129)] {
+        let (single, double) = (product(m, n, k, |x| x as f32)?, product(m, n, k, |x| x)?);
+        assert!(double.as_slice().is_some_and(|all| all.iter().any(|x| *x != 0.0)));
+        single.as_slice().into_iter().flatten().for_each(|x| add(u64::from(x.to_bits())));
+        double.as_slice().into_iter().flatten().for_each(|x| add(x.to_bits()));
+    }
+    println!("the bits of products: {digest:016x}");
+    Ok(())
+}

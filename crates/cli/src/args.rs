@@ -226,6 +226,16 @@ impl From<Color> for anstream::ColorChoice {
     }
 }
 
+impl From<Color> for clap::ColorChoice {
+    fn from(color: Color) -> Self {
+        match color {
+            Color::Auto => Self::Auto,
+            Color::Always => Self::Always,
+            Color::Never => Self::Never,
+        }
+    }
+}
+
 /// Where to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -293,17 +303,15 @@ fn length(text: &str) -> Result<usize, String> {
     }
 }
 
-/// The command line; help and the version are printed here, which leaves nothing to do.
+/// The command line, and its colours for all that is written; help and the version are printed here, which leaves nothing
+/// to do.
 pub fn parse() -> Result<Option<Cli>, Fault> {
     use clap::error::ErrorKind::{DisplayHelp, DisplayVersion};
     let arguments: Vec<_> = std::env::args_os().collect();
-    // Help is coloured before the rest of the line is understood.
-    let color = match color_in(&arguments) {
-        Some(Color::Always) => clap::ColorChoice::Always,
-        Some(Color::Never) => clap::ColorChoice::Never,
-        Some(Color::Auto) | None => clap::ColorChoice::Auto,
-    };
-    let parsed = Cli::command().color(color).try_get_matches_from(&arguments);
+    // Help, and what is wrong with the line, are coloured as it asks before the rest of it is understood.
+    let color = color_in(&arguments).unwrap_or(Color::Auto);
+    anstream::ColorChoice::write_global(color.into());
+    let parsed = Cli::command().color(color.into()).try_get_matches_from(&arguments);
     match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => Ok(Some(cli)),
         Err(error) if matches!(error.kind(), DisplayHelp | DisplayVersion) => {

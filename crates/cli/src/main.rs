@@ -35,7 +35,6 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Fault> {
     let Some(cli) = args::parse()? else { return Ok(()) };
-    anstream::ColorChoice::write_global(cli.color.into());
     progress::allow(cli.progress);
     interrupt::install().map_err(|error| Fault::Input(format!("no handler for Ctrl-C: {error}")))?;
     match cli.command {

@@ -113,25 +113,3 @@ fn shells_and_man_get_what_they_read() {
     bench.fail(2, &["man", "--out", "file"]);
     bench.fail(2, &["completions", "nonsense"]);
 }
-
-#[test]
-fn colours_are_for_terminals_or_asked_for() {
-    let bench = Bench::new();
-    let coloured = |args: &[&str], no_color: bool| {
-        let mut command = bench.command(args);
-        command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
-        if no_color {
-            command.env("NO_COLOR", "1");
-        }
-        let output = command.output().expect("the program starts");
-        output.stdout.contains(&0x1b) || output.stderr.contains(&0x1b)
-    };
-    for args in [&["--help"][..], &["plan", "2", "2", "2", "--variant", "nonsense"]] {
-        assert!(!coloured(args, false), "{args:?} into a pipe");
-        assert!(coloured(&[args, &["--color", "always"]].concat(), false), "{args:?}");
-        assert!(coloured(&[args, &["--color=always"]].concat(), true), "{args:?}: the option is the later word");
-        assert!(!coloured(&[args, &["--color", "never"]].concat(), false), "{args:?}");
-    }
-    bench.fail(2, &["info", "--color", "sometimes"]);
-    bench.fail(2, &["info", "--progress", "sometimes"]);
-}

@@ -3,7 +3,7 @@
 use crate::ceiling::Ceilings;
 use crate::driver;
 use crate::env;
-use crate::error::{Error, Operand, Result};
+use crate::error::{Error, Result};
 use crate::gpu::{Gpu, lock};
 use crate::matrix::Matrix;
 use crate::ops;
@@ -215,14 +215,13 @@ impl Device {
     /// product has to wait for it. On the CPU there is nothing to do.
     ///
     /// # Errors
-    /// [`Error::WrongDevice`] for a plan of another device, before anything is loaded; else as [`Plan::warm_up`].
+    /// [`Error::WrongPlan`] for a plan of another device, before anything is loaded; else as [`Plan::warm_up`].
     pub fn warm_up(&self, plans: &[&Plan]) -> Result<()> {
         if let Kind::Refused(error) = &self.kind {
             return Err(Error::clone(error));
         }
         if let Some(other) = plans.iter().find(|plan| plan.device().place() != self.place()) {
-            let (expected, actual) = (self.short(), format!("{} by its plan", other.device().short()));
-            return Err(Error::WrongDevice { operand: Operand::View, expected, actual });
+            return Err(Error::WrongPlan { expected: self.short(), actual: other.device().short() });
         }
         plans.iter().try_for_each(|plan| plan.warm_up())
     }
@@ -323,15 +322,20 @@ impl Device {
         CurrentContext::synchronize().map_err(driver::failed)
     }
 
-    /// Refuses a stream of another device.
+    /// Refuses a stream of another device than the call's.
     pub(crate) fn same(&self, stream: &Stream) -> Result<()> {
+        self.same_as("call", stream)
+    }
+
+    /// Refuses a stream of another device than that of what the text calls `whose`.
+    pub(crate) fn same_as(&self, whose: &'static str, stream: &Stream) -> Result<()> {
         if let Kind::Refused(error) = &self.kind {
             return Err(Error::clone(error));
         }
         if self.place() == stream.device().place() {
             return Ok(());
         }
-        Err(Error::WrongStream { expected: self.short(), actual: stream.device().short() })
+        Err(Error::WrongStream { whose, expected: self.short(), actual: stream.device().short() })
     }
 
     /// `cuda:0` or `cpu`.

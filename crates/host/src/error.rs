@@ -1,26 +1,4 @@
-//! What can go wrong, as plain data: no type of another crate, one line of text each.
-//!
-//! | error | what to do |
-//! |---|---|
-//! | [`Error::Shape`] | correct the call: the text names operand, rule, required and given |
-//! | [`Error::Unsupported`] | the text says the way out |
-//! | [`Error::UnknownVariant`] | take one of the names in it |
-//! | [`Error::NoDriver`] | install NVIDIA's driver (`libcuda.so.1`), or use [`Device::cpu`](crate::Device::cpu) |
-//! | [`Error::DriverTooOld`] | update the driver |
-//! | [`Error::NoDevice`] | look at CUDA_VISIBLE_DEVICES and `nvidia-smi`; the GPU must be of compute capability 8.0 or later |
-//! | [`Error::DeviceBusy`] | wait for, or end, the process that has the GPU to itself; or take another GPU |
-//! | [`Error::OutOfMemory`] | multiply fewer rows at a time, or drop matrices and plans |
-//! | [`Error::Jit`] | report it with the log in it: the driver refused a kernel of this library |
-//! | [`Error::Driver`] | a fault of the driver, or of earlier work: LANKY_SYNC=1 tells which kernel's |
-//! | [`Error::ContextLost`] | restart the process; the CPU still multiplies in this one |
-//! | [`Error::WrongDevice`] | `upload` or `download` the operand that is named |
-//! | [`Error::WrongStream`] | make the stream of the same device as the operands or the plan |
-//! | [`Error::Forked`] | open the GPU in the child alone |
-//! | [`Error::ColdPlanInCapture`] | call [`Plan::warm_up_on`](crate::Plan::warm_up_on) before the capture |
-//! | [`Error::Io`] | as the caller's own reader or writer failed |
-//!
-//! After every one of them the process lives on, and matrices, plans and streams can be dropped, also while work that
-//! uses them is in flight: a drop waits for that work, or leaves the memory to a context that is lost.
+//! What can go wrong, as plain data: no type of another crate, one line of text each. [`Error`] has the table of what to do.
 
 use std::fmt;
 
@@ -29,6 +7,29 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a call did nothing. Nothing was launched and nothing written after an error was found, save where
 /// [`Error::Driver`] reports the failure of earlier asynchronous work.
+///
+/// | error | what to do |
+/// |---|---|
+/// | [`Error::Shape`] | correct the call: the text names operand, rule, required and given |
+/// | [`Error::Unsupported`] | the text says the way out |
+/// | [`Error::UnknownVariant`] | take one of the names in it |
+/// | [`Error::NoDriver`] | install NVIDIA's driver (`libcuda.so.1`), or use [`Device::cpu`](crate::Device::cpu) |
+/// | [`Error::DriverTooOld`] | update the driver |
+/// | [`Error::NoDevice`] | look at CUDA_VISIBLE_DEVICES and `nvidia-smi`; the GPU must be of compute capability 8.0 or later |
+/// | [`Error::DeviceBusy`] | wait for, or end, the process that has the GPU to itself; or take another GPU |
+/// | [`Error::OutOfMemory`] | multiply fewer rows at a time, or drop matrices and plans |
+/// | [`Error::Jit`] | report it with the log in it: the driver refused a kernel of this library |
+/// | [`Error::Driver`] | a fault of the driver, or of earlier work: LANKY_SYNC=1 tells which kernel's |
+/// | [`Error::ContextLost`] | restart the process; the CPU still multiplies in this one |
+/// | [`Error::WrongDevice`] | `upload` or `download` the operand that is named |
+/// | [`Error::WrongStream`] | take a stream of the device that the text names |
+/// | [`Error::WrongPlan`] | make a plan for the device that the text names |
+/// | [`Error::Forked`] | open the GPU in the child alone |
+/// | [`Error::ColdPlanInCapture`] | call [`Plan::warm_up_on`](crate::Plan::warm_up_on) before the capture |
+/// | [`Error::Io`] | as the caller's own reader or writer failed |
+///
+/// After every one of them the process lives on, and matrices, plans and streams can be dropped, also while work that
+/// uses them is in flight: a drop waits for that work, or leaves the memory to a context that is lost.
 #[non_exhaustive]
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -43,6 +44,7 @@ pub enum Error {
     },
     /// No variant has this name.
     #[error("unknown variant {name:?}; known are {}", known.join(", "))]
+    #[non_exhaustive]
     UnknownVariant {
         /// The name that was asked for.
         name: String,
@@ -51,6 +53,7 @@ pub enum Error {
     },
     /// There is no usable NVIDIA driver library.
     #[error("no NVIDIA driver: {reason}")]
+    #[non_exhaustive]
     NoDriver {
         /// The names and paths that were tried, in order.
         tried: Vec<String>,
@@ -59,12 +62,14 @@ pub enum Error {
     },
     /// There is a driver, but not this device.
     #[error("no usable GPU: {reason}")]
+    #[non_exhaustive]
     NoDevice {
         /// What was looked for, and what is there.
         reason: String,
     },
     /// The driver is older than the instructions of the kernels.
     #[error("the driver is for CUDA {driver}, but the kernels need CUDA {needs}: update the driver")]
+    #[non_exhaustive]
     DriverTooOld {
         /// The newest CUDA that the driver serves.
         driver: Version,
@@ -73,6 +78,7 @@ pub enum Error {
     },
     /// Another process has the device to itself, or the device does not answer.
     #[error("the GPU is busy or not available: {operation}: {name} ({code})")]
+    #[non_exhaustive]
     DeviceBusy {
         /// The call that reported it.
         operation: String,
@@ -83,6 +89,7 @@ pub enum Error {
     },
     /// Memory ran out, on the device or (`free` and `total` then 0) on the host, pinned memory included.
     #[error("out of memory{}{}", wanted_bytes(*wanted), of_which(*free, *total))]
+    #[non_exhaustive]
     OutOfMemory {
         /// Bytes asked for; 0 where the driver itself wanted them, for a context or a kernel.
         wanted: u64,
@@ -93,6 +100,7 @@ pub enum Error {
     },
     /// The driver could not compile a kernel.
     #[error("the driver refused kernel {entry}: {name} ({code}){}", after_colon(log))]
+    #[non_exhaustive]
     Jit {
         /// The entry that was to be loaded.
         entry: String,
@@ -105,6 +113,7 @@ pub enum Error {
     },
     /// The driver reported a failure: of this operation, or of earlier asynchronous work.
     #[error("{operation} failed: {name} ({code}){}", after_colon(text))]
+    #[non_exhaustive]
     Driver {
         /// The call that reported it.
         operation: String,
@@ -117,6 +126,7 @@ pub enum Error {
     },
     /// An operand lies where this stream cannot reach it.
     #[error("{operand} is on {actual}, but the call is for {expected}: upload or download it first")]
+    #[non_exhaustive]
     WrongDevice {
         /// Which operand.
         operand: Operand,
@@ -125,18 +135,31 @@ pub enum Error {
         /// The device of the operand.
         actual: String,
     },
-    /// A stream of another device than the call's.
-    #[error("the stream is of {actual}, but the call is for {expected}: make a stream of {expected}")]
+    /// A stream of another device than the call's, or than the plan's.
+    #[error("the stream is of {actual}, but the {whose} is for {expected}: take a stream of {expected}")]
+    #[non_exhaustive]
     WrongStream {
-        /// The device of the call.
+        /// `call` or `plan`.
+        whose: &'static str,
+        /// The device of the call or the plan.
         expected: String,
         /// The device of the stream.
+        actual: String,
+    },
+    /// A plan of another device than the call's.
+    #[error("the plan is for {actual}, but the call is for {expected}: make a plan for {expected}")]
+    #[non_exhaustive]
+    WrongPlan {
+        /// The device of the call.
+        expected: String,
+        /// The device of the plan.
         actual: String,
     },
     /// A fault has destroyed the GPU context: no GPU call of this process can succeed any more.
     #[error(
         "the GPU context was lost in {operation} or in work before it: {name} ({code}); restart the process, or use the CPU"
     )]
+    #[non_exhaustive]
     ContextLost {
         /// The call that first reported it.
         operation: String,
@@ -150,12 +173,14 @@ pub enum Error {
     Forked,
     /// The first use of a plan fell into the capture of a CUDA graph, where nothing can be loaded or allocated.
     #[error("{what} during graph capture: call warm_up_on(&stream) before the capture begins")]
+    #[non_exhaustive]
     ColdPlanInCapture {
         /// What would have had to be loaded or allocated.
         what: String,
     },
     /// Reading or writing through a caller's function failed, or the system started no thread.
     #[error("{text}")]
+    #[non_exhaustive]
     Io {
         /// The kind of failure.
         kind: std::io::ErrorKind,
@@ -182,6 +207,7 @@ impl Error {
             | Error::UnknownVariant { .. }
             | Error::WrongDevice { .. }
             | Error::WrongStream { .. }
+            | Error::WrongPlan { .. }
             | Error::ColdPlanInCapture { .. }
             | Error::Io { .. } => false,
         }
@@ -195,6 +221,7 @@ impl From<std::io::Error> for Error {
 }
 
 /// A version of CUDA; shown as `13.0`.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
     /// 13 of 13.0.
@@ -210,6 +237,7 @@ impl fmt::Display for Version {
 }
 
 /// Which matrix of C ← α A B + β C.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// The left factor.
@@ -265,6 +293,7 @@ pub enum Rule {
 }
 
 /// An operand that does not fit. Its text says so in one line: `B is 300 x 4, but A is 200 x 299: B needs 299 rows`.
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShapeError {
     /// Which operand, in the caller's terms.
@@ -345,8 +374,12 @@ mod tests {
                 "the GPU is busy or not available: o: N (46)",
             ),
             (
-                Error::WrongStream { expected: "cpu".into(), actual: "cuda:0".into() },
-                "the stream is of cuda:0, but the call is for cpu: make a stream of cpu",
+                Error::WrongStream { whose: "plan", expected: "cpu".into(), actual: "cuda:0".into() },
+                "the stream is of cuda:0, but the plan is for cpu: take a stream of cpu",
+            ),
+            (
+                Error::WrongPlan { expected: "cuda:1".into(), actual: "cuda:0".into() },
+                "the plan is for cuda:0, but the call is for cuda:1: make a plan for cuda:1",
             ),
             (
                 Error::Jit {
@@ -376,5 +409,32 @@ mod tests {
     fn errors_cross_threads() {
         fn check<T: Send + Sync + Clone + 'static>() {}
         check::<Error>();
+    }
+
+    /// The variants of the enumeration that lack a row of its table with something to do, and rows of no variant.
+    fn not_in_both(source: &str) -> Vec<String> {
+        let name = |text: &str| text.chars().take_while(|letter| letter.is_alphanumeric()).collect::<String>();
+        let (before, after) = source.split_once("pub enum Error {").unwrap_or_default();
+        let body = after.split("\n}").next().unwrap_or_default();
+        let variants =
+            body.lines().filter_map(|line| line.strip_prefix("    ")).map(name).filter(|name| !name.is_empty());
+        let rows = before.lines().filter_map(|line| line.strip_prefix("/// | [`Error::"));
+        let rows = rows.filter(|row| row.split('|').nth(1).is_some_and(|what| !what.trim().is_empty())).map(name);
+        let (variants, rows): (Vec<_>, Vec<_>) = (variants.collect(), rows.collect());
+        assert!(variants.len() > 15, "{variants:?}");
+        let alone = |from: &[String], to: &[String]| {
+            from.iter().filter(|name| to.iter().filter(|other| other == name).count() != 1).cloned().collect::<Vec<_>>()
+        };
+        [alone(&variants, &rows), alone(&rows, &variants)].concat()
+    }
+
+    #[test]
+    fn the_table_says_of_every_error_what_to_do() {
+        let source = include_str!("error.rs");
+        assert_eq!(not_in_both(source), [""; 0]);
+        let row = source.lines().find(|line| line.starts_with("/// | [`Error::NoDriver`]")).unwrap_or_default();
+        assert_eq!(not_in_both(&source.replace(row, "///")), ["NoDriver"]);
+        assert_eq!(not_in_both(&source.replace(row, "/// | [`Error::NoDriver`] | |")), ["NoDriver"]);
+        assert_eq!(not_in_both(&source.replace(row, &format!("{row}\n/// | [`Error::Gone`] | x |"))), ["Gone"]);
     }
 }

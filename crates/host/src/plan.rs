@@ -190,7 +190,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::warm_up`], and [`Error::WrongStream`].
     pub fn warm_up_on(&self, stream: &Stream) -> Result<()> {
-        self.device.same(stream)?;
+        self.device.same_as("plan", stream)?;
         let (Kind::Cuda(gpu), Queue::Cuda(queue)) = (self.device.kind(), stream.queue()) else { return Ok(()) };
         self.load(gpu)?;
         let bytes = self.workspace_bytes();
@@ -237,7 +237,7 @@ impl Plan {
         beta: T,
         mut c: MatMut<'_, T>,
     ) -> Result<()> {
-        self.device.same(stream)?;
+        self.device.same_as("plan", stream)?;
         for (operand, shape, planned) in
             [(Operand::A, a.shape(), &self.a), (Operand::B, b.shape(), &self.b), (Operand::C, c.shape(), &self.c)]
         {

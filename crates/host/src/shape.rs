@@ -24,6 +24,7 @@ impl Layout {
 }
 
 /// A matrix without its memory: what a plan is made from.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     /// Number of rows.
@@ -40,6 +41,11 @@ impl Shape {
     /// A packed matrix: no gaps between its lines. Strides are 1 and rows, or cols and 1; where that would be 0, 1.
     pub fn packed(rows: usize, cols: usize, layout: Layout, dtype: Dtype) -> Self {
         Shape { rows, cols, strides: packed_strides(rows, cols, layout), dtype }
+    }
+
+    /// A matrix with any strides; whoever is given it checks them.
+    pub const fn with_strides(rows: usize, cols: usize, strides: Strides, dtype: Dtype) -> Self {
+        Shape { rows, cols, strides, dtype }
     }
 
     /// The same memory with rows and columns exchanged.

@@ -3,10 +3,12 @@
 #![cfg(not(published_cust))]
 
 use cust::error::CudaResult;
+use cust::event::{Event, EventFlags, EventStatus};
 use cust::memory::DeviceBuffer;
 use cust::module::Module;
 use cust::stream::{Stream as Raw, StreamFlags};
 use lanky_host::{Device, Error, Layout, Matrix, Plan, Shape, Stream, gemm};
+use std::mem::ManuallyDrop;
 use std::process::Command;
 
 /// Writes to an address that is nobody's.
@@ -16,13 +18,14 @@ const WILD: &str = ".version 7.0\n.target sm_70\n.address_size 64
     mov.u64 %rd1, 16; mov.u32 %r1, 1; st.global.u32 [%rd1], %r1; ret;
 }";
 
-/// Waits a while: counts to a number that it is given, a thread alone.
+/// Waits so many nanoseconds of the GPU's own clock.
 const SLOW: &str = ".version 7.0\n.target sm_70\n.address_size 64
-.visible .entry slow(.param .u64 out, .param .u32 rounds) {
-    .reg .pred %p1; .reg .b64 %rd<2>; .reg .b32 %r<3>;
-    ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [rounds]; mov.u32 %r2, 0;
+.visible .entry slow(.param .u64 out, .param .u64 nanoseconds) {
+    .reg .pred %p1; .reg .b64 %rd<5>;
+    ld.param.u64 %rd1, [out]; ld.param.u64 %rd2, [nanoseconds]; mov.u64 %rd3, %globaltimer;
 again:
-    st.volatile.global.u32 [%rd1], %r2; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, %r1; @%p1 bra again; ret;
+    mov.u64 %rd4, %globaltimer; sub.u64 %rd4, %rd4, %rd3; setp.lt.u64 %p1, %rd4, %rd2; @%p1 bra again;
+    st.global.u64 [%rd1], %rd4; ret;
 }";
 
 /// Set in the child that loses its context.
@@ -99,14 +102,19 @@ fn what_is_dropped_while_work_is_in_flight_waits_for_it() -> lanky_host::Result<
         let mut c = device.zeros::<f64>(300, 4)?;
         let shape = Shape::packed(300, 4, Layout::ColumnMajor, c.shape().dtype);
         let plan = Plan::gemm(&device, there_a.shape(), there_b.shape(), shape).build()?;
+        // Loading would take as long as the slow kernel does.
+        plan.warm_up_on(&stream)?;
         let slow = device.entered(|| -> CudaResult<_> {
-            let (module, out) = (Module::from_ptx(SLOW, &[])?, DeviceBuffer::<u32>::zeroed(1)?);
-            launch_slow(&module, &out, &stream)?;
-            Ok((module, out))
+            let (module, out) = (Module::from_ptx(SLOW, &[])?, DeviceBuffer::<u64>::zeroed(1)?);
+            let (done, raw) = (Event::new(EventFlags::DISABLE_TIMING)?, borrowed(&stream));
+            launch_slow(&module, &out, &raw)?;
+            Ok((module, out, done))
         })?;
-        let slow = slow.expect("a kernel of somebody else's");
+        let (module, out, done) = slow.expect("a kernel of somebody else's");
         // Behind the slow kernel: not done when the next lines drop what it uses.
         plan.run(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())?;
+        let state = device.entered(|| done.record(&borrowed(&stream)).and_then(|()| done.query()))?;
+        assert!(matches!(state, Ok(EventStatus::NotReady)), "order {order}: nothing is in flight: {state:?}");
         match order {
             0 => drop((there_a, there_b, plan)),
             1 => drop((plan, there_b, there_a)),
@@ -115,18 +123,25 @@ fn what_is_dropped_while_work_is_in_flight_waits_for_it() -> lanky_host::Result<
         // What is allocated now may be the memory that was just freed: writing it must not reach the product.
         let _others = (device.zeros::<f64>(300, 500)?, device.zeros::<f64>(500, 4)?);
         assert_eq!(c.download(&stream)?.as_slice(), expected.as_slice(), "order {order}");
-        drop(slow);
+        let waited = device.entered(|| out.as_host_vec())?.expect("the slow kernel's own count");
+        assert!(waited[0] >= SLOW_NS, "order {order}: the slow kernel waited {waited:?} ns");
+        drop((out, module));
     }
     Ok(())
 }
 
-fn launch_slow(module: &Module, out: &DeviceBuffer<u32>, stream: &Stream) -> CudaResult<()> {
-    let Some(raw) = stream.as_raw() else { return Ok(()) };
-    // SAFETY: the stream outlives the result.
-    let raw = unsafe { cust::extra::borrow_stream(raw) };
+/// Longer than the host takes from the launch to the drops.
+const SLOW_NS: u64 = 300_000_000;
+
+fn borrowed(stream: &Stream) -> ManuallyDrop<Raw> {
+    // SAFETY: each use of the result ends before the stream is dropped.
+    unsafe { cust::extra::borrow_stream(stream.as_raw().expect("a GPU's stream")) }
+}
+
+fn launch_slow(module: &Module, out: &DeviceBuffer<u64>, stream: &Raw) -> CudaResult<()> {
     let function = module.get_function("slow")?;
-    let (address, rounds) = (out.as_device_ptr().as_raw(), 200_000_u32);
-    let arguments = [(&raw const address).cast_mut().cast(), (&raw const rounds).cast_mut().cast()];
+    let (address, nanoseconds) = (out.as_device_ptr().as_raw(), SLOW_NS);
+    let arguments = [(&raw const address).cast_mut().cast(), (&raw const nanoseconds).cast_mut().cast()];
     // SAFETY: the kernel's parameters; `out` has one element and is dropped after the work.
-    unsafe { raw.launch(&function, 1, 1, 0, &arguments) }
+    unsafe { stream.launch(&function, 1, 1, 0, &arguments) }
 }

@@ -178,9 +178,54 @@ mod dlpack {
         let column = |tensor: &mut Tensor| tensor.view::<f64>().unwrap().ncols();
         assert_eq!(made(&mut data, &mut [24], None, |_| {}, column).0, 1);
         assert_eq!(made(&mut data, &mut [0, 3], None, |_| {}, |t| t.view::<f64>().unwrap().ncols()).0, 3);
-        let gpu = |tensor: &mut Tensor| tensor.view::<f64>().unwrap().is_host();
-        let on_a_gpu = |tensor: &mut DLTensor| tensor.device = DLDevice { device_type: 2, device_id: 1 };
-        assert!(!made(&mut data, &mut [4, 6], None, on_a_gpu, gpu).0);
+    }
+
+    #[test]
+    fn memory_is_the_hosts_or_a_gpus() {
+        let mut data = numbers(24);
+        let is_host = |tensor: &mut Tensor| tensor.view::<f64>().map(|view| view.is_host());
+        for (device_type, expected) in [(1, true), (3, true), (2, false), (13, false)] {
+            let on = |tensor: &mut DLTensor| tensor.device = DLDevice { device_type, device_id: 1 };
+            assert_eq!(made(&mut data, &mut [4, 6], None, on, is_host).0.unwrap(), expected, "{device_type}");
+        }
+        for device in [(2, -1), (13, -1), (4, 0), (10, 0), (0, 0)] {
+            let on = |tensor: &mut DLTensor| tensor.device = DLDevice { device_type: device.0, device_id: device.1 };
+            let (refused, deleted) = made(&mut data, &mut [4, 6], None, on, is_host);
+            assert!(matches!(refused, Err(Error::Unsupported { .. })) && deleted == 1, "{device:?}");
+        }
+        let where_it_is = |tensor: &mut Tensor| tensor.view::<f64>().unwrap_err().to_string();
+        let on = |tensor: &mut DLTensor| tensor.device = DLDevice { device_type: 10, device_id: 7 };
+        let (text, _) = made(&mut data, &mut [4, 6], None, on, where_it_is);
+        assert!(text.contains("device_type: 10") && text.contains("device_id: 7"), "{text}");
+    }
+
+    #[test]
+    fn tensors_without_elements_need_no_memory() {
+        let mut data = numbers(1);
+        let nowhere = |tensor: &mut DLTensor| (tensor.data, tensor.byte_offset) = (null_mut(), 3);
+        for shape in [[0, 3], [3, 0], [0, 0]] {
+            let ((rows, cols, null), deleted) = made(&mut data, &mut shape.clone(), None, nowhere, |tensor| {
+                // SAFETY: there is nothing to write.
+                let (rows, cols) =
+                    unsafe { tensor.view_mut::<f64>() }.map(|view| (view.nrows(), view.ncols())).unwrap();
+                let view = tensor.view::<f64>().unwrap();
+                (rows, cols, view.as_raw() == 0 || view.nrows() != rows || view.ncols() != cols)
+            });
+            assert_eq!((rows as i64, cols as i64, null, deleted), (shape[0], shape[1], false, 1));
+        }
+        let ((), deleted) = made(&mut data, &mut [0, 3], None, nowhere, |tensor| {
+            let (empty, b, mut c) = (tensor.view().unwrap(), [0.0; 6], [0.0; 0]);
+            let out = MatMut::column_major(&mut c, 0, 2).unwrap();
+            gemm(&Device::cpu().stream().unwrap(), 1.0, empty, MatRef::column_major(&b, 3, 2).unwrap(), 0.0, out)
+                .unwrap();
+        });
+        assert_eq!(deleted, 1);
+        let without = |tensor: &mut DLTensor| tensor.data = null_mut();
+        let error = made(&mut data, &mut [1, 1], None, without, |tensor| tensor.view::<f64>().unwrap_err()).0;
+        assert_eq!(error.to_string(), "unsupported: a DLPack tensor of 1 x 1 without data");
+        let shapeless = |tensor: &mut DLTensor| tensor.shape = null_mut();
+        let error = made(&mut data, &mut [1, 1], None, shapeless, |tensor| tensor.view::<f64>().unwrap_err()).0;
+        assert_eq!(error.to_string(), "unsupported: a DLPack tensor without a shape");
     }
 
     #[test]

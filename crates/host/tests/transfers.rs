@@ -75,7 +75,7 @@ fn failures_of_the_callers_functions_come_back() {
     let stream = device.stream().unwrap();
     let full = |_: &mut [f32]| Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file ended early"));
     match device.upload_with::<f32>(&stream, 3, 4, Layout::RowMajor, &mut { full }) {
-        Err(Error::Io { kind: io::ErrorKind::UnexpectedEof, text }) => assert_eq!(text, "the file ended early"),
+        Err(Error::Io { kind: io::ErrorKind::UnexpectedEof, text, .. }) => assert_eq!(text, "the file ended early"),
         other => panic!("{other:?}"),
     }
     let matrix = Matrix::<f32>::zeros(3, 4).unwrap();

@@ -17,6 +17,7 @@ pub enum Chooser {
 }
 
 /// How a product is computed: the entry, its launch, and what is expected of it.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// What the shape asks for.

@@ -6,6 +6,7 @@ use crate::{Machine, Problem};
 use core::fmt;
 
 /// Why no entry can compute a product.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// No variant or entry has the name that was asked for.

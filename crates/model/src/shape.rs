@@ -117,6 +117,7 @@ impl Problem {
 pub const SKINNY: u64 = 64;
 
 /// The operation that a shape asks for. Its Display is the name used everywhere: `tsm2r`.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// A matrix times a vector: n = 1 or m = 1.

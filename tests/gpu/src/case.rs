@@ -90,7 +90,7 @@ impl<T: Real> Case<T> {
         let (a, b) = (self.a.view(lab)?, self.b.view(lab)?);
         let c = self.spec.storage[2].strides(self.c.rows, self.c.cols);
         let strides = model::Strides { row: c.0 as u64, col: c.1 as u64 };
-        let c = host::Shape { rows: self.c.rows, cols: self.c.cols, strides, dtype: T::DTYPE };
+        let c = host::Shape::with_strides(self.c.rows, self.c.cols, strides, T::DTYPE);
         let builder = Plan::gemm(&lab.device, a.shape(), b.shape(), c);
         entry.into_iter().fold(builder, |builder, name| builder.variant(name)).build()
     }

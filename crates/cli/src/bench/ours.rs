@@ -28,7 +28,7 @@ impl<'s, T: Scalar> Ours<'s, T> {
         variant: Option<&str>,
     ) -> Result<lanky::Result<Self>, Fault> {
         let [m, n, k] = narrow([p.m, p.n, p.k])?;
-        let shape = |rows, cols, strides: Strides| Shape { rows, cols, strides, dtype: p.dtype };
+        let shape = |rows, cols, strides: Strides| Shape::with_strides(rows, cols, strides, p.dtype);
         let shapes = [shape(m, k, p.a), shape(k, n, p.b), shape(m, n, p.c)];
         let [a, b, c] = shapes;
         let builder = Plan::gemm(stream.device(), a, b, c);

@@ -12,6 +12,7 @@ mod gpu;
 const REPEATS: usize = 5;
 
 /// What a device reached in a moment: each the best of several launch shapes.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ceilings {
     /// Bytes read a second, nothing being written.

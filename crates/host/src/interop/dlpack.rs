@@ -2,6 +2,16 @@
 //!
 //! The layout is that of DLPack's `DLManagedTensor` (before its version 1.0 added another struct beside it; all
 //! producers still speak it).
+//!
+//! | of a tensor that comes in | is taken |
+//! |---|---|
+//! | device type 1 and 3, the CPU and pinned memory | as the host's |
+//! | device type 2 and 13, CUDA and CUDA managed | as GPU number `device_id`'s; others are refused |
+//! | one axis | as a column |
+//! | strides null | as packed by rows, the last axis without gaps |
+//! | a negative stride | not, where it is walked |
+//! | `byte_offset` | added to `data`; the sum must be a multiple of an element |
+//! | no elements | with any `data`, null too, and any `byte_offset`; else a null `data` is refused |
 
 use super::Foreign;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
@@ -70,6 +80,7 @@ pub struct DLManagedTensor {
 const CPU: i32 = 1;
 const CUDA: i32 = 2;
 const CUDA_HOST: i32 = 3;
+const CUDA_MANAGED: i32 = 13;
 const FLOAT: u8 = 2;
 
 /// A tensor to be read or written here, of one axis (a column) or two; given back to its owner when dropped.
@@ -114,7 +125,7 @@ impl Tensor {
     ///
     /// # Errors
     /// [`Error::Shape`] if the elements are not of type T, or a stride is negative; [`Error::Unsupported`] for other
-    /// than one or two axes, and for memory of neither the host nor a CUDA GPU.
+    /// than one or two axes, for memory of neither the host nor a CUDA GPU, and for elements without memory.
     pub fn view<T: Scalar>(&self) -> Result<MatRef<'_, T>> {
         let foreign = self.foreign::<T>()?;
         let foreign = Foreign {
@@ -147,7 +158,7 @@ impl Tensor {
         let tensor = unsafe { &self.managed.as_ref().dl_tensor };
         let place = match (tensor.device.device_type, u32::try_from(tensor.device.device_id)) {
             (CPU | CUDA_HOST, _) => Place::Host,
-            (CUDA, Ok(ordinal)) => Place::Cuda(ordinal),
+            (CUDA | CUDA_MANAGED, Ok(ordinal)) => Place::Cuda(ordinal),
             _ => return Err(Error::Unsupported { what: format!("a DLPack tensor on {:?}", tensor.device) }),
         };
         let bits = u8::try_from(8 * T::DTYPE.bytes()).unwrap_or(0);
@@ -161,6 +172,9 @@ impl Tensor {
             return Err(Error::Unsupported {
                 what: format!("a DLPack tensor of {} axes: it must have 1 or 2", tensor.ndim),
             });
+        }
+        if tensor.shape.is_null() {
+            return Err(Error::Unsupported { what: "a DLPack tensor without a shape".to_owned() });
         }
         // SAFETY: a tensor has as many lengths as axes.
         let shape = unsafe { std::slice::from_raw_parts(tensor.shape, axes) };
@@ -177,7 +191,14 @@ impl Tensor {
         let row_stride = strides.map_or(packed, |strides| signed(strides[0]));
         let col_stride = strides.and_then(|strides| strides.get(1)).map_or(1, |&stride| signed(stride));
         let offset = usize::try_from(tensor.byte_offset).unwrap_or(usize::MAX);
-        let pointer = tensor.data.cast::<u8>().wrapping_add(offset).cast::<T>();
+        let pointer = match (tensor.data.is_null(), rows == 0 || cols == 0) {
+            // Producers give what they like where there is no element.
+            (_, true) => NonNull::dangling().as_ptr(),
+            (true, false) => {
+                return Err(Error::Unsupported { what: format!("a DLPack tensor of {rows} x {cols} without data") });
+            }
+            (false, false) => tensor.data.cast::<u8>().wrapping_add(offset).cast::<T>(),
+        };
         if !pointer.is_aligned() {
             return Err(Error::Unsupported {
                 what: format!("a DLPack tensor at {pointer:?}: no multiple of an element"),

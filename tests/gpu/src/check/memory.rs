@@ -26,7 +26,7 @@ fn one<T: Real>(lab: &Lab) -> Outcome {
         Err(error) => error,
     };
     let bytes = (SIDE as u64).pow(2) * T::DTYPE.bytes();
-    let Error::OutOfMemory { wanted, free, total } = error else {
+    let Error::OutOfMemory { wanted, free, total, .. } = error else {
         return Err(format!("expected OutOfMemory, found {error:?}").into());
     };
     ensure(wanted == bytes, || format!("{wanted} bytes wanted, but {bytes} were"))?;

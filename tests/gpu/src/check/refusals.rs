@@ -154,7 +154,7 @@ fn plans<T: Real>(lab: &Lab) -> Outcome {
         variant.into_iter().fold(builder, |builder, name| builder.variant(name)).build().map(drop)
     };
     let other = if T::DTYPE == Dtype::F32 { Dtype::F64 } else { Dtype::F32 };
-    let result = build(Shape { dtype: other, ..a }, None);
+    let result = build(Shape::with_strides(a.rows, a.cols, a.strides, other), None);
     refused(lab, &case, "a plan of two element types", result, shape(Name::A, Rule::Dtype))?;
     let unknown = |error: &Error| matches!(error, Error::UnknownVariant { known, .. } if !known.is_empty());
     refused(lab, &case, "an unknown variant", build(a, Some("tsm2r_none")), unknown)?;

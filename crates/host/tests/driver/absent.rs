@@ -1,0 +1,136 @@
+//! No driver, none that serves, no device, none that is free.
+
+use super::*;
+use lanky_host::{Error, Version, env};
+
+/// `Device::auto` takes the CPU and says why; nothing is cached that a later, better moment would contradict.
+fn falls_back(error: &Error) -> Result<()> {
+    let auto = Device::auto();
+    assert!(!auto.is_cuda() && error.is_device(), "{auto}: {error}");
+    assert!(error.to_string().ends_with(auto.reason()), "{error}; {}", auto.reason());
+    the_cpu_multiplies()
+}
+
+#[test]
+fn a_library_that_is_none_is_no_driver() {
+    const NAME: &str = "absent::a_library_that_is_none_is_no_driver";
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("driver-none");
+    std::fs::create_dir_all(&folder).expect("the target folder can be written");
+    std::fs::write(folder.join("libcuda.so.1"), "no library").expect("the target folder can be written");
+    in_a_child(NAME, "", &folder, || {
+        let error = Device::cuda(0).expect_err("there is no driver");
+        let Error::NoDriver { tried, reason, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(tried[0], "libcuda.so.1");
+        assert!(reason.contains("libcuda.so.1"), "{reason}");
+        assert!(matches!(Device::count(), Err(Error::NoDriver { .. })));
+        assert!(matches!(env::gpu_report().problem, Some(Error::NoDriver { .. })));
+        falls_back(&error)
+    });
+}
+
+#[test]
+fn a_driver_without_the_functions_says_which() {
+    const NAME: &str = "absent::a_driver_without_the_functions_says_which";
+    let folder = compile("empty", &["--cfg", "empty"]);
+    in_a_child(NAME, "", &folder, || {
+        let error = Device::cuda(0).expect_err("there is no cuInit");
+        let text = "cuInit failed: CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND (302): the CUDA driver is too old: it has no cuInit";
+        assert!(matches!(error, Error::Driver { code: 302, .. }), "{error:?}");
+        assert_eq!(error.to_string(), text);
+        falls_back(&error)
+    });
+}
+
+#[test]
+fn a_driver_too_old_for_the_ptx_is_told_both_versions() {
+    const NAME: &str = "absent::a_driver_too_old_for_the_ptx_is_told_both_versions";
+    for (words, has, wants) in [("version=11020 capability=80", "11.2", "11.4"), ("version=11060", "11.6", "11.8")] {
+        with_driver(NAME, words, || {
+            let error = Device::cuda(0).expect_err("the driver is too old");
+            let Error::DriverTooOld { driver, needs, .. } = error else { panic!("{error:?}") };
+            assert_eq!((driver.to_string(), needs.to_string()), (has.to_owned(), wants.to_owned()));
+            assert!(driver < needs);
+            assert!(!calls().iter().any(|call| call == "cuDevicePrimaryCtxRetain"), "no context was made");
+            falls_back(&Device::cuda(0).expect_err("still"))
+        });
+    }
+}
+
+#[test]
+fn no_device_is_one_error_however_it_is_said() {
+    const NAME: &str = "absent::no_device_is_one_error_however_it_is_said";
+    for (words, text) in [
+        ("cuInit=100", "no usable GPU: the driver sees no device"),
+        ("devices=0", "no usable GPU: the driver sees no device"),
+        ("cuDeviceGet=101", "no usable GPU: the driver has no device of that number"),
+        ("capability=75", "no usable GPU: Fake has compute capability 7.5; the kernels need 8.0"),
+    ] {
+        with_driver(NAME, words, || {
+            let error = Device::cuda(0).expect_err("there is none");
+            assert!(matches!(error, Error::NoDevice { .. }), "{error:?}");
+            assert_eq!(error.to_string(), text);
+            falls_back(&error)
+        });
+    }
+}
+
+#[test]
+fn a_number_beyond_the_devices_is_told_how_many_there_are() {
+    const NAME: &str = "absent::a_number_beyond_the_devices_is_told_how_many_there_are";
+    for (words, text) in [("", "only cuda:0"), ("devices=3", "only cuda:0 to cuda:2")] {
+        with_driver(NAME, words, || {
+            let error = Device::cuda(7).expect_err("there is no such GPU");
+            assert!(matches!(error, Error::NoDevice { .. }) && error.to_string().ends_with(text), "{error:?}");
+            assert!(Device::cuda(0).is_ok());
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn a_busy_device_is_free_later() {
+    const NAME: &str = "absent::a_busy_device_is_free_later";
+    for (words, code) in
+        [("cuDevicePrimaryCtxRetain=46*2", 46), ("cuDevicePrimaryCtxRetain=216*2", 216), ("cuInit=802*2", 802)]
+    {
+        with_driver(NAME, words, || {
+            let error = Device::cuda(0).expect_err("it is busy");
+            assert!(matches!(error, Error::DeviceBusy { code: found, .. } if found == code), "{error:?}");
+            falls_back(&error)?; // which asks a second time
+            assert!(Device::auto().is_cuda(), "the third time it is free");
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn what_else_the_driver_says_is_kept() {
+    const NAME: &str = "absent::what_else_the_driver_says_is_kept";
+    for (words, expected) in [
+        ("cuInit=999", ("cuInit", 999, "CUDA_ERROR_UNKNOWN")),
+        ("cuInit=34", ("cuInit", 34, "CUDA_ERROR_STUB_LIBRARY")),
+        ("cuInit=4711", ("cuInit", 4711, "CUDA_ERROR_4711")),
+        ("cuDeviceGetName=3", ("cuDeviceGetName", 3, "CUDA_ERROR_NOT_INITIALIZED")),
+    ] {
+        with_driver(NAME, words, || {
+            let error = Device::cuda(0).expect_err("told to fail");
+            let Error::Driver { operation, code, name, .. } = &error else { panic!("{error:?}") };
+            assert_eq!((operation.as_str(), *code, name.as_str()), expected);
+            falls_back(&error)
+        });
+    }
+}
+
+#[test]
+fn what_is_here_is_reported_without_a_context() {
+    const NAME: &str = "absent::what_is_here_is_reported_without_a_context";
+    with_driver(NAME, "devices=2 version=12040", || {
+        let report = env::gpu_report();
+        assert!(report.problem.is_none() && report.devices.len() == 2, "{report:?}");
+        assert_eq!(report.driver.map(|version: Version| version.to_string()).as_deref(), Some("12.4"));
+        assert_eq!(report.devices[1].arch.as_deref(), Some("sm_90"));
+        assert!(report.library.is_some_and(|path| path.ends_with("/libcuda.so.1")));
+        assert!(!calls().iter().any(|call| call.starts_with("cuCtx") || call.contains("Retain")));
+        Ok(())
+    });
+}

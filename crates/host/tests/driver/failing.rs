@@ -1,0 +1,153 @@
+//! What fails once a device is open: memory, the compiler, work of others.
+
+use super::*;
+use lanky_host::{Error, Layout, Plan, Shape, gemm};
+
+#[test]
+fn memory_that_is_not_there_is_told_how_much_is() {
+    const NAME: &str = "failing::memory_that_is_not_there_is_told_how_much_is";
+    with_driver(NAME, "memory=50000000", || {
+        let device = Device::cuda(0)?;
+        let error = device.zeros::<f64>(10_000, 10_000).expect_err("that is too much");
+        let Error::OutOfMemory { wanted, free, total, .. } = error else { panic!("{error:?}") };
+        assert_eq!((wanted, total), (800_000_000, 50_000_000));
+        assert!(0 < free && free <= total);
+        // What fits is still served.
+        assert_eq!(device.zeros::<f64>(10, 10)?.nrows(), 10);
+        the_cpu_multiplies()
+    });
+    for words in ["cuDevicePrimaryCtxRetain=2*1", "cuStreamCreateWithPriority=2*1"] {
+        with_driver(NAME, words, || {
+            // The driver itself wants the memory: for a context, for a stream.
+            let error = Device::cuda(0).and_then(|device| device.stream().map(drop)).expect_err("told to fail");
+            assert!(matches!(error, Error::OutOfMemory { wanted: 0, free: 0, total: 0, .. }), "{error:?}");
+            Device::cuda(0)?.stream().map(drop)
+        });
+    }
+    with_driver(NAME, "cuMemHostAlloc=2*1", || {
+        let (device, (a, _)) = (Device::cuda(0)?, hosts()?);
+        let stream = device.stream()?;
+        let error = device.upload(&stream, a.view()).expect_err("there is no pinned memory");
+        assert!(matches!(error, Error::OutOfMemory { wanted: 1.., .. }), "{error:?}");
+        assert_eq!(device.upload(&stream, a.view())?.download(&stream)?.as_slice(), a.as_slice());
+        Ok(())
+    });
+}
+
+#[test]
+fn a_kernel_that_does_not_compile_brings_its_log() {
+    const NAME: &str = "failing::a_kernel_that_does_not_compile_brings_its_log";
+    for code in [200, 209, 218, 221, 222, 223] {
+        with_driver(NAME, &format!("cuModuleLoadDataEx={code}*1"), || {
+            let (device, (a, b)) = (Device::cuda(0)?, hosts()?);
+            let c = Shape::packed(300, 4, Layout::ColumnMajor, a.shape().dtype);
+            let plan = Plan::gemm(&device, a.shape(), b.shape(), c).build()?;
+            let error = plan.warm_up().expect_err("told to fail");
+            let Error::Jit { entry, code: found, log, .. } = &error else { panic!("{error:?}") };
+            assert_eq!(*found, code);
+            assert!(!entry.is_empty() && log.contains("line 7") && log.ends_with("line two"), "{entry}: {log}");
+            assert!(error.to_string().ends_with("the fake has no assembler"), "{error}");
+            assert!(error.is_device());
+            // Not remembered: the next time it loads.
+            plan.warm_up()
+        });
+    }
+}
+
+/// Whichever call meets it first, from then on every one says so at once, and nothing is freed in the lost context.
+#[test]
+fn what_others_kernels_destroy_is_met_by_any_call() {
+    const NAME: &str = "failing::what_others_kernels_destroy_is_met_by_any_call";
+    for first in [
+        "cuMemAlloc_v2",
+        "cuMemcpyHtoDAsync_v2",
+        "cuModuleLoadDataEx",
+        "cuLaunchKernel",
+        "cuStreamSynchronize",
+        "cuCtxSynchronize",
+        "cuEventCreate",
+        "cuStreamCreateWithPriority",
+    ] {
+        for code in [700, 719] {
+            with_driver(NAME, &format!("{first}={code}"), || {
+                let device = Device::cuda(0)?;
+                let (a, b) = hosts()?;
+                // Made while all is well, where the fault comes later.
+                let early = device.zeros::<f64>(3, 3);
+                let met = device.stream().and_then(|stream| {
+                    let (a, b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+                    let mut c = device.zeros::<f64>(300, 4)?;
+                    gemm(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+                    stream.synchronize()?;
+                    drop((a, b, c));
+                    device.matmul(a_host()?.view(), b_host()?.view()).map(drop)
+                });
+                let lost = |error: &Error| matches!(error, Error::ContextLost { code: found, .. } if *found == code);
+                let error = early.as_ref().err().or(met.as_ref().err()).expect("some call meets it");
+                assert!(lost(error), "{error:?}");
+                calls();
+                assert!(device.stream().is_err_and(|error| lost(&error)));
+                assert!(device.zeros::<f64>(2, 2).is_err_and(|error| lost(&error)));
+                assert!(device.memory().is_err_and(|error| lost(&error)));
+                assert!(Device::cuda(0).is_err_and(|error| lost(&error)));
+                drop((early, met, device));
+                assert_eq!(calls(), [""; 0], "a lost context is left alone");
+                assert!(!Device::auto().is_cuda());
+                the_cpu_multiplies()
+            });
+        }
+    }
+}
+
+fn a_host() -> Result<Matrix<f64>> {
+    hosts().map(|(a, _)| a)
+}
+
+fn b_host() -> Result<Matrix<f64>> {
+    hosts().map(|(_, b)| b)
+}
+
+/// Not fatal: the call that failed is named, and the next one is served.
+#[test]
+fn a_call_that_failed_once_is_served_the_next_time() {
+    const NAME: &str = "failing::a_call_that_failed_once_is_served_the_next_time";
+    for first in
+        ["cuLaunchKernel", "cuMemcpyHtoDAsync_v2", "cuEventRecord", "cuModuleGetFunction", "cuCtxPushCurrent_v2"]
+    {
+        with_driver(NAME, &format!("{first}=1*1"), || {
+            let (device, (a, b)) = (Device::cuda(0)?, hosts()?);
+            let error = device.matmul(a.view(), b.view()).expect_err("told to fail");
+            let Error::Driver { operation, code: 1, .. } = &error else { panic!("{error:?}") };
+            assert!(operation.starts_with(first.trim_end_matches("_v2")), "{operation}");
+            device.matmul(a.view(), b.view()).map(drop)
+        });
+    }
+}
+
+#[test]
+fn a_fork_is_told_to_open_its_own() {
+    const NAME: &str = "failing::a_fork_is_told_to_open_its_own";
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
+        fn _exit(code: i32) -> !;
+    }
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let matrix = device.zeros::<f64>(3, 3)?;
+        // SAFETY: the child calls what takes no lock that another thread holds, and ends by `_exit`.
+        let pid = unsafe { fork() };
+        if pid == 0 {
+            let refused = [Device::cuda(0).err(), device.stream().err(), device.zeros::<f64>(1, 1).err()];
+            let all = refused.iter().all(|error| matches!(error, Some(Error::Forked)));
+            drop(matrix); // left to the parent
+            // SAFETY: the end of the child.
+            unsafe { _exit(if all { 0 } else { 1 }) }
+        }
+        let mut status = -1;
+        // SAFETY: a place for the answer.
+        assert_eq!(unsafe { waitpid(pid, &raw mut status, 0) }, pid);
+        assert_eq!(status, 0, "the child was refused nothing");
+        device.stream().map(drop)
+    });
+}

@@ -1,0 +1,112 @@
+//! Work in flight: what is dropped meanwhile, and what is recorded.
+
+use super::*;
+use cust::event::{Event, EventFlags, EventStatus};
+use lanky_host::{Error, Layout, Plan, Shape, Stream};
+
+/// Whether all that the stream has is done.
+fn is_done(device: &Device, stream: &Stream) -> Result<bool> {
+    device.entered(|| {
+        // SAFETY: the stream outlives the result.
+        let raw = unsafe { cust::extra::borrow_stream(stream.as_raw().expect("a GPU's")) };
+        let event = Event::new(EventFlags::DISABLE_TIMING).expect("the fake makes events");
+        event.record(&raw).expect("the fake records");
+        event.query().expect("the fake answers") == EventStatus::Ready
+    })
+}
+
+#[test]
+fn what_is_dropped_while_work_is_in_flight_waits_for_it() {
+    const NAME: &str = "flight::what_is_dropped_while_work_is_in_flight_waits_for_it";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let (a, b) = hosts()?;
+        for order in 0..5 {
+            let stream = device.stream()?;
+            let (there_a, there_b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+            let mut c = device.zeros::<f64>(300, 4)?;
+            let shape = Shape::packed(300, 4, Layout::ColumnMajor, c.shape().dtype);
+            let plan = Plan::gemm(&device, there_a.shape(), there_b.shape(), shape).build()?;
+            plan.run(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())?;
+            assert!(!is_done(&device, &stream)?, "order {order}: the work must be in flight when things are dropped");
+            calls();
+            match order {
+                0 => drop((there_a, there_b, plan, c, stream)),
+                1 => drop((stream, c, plan, there_b, there_a)),
+                2 => drop((c, stream, there_a, plan, there_b)),
+                3 => drop((plan, there_a, c, there_b, stream)),
+                _ => {
+                    std::thread::spawn(move || drop((there_b, plan, stream, c, there_a))).join().expect("no panic");
+                }
+            }
+            let calls = calls();
+            let place = |name: &str| calls.iter().position(|call| call == name);
+            let (wait, free) = (place("cuCtxSynchronize").or(place("cuStreamSynchronize")), place("cuMemFree_v2"));
+            assert!(wait.is_some() && free.is_some() && wait < free, "order {order}: {calls:?}");
+            assert_eq!(freed_in_use(), [""; 0], "order {order}");
+        }
+        Ok(())
+    });
+}
+
+/// The fake sees what the test before looks for.
+#[test]
+fn memory_freed_in_flight_would_be_seen() {
+    const NAME: &str = "flight::memory_freed_in_flight_would_be_seen";
+    with_driver(NAME, "", || {
+        let (device, (a, b)) = (Device::cuda(0)?, hosts()?);
+        let stream = device.stream()?;
+        let (there_a, there_b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+        let mut c = device.zeros::<f64>(300, 4)?;
+        lanky_host::gemm(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())?;
+        let memory = device.entered(|| cust::memory::DeviceBuffer::<u32>::zeroed(1).expect("the fake allocates"))?;
+        lanky_host::gemm(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())?;
+        drop(memory); // cust's own, which does not wait
+        assert_eq!(freed_in_use(), ["cuMemFree"]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_cold_plan_leaves_a_recording_whole() {
+    const NAME: &str = "flight::a_cold_plan_leaves_a_recording_whole";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let stream = device.stream()?;
+        let (a, b) = (device.zeros::<f64>(300, 20_000)?, device.zeros::<f64>(20_000, 4)?);
+        let mut c = device.zeros::<f64>(300, 4)?;
+        let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+        let mut refusals = Vec::new();
+        let mut cold = |plan: &Plan, stream: &Stream| -> Result<()> {
+            calls();
+            drop(stream.record(|| {
+                refusals.push(plan.run(stream, 1.0, a.view(), b.view(), 0.0, c.view_mut()));
+                Ok(())
+            })?);
+            let forbidden =
+                ["cuModuleLoadDataEx", "cuMemAlloc_v2", "cuLaunchKernel", "cuStreamSynchronize", "cuCtxSynchronize"];
+            let calls = calls();
+            assert!(calls.iter().all(|call| !forbidden.contains(&call.as_str())), "{calls:?}");
+            Ok(())
+        };
+        cold(&plan, &stream)?;
+        // Loaded, but without a workspace for the other stream.
+        plan.warm_up_on(&stream)?;
+        cold(&plan, &device.stream()?)?;
+        for (refused, what) in refusals.iter().zip(["would have to be loaded", "bytes would have to be allocated"]) {
+            let Err(error @ Error::ColdPlanInCapture { .. }) = refused else { panic!("{refused:?}") };
+            assert!(error.to_string().contains(what), "{error}");
+        }
+        assert_eq!(refusals.len(), 2);
+
+        calls();
+        let mut graph = stream.record(|| plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut()))?;
+        assert_eq!(calls().iter().filter(|call| *call == "cuLaunchKernel").count(), 2);
+        for _ in 0..100 {
+            // SAFETY: all of it lives until the stream is synchronised.
+            unsafe { graph.launch(&stream) }?;
+        }
+        assert_eq!(calls().iter().filter(|call| *call == "cuGraphLaunch").count(), 100);
+        stream.synchronize()
+    });
+}
