@@ -17,8 +17,20 @@ fn with_opponents(test: &str, args: &[&str], fault: &str) -> Option<Value> {
         object["csv"] = text(&bench.get("r.csv")).into();
         return Some(object);
     }
-    common::skipped(test, "there is no opponent");
+    skip(test);
     None
+}
+
+/// The opponents that failed or were wrong; one that took too long, as they may where they are not optimised, is neither.
+fn wrong(object: &Value) -> Vec<&str> {
+    let out = object["opponents_out"].as_array().expect("a list").iter().filter_map(Value::as_str);
+    out.filter(|why| !why.contains("more runs of")).collect()
+}
+
+/// Whoever names a library of opponents wants no test left out.
+fn skip(test: &str) {
+    assert!(std::env::var_os("LANKY_OPPONENTS").is_none(), "LANKY_OPPONENTS has no opponent");
+    common::skipped(test, "there is no opponent");
 }
 
 /// What this project does not compute yet is run by the others, and our columns are blank.
@@ -53,7 +65,7 @@ fn others_are_raced_where_we_have_no_kernel() {
     let in_words = |dtype: &str| format!("batched in {dtype} is not there yet");
     assert!(without.contains(&(in_words("c64").as_str(), 4)), "{without:?}");
     assert!(without.contains(&("batched of many at once is not there yet", 8)), "{without:?}");
-    assert!(object["opponents_out"].as_array().is_some_and(Vec::is_empty), "{}", object["opponents_out"]);
+    assert_eq!(wrong(&object), [""; 0]);
     let csv = object["csv"].as_str().expect("text");
     assert!(csv.lines().skip(1).all(|line| line.contains(",,,3,,,,,")), "{csv}");
     // Results like these are a page, and nothing to compare.
@@ -85,7 +97,7 @@ fn complex_products_are_checked_in_every_layout() {
         let name = "complex_products_are_checked_in_every_layout";
         let Some(object) = with_opponents(name, &args, "") else { return };
         assert_eq!(object["rows"].as_array().map(Vec::len), Some(16), "{ops}: {object}");
-        assert!(object["opponents_out"].as_array().is_some_and(Vec::is_empty), "{ops}: {}", object["opponents_out"]);
+        assert_eq!(wrong(&object), [""; 0], "{ops}");
         assert_eq!(object["without_ours"][0][0], "tsm2r in c128 is not there yet");
     }
 }
@@ -106,7 +118,7 @@ fn cublas_computes_batches_and_complex_numbers() {
         }
         assert!(output.status.success(), "{error}");
         let object: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
-        assert!(object["opponents_out"].as_array().is_some_and(Vec::is_empty), "{}", object["opponents_out"]);
+        assert_eq!(wrong(&object), [""; 0]);
         Some(object)
     };
     let raced = |object: &Value, wanted: &[&str]| {
@@ -135,7 +147,7 @@ fn opponents_compute_gram_matrices() {
     let args = ["bench", "--family", "gram", "--n", "3,17", "--k", "400", "--dtype", "f32,f64", "--beta", "0"];
     let Some(object) = with_opponents("opponents_compute_gram_matrices", &args, "") else { return };
     assert_eq!(object["rows"].as_array().map(Vec::len), Some(4), "{object}");
-    assert!(object["opponents_out"].as_array().is_some_and(Vec::is_empty), "{}", object["opponents_out"]);
+    assert_eq!(wrong(&object), [""; 0]);
 }
 
 /// Loaded only where this machine has it: then it computes the same products.
@@ -151,7 +163,7 @@ fn an_opponent_that_is_wrong_has_no_time() {
     let right = run("");
     let opponents = right["rows"][0]["opponents"].as_array().expect("a list").len();
     if opponents == 0 {
-        return common::skipped("an_opponent_that_is_wrong_has_no_time", "there is no opponent");
+        return skip("an_opponent_that_is_wrong_has_no_time");
     }
     let wrong = run("wrong-opponents");
     assert!(wrong["rows"][0]["opponents"].as_array().is_some_and(Vec::is_empty));

@@ -104,7 +104,7 @@ fn ceilings_beside_the_results_are_drawn_and_stated() {
     assert!(!alone.contains("Ceilings") && alone.contains("what the memory allows"));
     bench.put("r-ceilings.csv", format!("{HEADER}\n{}", rows.concat()));
     let beside = page(&bench, &results_of_a_test());
-    let words = "Ceilings, measured 2026-11-21: read 100 GB/s, f64 fma 200 GFLOP/s, f32 fma 1.00 GFLOP/s.";
+    let words = "Ceilings, measured 2026-11-21: read 100 GB/s, f64 fma 200.0 GFLOP/s, f32 fma 1.0 GFLOP/s.";
     assert!(beside.contains(words), "{beside}");
     assert!(beside.contains("the device&#39;s ceilings") && beside.contains(">fma</text>"));
     parsed(&beside);

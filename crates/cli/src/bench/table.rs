@@ -16,7 +16,8 @@ use crate::{device, say};
 pub fn header(on: &Device, c: &Rates, opponents: &[&str]) -> String {
     let against = if opponents.is_empty() { "nobody".to_string() } else { opponents.join(", ") };
     let rate = say::rate;
-    let matrix_units = c.mma_f64_gflops.map_or(String::new(), |gflops| format!("   f64 mma {}", tflops(gflops)));
+    let matrix_units =
+        c.mma_f64_gflops.map_or(String::new(), |gflops| format!("   f64 mma {}", say::flop_rate(gflops)));
     format!(
         "{}\nceilings  read {}   copy {}   write {}   update {}\n          f32 {}   f64 {}{matrix_units}\n\
          against {against}\n\n{}",
@@ -25,8 +26,8 @@ pub fn header(on: &Device, c: &Rates, opponents: &[&str]) -> String {
         rate(c.copy_gbs),
         rate(c.write_gbs),
         rate(c.update_gbs),
-        tflops(c.fma_f32_gflops),
-        tflops(c.fma_f64_gflops),
+        say::flop_rate(c.fma_f32_gflops),
+        say::flop_rate(c.fma_f64_gflops),
         columns([
             "case (m x n x k)",
             "ours",
@@ -40,11 +41,6 @@ pub fn header(on: &Device, c: &Rates, opponents: &[&str]) -> String {
             "variant"
         ]),
     )
-}
-
-/// `66.9 TFLOP/s`
-fn tflops(gflops: f64) -> String {
-    if gflops >= 1000.0 { format!("{:.1} TFLOP/s", gflops / 1e3) } else { format!("{gflops:.1} GFLOP/s") }
 }
 
 /// One line.

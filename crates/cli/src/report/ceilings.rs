@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::short;
 use crate::bench::ceiling::Ceiling;
 use crate::bench::journal::beside;
 use crate::bench::result::{self, Results};
 use crate::error::Fault;
+use crate::say;
 
 /// The file of a folder, for all results in it that have none of their own.
 const OF_A_FOLDER: &str = "ceilings.csv";
@@ -70,14 +70,14 @@ impl<'c> Roofs<'c> {
     }
 }
 
-/// `read 4374 GB/s, .., f64 fma 33.4 TFLOP/s`, of one device.
+/// `read 4374 GB/s, .., f64 fma 33.4 TFLOP/s`.
 pub fn words(ceilings: &[&Ceiling]) -> String {
     let one = |ceiling: &&Ceiling| {
         let (rate, what, dtype) = (ceiling.rate(), ceiling.what, ceiling.dtype);
         if ceiling.is_memory() {
-            format!("{what} {} GB/s", short(rate))
+            format!("{what} {}", say::rate(rate))
         } else {
-            format!("{dtype} {what} {} GFLOP/s", short(rate))
+            format!("{dtype} {what} {}", say::flop_rate(rate))
         }
     };
     ceilings.iter().map(one).collect::<Vec<_>>().join(", ")

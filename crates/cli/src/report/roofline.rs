@@ -43,14 +43,18 @@ fn figure(title: &str, rows: &[&Row], roofs: &Roofs<'_>) -> Plot {
     // Beyond where the roofs meet, so that all of them are seen.
     let ridge = roofs.compute.first().map_or(0.0, |(_, gflops)| 1.5 * gflops / memory);
     let across = Axis::logarithmic("flops a byte of A, B and C", x.0, x.1.max(ridge));
-    let mut plot = Plot::new(title, across.clone(), Axis::logarithmic("GFLOP/s", lowest, highest));
+    let up = Axis::logarithmic("GFLOP/s", lowest, highest);
+    let mut plot = Plot::new(title, across.clone(), up.clone());
     plot.name(Who::Bound, if roofs.compute.is_empty() { "what the memory allows" } else { "the device's ceilings" });
     plot.name_marks(Who::Bound, "each case's bound");
     plot.name_marks(Who::Ours, "lanky");
     if rows.iter().any(|row| row.ours.is_none()) {
         plot.name_marks(Who::Theirs, "others, where lanky has no kernel");
     }
-    draw(&mut plot, memory, &roofs.compute, across.range(), highest);
+    // A line begins where it enters the figure, also from below.
+    let (left, right) = across.range();
+    let left = left.max(up.range().0 / memory);
+    draw(&mut plot, memory, &roofs.compute, (left, right), highest);
     for row in rows {
         plot.mark(
             Who::Bound,
@@ -103,6 +107,22 @@ mod tests {
         assert_eq!(figures.iter().map(|svg| svg.matches(": 1000 GFLOP").count()).collect::<Vec<_>>(), [2, 1]);
         // 10^6 flops in 1000 ns, bound 800 ns.
         assert!(figures[0].contains("1000 GFLOP/s, 80.0% of the bound") && figures[0].contains("bound 1250 GFLOP/s"));
+    }
+
+    /// The roof of the memory passes through the bounds that it makes, wherever the figure begins.
+    #[test]
+    fn the_roof_has_its_slope() {
+        // 250 flops a byte and 5 GB/s are 1250 GFLOP/s, the bound; 2.5 flops a byte are far below what the figure shows.
+        let mut few = row(2, None);
+        few.flops = 1e4;
+        few.ours = few.ours.map(|ours| crate::bench::result::Timing { ns_median: 10.0, ..ours });
+        let svg = figures(&[row(2, None), few.derive()], &[]).iter().map(Plot::inline).collect::<String>();
+        let points = svg.split("points=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a line");
+        let first: Vec<f64> =
+            points.split([',', ' ']).take(2).map(|number| number.parse().expect("a number")).collect();
+        // From 2 to 500 flops a byte: 64 to 620; 1000 GFLOP/s, the least that is shown, are 200 flops a byte.
+        let across = 64.0 + 556.0 * (200.0_f64 / 2.0).ln() / (500.0_f64 / 2.0).ln();
+        assert!((first[0] - across).abs() <= 0.1 && first[1] == 312.0, "{points} {across}");
     }
 
     #[test]
