@@ -114,6 +114,29 @@ fn an_interrupted_run_keeps_its_rows() {
     assert_eq!(bench.names(), ["r-ceilings.csv", "r.csv"], "nothing unfinished is left");
 }
 
+/// A full disk, in effect: the rows that fit are whole, and the others' cases are named.
+#[test]
+fn a_file_that_cannot_grow_keeps_whole_rows() {
+    let bench = Bench::new();
+    let widths = (1..=40).map(|n: u32| n.to_string()).collect::<Vec<_>>().join(",");
+    let args = format!("bench --device cpu --against none --dtype f64 --m 90 --k 70 --n {widths} --samples 3");
+    // Blocks of 512 bytes, or of 1024: the ceilings fit, and not all rows.
+    let line = format!("ulimit -f 3; exec {} {args} --beta 0 --csv r.csv >/dev/null", env!("CARGO_BIN_EXE_lanky"));
+    let output = Command::new("bash").args(["-c", &line]).current_dir(bench.path("")).output().expect("a shell");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    let csv = text(&bench.get("r.csv"));
+    let rows = csv.lines().count() - 1;
+    assert!((1..40).contains(&rows) && csv.starts_with(HEADER) && csv.ends_with('\n'), "{csv}");
+    assert!(
+        csv.lines().skip(1).all(|line| line.starts_with("tsm2r,f64,ccc") && line.contains(",cpu,model,3,")),
+        "{csv}"
+    );
+    let missing = 40 - rows;
+    assert!(error.contains(&format!("{missing} cases are missing:\n  tsm2r f64 90 x {} x 70\n", rows + 1)), "{error}");
+    assert!(error.lines().last().is_some_and(|line| line.starts_with("lanky: r.csv: file too large")), "{error}");
+}
+
 /// A place that is no file gets everything in one text.
 #[test]
 fn results_go_to_standard_output_whole() {

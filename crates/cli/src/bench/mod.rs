@@ -58,7 +58,12 @@ pub fn run(args: &BenchArgs) -> Result<(), Fault> {
         say::note("this is an unoptimised build: its numbers are its own, not the machine's");
     }
     let stream = device.stream()?;
-    let outcome = device.entered(|| measure::all(args, &stream, cases, journal))??;
+    let outcome = device.entered(|| measure::all(args, &stream, cases, journal))?.inspect_err(|fault| {
+        // Whoever closed standard output has seen enough.
+        if !matches!(fault, Fault::Closed) {
+            say_missing();
+        }
+    })?;
     if args.json {
         say::print_json(&outcome)?;
     } else {
