@@ -192,11 +192,10 @@ impl<'p, T: Scalar> Data<'p, T> {
         let (job, p) = (self.job, self.job.problem);
         let by_columns = p.c.row == 1 && p.c.col >= p.m;
         let (ld, length, lines) = if by_columns { (p.c.col, p.m, p.n) } else { (p.c.row, p.n, p.m) };
-        if ld == length && wide(reals.len()) == job.reals * length * lines {
-            return None;
-        }
+        // Lines without gaps are all C's: what is behind them is looked at alone.
+        let [lines_of_c] = narrow([if ld == length { job.reals * length * lines } else { 0 }]).ok()?;
         let first = self.parts.offsets(turn)[2] + job.place(2, member, 0, 0);
-        reals.iter().zip(0..).find_map(|(&found, at)| {
+        reals.iter().zip(0..).skip(lines_of_c).find_map(|(&found, at)| {
             let (line, along) = (at / job.reals / ld.max(1), at / job.reals % ld.max(1));
             if along < length && line < lines {
                 return None;

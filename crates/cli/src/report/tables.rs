@@ -48,11 +48,6 @@ fn origin(row: &Row) -> String {
     format!("{}{driver}, {}", row.device, row.date)
 }
 
-/// `f64, A 20480 x 20480`, and what is not by columns, packed, plain.
-fn shape(row: &Row) -> String {
-    format!("A {} x {}{}", row.case.m, row.case.k, row.case.unusual())
-}
-
 fn line(first: &str, cells: impl Iterator<Item = String>) -> String {
     let cells: String = cells.map(|cell| format!(" {cell} |")).collect();
     format!("| {first} |{cells}\n")
@@ -73,7 +68,8 @@ fn widths(numbers: &[u64]) -> Vec<String> {
 fn picks(rows: &[Row], main: &Group<'_>) -> String {
     let of = main.rows()[0];
     let numbers: Vec<u64> = main.rows().iter().map(|row| row.case.n).collect();
-    let mut text = format!("{} {}: what the model picks. {}.\n\n", of.case.family, shape(of), origin(of));
+    let mut text =
+        format!("{} {}: what the model picks. {}.\n\n", of.case.family, bandwidth::name_of_a(&of.case), origin(of));
     text += &header("", &widths(&numbers));
     for dtype in ["f64", "f32", "c128", "c64"] {
         let at = |n: &u64| main.alike_of(rows, dtype, *n);
@@ -120,7 +116,7 @@ fn ladder(of: &Row, numbers: &[u64], forced: &[&Row], chosen: &[&Row]) -> String
         "{} {}, {}: % of the bound by the fastest entry of each variant that was timed. {}.\n\n",
         of.case.family,
         of.case.dtype,
-        shape(of),
+        bandwidth::name_of_a(&of.case),
         origin(of)
     );
     text += &header("", &widths(numbers));
