@@ -110,8 +110,8 @@
 pub use host::interop::dlpack;
 #[cfg(feature = "host")]
 pub use host::{
-    Ceilings, Device, Dtype, Error, Graph, Layout, Mark, MatMut, MatRef, Matrix, Operand, Plan, PlanBuilder, Result,
-    Rule, Scalar, Shape, ShapeError, Stream, Strides, Version, gemm,
+    CeilingTimes, Ceilings, Device, Dtype, Error, Graph, Layout, Mark, MatMut, MatRef, Matrix, Operand, Plan,
+    PlanBuilder, Result, Rule, Scalar, Shape, ShapeError, Stream, Strides, Version, gemm,
 };
 #[cfg(feature = "host")]
 pub use host::{env, ptx};

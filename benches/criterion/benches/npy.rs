@@ -9,10 +9,13 @@ mod error;
 #[path = "../../../crates/cli/src/npy/mod.rs"]
 mod npy;
 
+mod end;
+
 use std::io::Write;
 use std::path::Path;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use end::or_end;
 use model::Dtype;
 use npy::{Header, Input, Order, as_bytes, header_bytes};
 
@@ -27,18 +30,17 @@ fn write(path: &Path) -> std::io::Result<()> {
 }
 
 fn reading(c: &mut Criterion) {
-    let Ok(folder) = tempfile::tempdir() else { return };
+    let folder = or_end("a folder", tempfile::tempdir());
     let path = folder.path().join("a.npy");
-    if write(&path).is_err() {
-        return;
-    }
-    c.bench_function("npy header", |b| b.iter(|| Input::open(&path).map(|input| input.header().clone()).ok()));
+    or_end("writing", write(&path));
+    let open = || or_end("the header", Input::open(&path));
+    c.bench_function("npy header", |b| b.iter(|| open().header().clone()));
     let mut group = c.benchmark_group("npy body");
     let mut elements = vec![0.0_f64; ROWS * COLS];
     group.throughput(Throughput::Bytes(u64::try_from(size_of_val(elements.as_slice())).unwrap_or(u64::MAX)));
     group.sample_size(20);
     group.bench_function("from the file cache", |b| {
-        b.iter(|| Input::open(&path).ok().map(|mut input| input.fill(&mut elements)));
+        b.iter(|| or_end("the body", open().fill(&mut elements)));
     });
     group.finish();
 }

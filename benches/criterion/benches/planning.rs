@@ -6,6 +6,9 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use lanky::{Device, Layout, Plan, Shape};
 use model::{Dtype, Machine, Problem, choose};
 
+mod end;
+use end::or_end;
+
 fn choosing(c: &mut Criterion) {
     let mut group = c.benchmark_group("choose");
     for (name, dtype, (m, n, k)) in [
@@ -16,11 +19,11 @@ fn choosing(c: &mut Criterion) {
         ("square", Dtype::F64, (4096, 4096, 4096)),
     ] {
         let problem = Problem::column_major(dtype, m, n, k);
-        group.bench_function(name, |b| b.iter(|| choose(black_box(&problem), &Machine::H200, None)));
+        group.bench_function(name, |b| b.iter(|| or_end(name, choose(black_box(&problem), &Machine::H200, None))));
     }
     let problem = Problem::column_major(Dtype::F64, 20480, 4, 20480);
     group.bench_function("one variant", |b| {
-        b.iter(|| choose(black_box(&problem), &Machine::H200, Some("tsm2r_prefetch")));
+        b.iter(|| or_end("one variant", choose(black_box(&problem), &Machine::H200, Some("tsm2r_prefetch"))));
     });
     group.finish();
 }
@@ -29,7 +32,9 @@ fn planning(c: &mut Criterion) {
     let device = Device::cpu();
     let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
     let (x, y, z) = (shape(2000, 300), shape(300, 4), shape(2000, 4));
-    c.bench_function("plan on the CPU", |b| b.iter(|| Plan::gemm(&device, black_box(x), y, z).build()));
+    c.bench_function("plan on the CPU", |b| {
+        b.iter(|| or_end("a plan", Plan::gemm(&device, black_box(x), y, z).build()))
+    });
 }
 
 criterion_group!(benches, choosing, planning);

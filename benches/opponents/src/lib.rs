@@ -7,6 +7,8 @@ use std::panic::catch_unwind;
 
 mod cpu;
 mod oxicuda;
+#[cfg(test)]
+mod tests;
 
 /// C (m x n) <- alpha A (m x k) B (k x n) + beta C, of each member of a batch; strides and steps count elements, addresses are the host's or a GPU's.
 #[repr(C)]

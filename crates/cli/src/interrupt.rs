@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin: the unfinished file is removed, and the process ends at once.
+//! Ctrl-C and its kin: the unfinished file is removed, what a benchmark has not measured is named, and the process ends.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 
-use crate::output;
+use crate::{bench, output};
 
 /// From now on SIGINT, SIGTERM and SIGHUP leave no unfinished file; exit code 128 + the signal's number, so 130 for Ctrl-C.
 ///
@@ -32,6 +32,7 @@ pub fn install() -> io::Result<()> {
     thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
             output::abandon();
+            bench::say_missing();
             // Not `process::exit`: handlers of the GPU's driver would wait for work under way.
             low_level::exit(128 + signal);
         }

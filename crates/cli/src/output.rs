@@ -98,6 +98,11 @@ impl Output {
         Ok(output)
     }
 
+    /// Whether it is written to directly, and so not there as a whole: standard output, a pipe, a device.
+    pub fn is_direct(&self) -> bool {
+        self.target.is_none()
+    }
+
     /// The fault of a failed write: none where standard output's reader has seen enough.
     pub fn fault(&self, error: &io::Error) -> Fault {
         if is_stdout(&self.path) && error.kind() == ErrorKind::BrokenPipe {

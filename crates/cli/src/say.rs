@@ -58,6 +58,11 @@ pub fn rate(gbs: f64) -> String {
     if gbs >= 100.0 { format!("{gbs:.0} GB/s") } else { format!("{gbs:.2} GB/s") }
 }
 
+/// `66.9 TFLOP/s`.
+pub fn flop_rate(gflops: f64) -> String {
+    if gflops >= 1000.0 { format!("{:.1} TFLOP/s", gflops / 1e3) } else { format!("{gflops:.1} GFLOP/s") }
+}
+
 /// `3.36 GB`.
 pub fn bytes(bytes: f64) -> String {
     let (value, unit) = match bytes {
@@ -107,6 +112,7 @@ mod tests {
         assert_eq!(time(3.0), "3.00 s");
         assert_eq!(rate(4374.4), "4374 GB/s");
         assert_eq!(rate(8.251), "8.25 GB/s");
+        assert_eq!([999.94, 66_850.0].map(flop_rate), ["999.9 GFLOP/s", "66.8 TFLOP/s"]);
         assert_eq!(bytes(3.36e9), "3.36 GB");
         assert_eq!(bytes(12.0), "12 bytes");
         assert_eq!(gbs(1e9, 0.0), 0.0);

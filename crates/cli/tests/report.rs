@@ -4,11 +4,8 @@ mod common;
 
 use std::path::Path;
 
-use common::{Bench, text};
+use common::{Bench, HEADER, text};
 use roxmltree::{Document, Node, ParsingOptions};
-
-const HEADER: &str = "family,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,device,variant,chooser,samples,ns_median,\
-    ns_low,ns_high,ns_min,bytes,flops,gbs,bound_ns,fraction,opponent,opponent_ns,ratio,seed,commit,driver,date";
 
 /// Results with names that would break a page that does not escape them; every second case has no opponent.
 fn results_of_a_test() -> String {
@@ -88,6 +85,38 @@ fn the_figures_have_every_case() {
     assert!(html.contains("2.00 x as fast as o&lt;&amp;&gt;"));
     // n = 8: 49 600 bytes in 1300 ns, of 800.
     assert!(titles.contains(&"lanky, n = 8: 38.2 GB/s, 61.5% of the bound"), "{titles:?}");
+}
+
+/// A file of ceilings beside the results, or rows of them within, are the roofs and are stated.
+#[test]
+fn ceilings_beside_the_results_are_drawn_and_stated() {
+    let bench = Bench::new();
+    let device = "\"</title><b> & \"\"GPU\"\"\"";
+    let ceiling = |what: &str, dtype: &str, bytes: u32, flops: u32| {
+        let gbs = if bytes > 0 { format!("{:.3}", f64::from(bytes) / 1000.0) } else { String::new() };
+        format!(
+            "ceiling,{dtype},ccc,n,n,0,10,1,1,10,1,10,1,{device},{what},,4,1000.0,990.0,1010.0,980.0,{bytes},{flops},{gbs},,,,,,1,c1,\
+             580,2026-11-21\n"
+        )
+    };
+    let rows = [ceiling("read", "f64", 98_000, 0), ceiling("fma", "f64", 0, 196_000), ceiling("fma", "f32", 0, 980)];
+    let alone = page(&bench, &results_of_a_test());
+    assert!(!alone.contains("Ceilings") && alone.contains("what the memory allows"));
+    bench.put("r-ceilings.csv", format!("{HEADER}\n{}", rows.concat()));
+    let beside = page(&bench, &results_of_a_test());
+    let words = "Ceilings, measured 2026-11-21: read 100 GB/s, f64 fma 200.0 GFLOP/s, f32 fma 1.0 GFLOP/s.";
+    assert!(beside.contains(words), "{beside}");
+    assert!(beside.contains("the device&#39;s ceilings") && beside.contains(">fma</text>"));
+    parsed(&beside);
+    std::fs::remove_file(bench.path("r-ceilings.csv")).expect("it is there");
+    let within = page(&bench, &(results_of_a_test() + &rows.concat()));
+    assert_eq!(within, beside);
+    // The folder's, of any results in it.
+    bench.put("ceilings.csv", format!("{HEADER}\n{}", rows.concat()));
+    assert_eq!(page(&bench, &results_of_a_test()), beside);
+    bench.put("ceilings.csv", format!("{HEADER}\n{}", rows.concat().replace(",read,", ",reed,")));
+    let error = bench.fail(2, &["report", "r.csv", "-o", "p.html"]);
+    assert!(error.contains("ceilings.csv: line 2: variant is 'reed'"), "{error}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Devices: a GPU, or the CPU.
 
-use crate::ceiling::Ceilings;
+use crate::ceiling::{CeilingTimes, Ceilings};
 use crate::driver;
 use crate::env;
 use crate::error::{Error, Result};
@@ -273,6 +273,14 @@ impl Device {
     /// # Errors
     /// As [`Device::read_ceiling`], and [`Error::Unsupported`] if a result is wrong.
     pub fn ceilings(&self, stream: &Stream) -> Result<Ceilings> {
+        Ok(self.measured_ceilings(stream)?.0)
+    }
+
+    /// The same, with the times that each of them is from.
+    ///
+    /// # Errors
+    /// As [`Device::ceilings`].
+    pub fn measured_ceilings(&self, stream: &Stream) -> Result<(Ceilings, Vec<CeilingTimes>)> {
         self.same(stream)?;
         crate::ceiling::all(stream)
     }

@@ -59,7 +59,7 @@ pub use ::nalgebra;
 #[cfg(feature = "ndarray")]
 pub use ::ndarray;
 
-pub use ceiling::Ceilings;
+pub use ceiling::{CeilingTimes, Ceilings};
 pub use device::Device;
 pub use error::{Error, Operand, Result, Rule, ShapeError, Version};
 pub use matrix::Matrix;

@@ -19,26 +19,26 @@ pub struct BenchArgs {
     #[arg(long, value_delimiter = ',', value_parser = case::dtype)]
     pub dtype: Vec<&'static str>,
     /// Rows of A and C
-    #[arg(long, value_delimiter = ',', value_parser = length)]
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, value_parser = length)]
     pub m: Vec<u64>,
     /// Columns of A, rows of B
-    #[arg(long, value_delimiter = ',', value_parser = length)]
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, value_parser = length)]
     pub k: Vec<u64>,
     /// Columns of B and C
-    #[arg(long, value_delimiter = ',', value_parser = length)]
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, value_parser = length)]
     pub n: Vec<u64>,
     /// Products at once [default: 1, of family batched 10000]
-    #[arg(long, value_delimiter = ',', value_parser = length)]
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, value_parser = length)]
     pub batch: Vec<u64>,
     /// Factors of C before it is added to [default: 0 and 1, or the suite's]
-    #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, value_parser = finite)]
     pub beta: Vec<f64>,
     /// How A, B and C lie: a letter each, c (by columns) or r (by rows); col and row are ccc and rrr
     #[arg(long, value_delimiter = ',', value_parser = layout, value_name = "ccc")]
     pub layout: Vec<Layout>,
-    /// Whether A and B are used transposed: nn, tn, nt, tt
-    #[arg(long, value_parser = ops, default_value = "nn", value_name = "nn")]
-    pub ops: (bool, bool),
+    /// Whether A and B are used transposed: nn, tn, nt, tt [default: nn, of family gram tn]
+    #[arg(long, value_parser = ops, value_name = "nn")]
+    pub ops: Option<(bool, bool)>,
     /// Leading dimension of A as stored [default: no gaps]
     #[arg(long)]
     pub lda: Option<u64>,
@@ -55,9 +55,10 @@ pub struct BenchArgs {
     #[arg(long)]
     pub quick: bool,
     /// Begin no case after so many seconds
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = seconds)]
     pub time_limit: Option<f64>,
-    /// Also time a forced variant or entry, by its name, or all that can serve a case
+    /// Also time a forced variant (the model's entry of it), an entry, or all entries that can compute a case; of all, those
+    /// that take 1.5 times as long as the fastest are timed once
     #[arg(long, value_name = "NAME|all")]
     pub variant: Option<String>,
     /// Whom to compare with, by the first letters of their names, or none [default: all that are found]
@@ -67,25 +68,26 @@ pub struct BenchArgs {
     #[arg(long, default_value = "auto")]
     pub device: Place,
     /// Times taken of each
-    #[arg(long, default_value = "30", value_parser = samples)]
+    #[arg(long, default_value = "30", allow_hyphen_values = true, value_parser = samples)]
     pub samples: usize,
-    /// Of the data, and of the intervals
-    #[arg(long, default_value = "1")]
+    /// Of the data, of the orders in which contestants run, and of the intervals
+    #[arg(long, default_value = "1", allow_hyphen_values = true)]
     pub seed: u64,
     /// Let data that fits into the cache stay there; such rows are labelled
     #[arg(long)]
     pub cached: bool,
-    /// Write the results into a file; those of forced variants and graphs into FILE with -variants in its name
+    /// Write the results into a file, row by row; those of forced variants, graphs and cached data into one with -variants in
+    /// its name, the ceilings into one with -ceilings
     #[arg(long, value_name = "FILE.csv")]
     pub csv: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Measure nothing: say what moved from one results file to another; exit code 1 if anything became slower
+    /// Measure nothing: say what moved from one results file to another; exit code 1 if a case became slower or vanished
     #[arg(long, num_args = 2, value_names = ["OLD.csv", "NEW.csv"], conflicts_with_all = ["suite", "m", "n", "k", "batch"])]
     pub compare: Option<Vec<PathBuf>>,
     /// Percent by which something may become slower
-    #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, default_value = "5", value_name = "PERCENT", allow_hyphen_values = true, value_parser = percent)]
     pub tolerance: f64,
 }
 
@@ -103,6 +105,22 @@ fn samples(text: &str) -> Result<usize, String> {
         Ok(count) if count <= 100_000 => Ok(count),
         Ok(_) => Err("at most 100000".into()),
         Err(error) => Err(format!("{error}")),
+    }
+}
+
+fn finite(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        Ok(_) => Err("a finite number".into()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match finite(text) {
+        Ok(seconds) if seconds >= 0.0 => Ok(seconds),
+        Ok(_) => Err("0 or more".into()),
+        Err(error) => Err(error),
     }
 }
 

@@ -7,8 +7,9 @@ use model::{Dtype, Problem, Strides};
 
 use super::job::Job;
 
-/// Families that have kernels, or are served by those of others as well as they can be.
-const SERVED: [&str; 2] = ["tsm2r", "gemm"];
+/// What a case of family gram must be.
+const NO_GRAM: &str =
+    "a Gram matrix is of one matrix: m = n, ops tn or nt, A and B with one layout and leading dimension";
 /// Element types, as results name them; the latter two have no kernels yet.
 const DTYPES: [&str; 4] = ["f32", "f64", "c64", "c128"];
 
@@ -158,6 +159,13 @@ impl Case {
         lds.iter()
             .find(|(_, ld, least)| ld < least)
             .map(|(name, ld, least)| format!("{name} is {ld}, but a line has {least} elements"))
+            .or_else(|| (self.family == "gram" && !self.is_gram()).then(|| NO_GRAM.into()))
+    }
+
+    /// Whether it is a matrix times itself: one of the two is used transposed, and both are stored alike.
+    fn is_gram(&self) -> bool {
+        let [a, b, _] = self.layout.0;
+        self.m == self.n && self.transpose_a != self.transpose_b && a == b && self.lda == self.ldb
     }
 
     /// The case in memory: op(A), op(B), C, as the model sees one member, and where the next one lies. `None` beyond 64 bits.
@@ -183,14 +191,12 @@ impl Case {
             c: c.strides(self.ldc),
             reads_c: self.beta != 0.0,
         };
-        Some(Job { problem, reals, batch: self.batch, steps })
+        Some(Job { problem, reals, batch: self.batch, steps, shares_a: self.family == "gram" })
     }
 
     /// Why this project does not compute it yet; `None` if it does.
     pub fn not_yet(&self) -> Option<String> {
-        if !SERVED.contains(&self.family) {
-            Some(format!("{} has no kernels of its own yet", self.family))
-        } else if self.dtype.starts_with('c') {
+        if self.dtype.starts_with('c') {
             Some(format!("{} in {} is not there yet", self.family, self.dtype))
         } else if self.batch != 1 {
             Some(format!("{} of many at once is not there yet", self.family))
@@ -292,11 +298,25 @@ mod tests {
     }
 
     #[test]
+    fn a_gram_matrix_has_one_factor() {
+        let plain = Case::plain("gram", "f64", (5, 5, 700));
+        assert_eq!(plain.fault(), Some(NO_GRAM.into()));
+        let gram = Case { transpose_a: true, ..plain }.packed();
+        assert_eq!((gram.fault(), gram.lda, gram.ldb), (None, 700, 700));
+        assert!(gram.job().is_some_and(|job| job.shares_a));
+        assert_eq!(Case { lda: 701, ..gram.clone() }.fault(), Some(NO_GRAM.into()));
+        assert_eq!(Case { n: 4, ..gram }.packed().fault(), Some(NO_GRAM.into()));
+        assert!(Case::plain("tsmttsm", "f64", (5, 5, 700)).job().is_some_and(|job| !job.shares_a));
+    }
+
+    #[test]
     fn what_is_not_there_yet_is_said() {
         let plain = Case::plain("tsm2r", "c64", (5, 3, 7));
         let not_yet = |case: &Case| case.not_yet().unwrap_or_default();
         assert_eq!(not_yet(&plain), "tsm2r in c64 is not there yet");
-        assert_eq!(not_yet(&Case::plain("gram", "f64", (5, 5, 700))), "gram has no kernels of its own yet");
+        for family in ["tsm2r", "tsmm", "tsm2l", "tsmttsm", "gram", "gemv", "gemm"] {
+            assert_eq!(Case::plain(family, "f32", (5, 5, 700)).not_yet(), None, "{family} is served by what there is");
+        }
         let real = Case::plain("gemm", "f64", (5, 3, 7));
         assert_eq!((real.not_yet(), real.name().as_str()), (None, "gemm f64 5 x 3 x 7"));
         let many = Case { batch: 3, ..real };

@@ -87,30 +87,39 @@ impl Oracle {
         Ok(())
     }
 
-    /// Poisons C, runs once, and compares.
+    /// Poisons C, runs once, and compares: elements of C, and what lies between them.
     ///
     /// # Errors
-    /// The outer one is the program's; the inner one says what is wrong with the product or why there is none.
+    /// Those of the device, outside of the run.
     pub fn check<T: Scalar>(
         &self,
         stream: &Stream,
         data: &mut Data<'_, T>,
         run: &mut dyn Run,
-    ) -> Result<Result<(), String>, Fault> {
+    ) -> Result<Verdict, Fault> {
         data.spoil(stream)?;
         let at = data.addresses(TURN);
         if let Err(error) = run.ready(stream, &[at]) {
-            return Ok(Err(error.to_string()));
+            return Ok(Verdict::Failed(error));
         }
         // SAFETY: the addresses are of the case's data, which this function borrows until the work is done.
-        if let Err(error) = unsafe { run.enqueue(at) } {
-            stream.synchronize()?;
-            return Ok(Err(error.to_string()));
+        let given = unsafe { run.enqueue(at) };
+        if let Err(error) = given.and(stream.synchronize()) {
+            return Ok(Verdict::Failed(error));
         }
-        stream.synchronize()?;
-        let found = data.fetch(stream, TURN, &self.places)?;
-        Ok(self.compare(&found))
+        let compared = data.fetch(stream, TURN, &self.places)?.and_then(|found| self.compare(&found));
+        Ok(compared.map_or_else(Verdict::Wrong, |()| Verdict::Right))
     }
+}
+
+/// What a check finds.
+#[derive(Debug)]
+pub enum Verdict {
+    Right,
+    /// What is wrong with the product, in words.
+    Wrong(String),
+    /// There is no product.
+    Failed(lanky::Error),
 }
 
 /// Real and imaginary part of a sum of products; of real numbers the second is nothing.
@@ -133,7 +142,7 @@ fn count(length: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::data::{Parts, Pool};
+    use super::super::data::{Addresses, Parts, Pool};
     use super::super::job::Job;
     use super::*;
     use crate::made_up::MadeUp;
@@ -160,6 +169,86 @@ mod tests {
         };
         assert_eq!(oracle.compare(&product(0..40960)), Ok(()));
         assert!(oracle.compare(&product(0..40896)).is_err());
+        Ok(())
+    }
+
+    /// Multiplies as it should, and then writes one real where the test says.
+    struct Vandal {
+        job: Job,
+        beta: f64,
+        writes: Option<(usize, f64)>,
+    }
+
+    impl Run for Vandal {
+        unsafe fn enqueue(&mut self, at: Addresses) -> lanky::Result<()> {
+            let p = self.job.problem;
+            let of = |address: u64, place: u64| (address + 8 * place) as usize as *mut f64;
+            for (i, j) in (0..p.m).flat_map(|i| (0..p.n).map(move |j| (i, j))) {
+                // SAFETY: the data of the case, by the caller's promise; the test's places are in its gaps.
+                unsafe {
+                    let term = |l| *of(at.a, self.job.place(0, 0, i, l)) * *of(at.b, self.job.place(1, 0, l, j));
+                    let c = of(at.c, self.job.place(2, 0, i, j));
+                    let old = if self.beta == 0.0 { 0.0 } else { self.beta * *c };
+                    *c = old + (0..p.k).map(term).sum::<f64>();
+                }
+            }
+            if let Some((place, value)) = self.writes {
+                // SAFETY: as above.
+                unsafe { *of(at.c, place as u64) = value };
+            }
+            Ok(())
+        }
+    }
+
+    /// C is 5 x 3 in lines of 8 with a gap of 3, and of 40 reals behind its last; by rows in lines of 8 with a gap of 5.
+    #[test]
+    fn what_is_written_between_the_elements_is_found() -> Result<(), Fault> {
+        let stream = Device::cpu().stream()?;
+        for (c, gaps, inside) in [
+            (Strides::column_major(8), [5, 7, 13, 21, 24, 63], [4, 8, 20]),
+            (Strides::row_major(8), [3, 7, 11, 35, 40, 63], [2, 8, 34]),
+        ] {
+            let job = Job::single(Problem { c, ..Problem::column_major(Dtype::F64, 5, 3, 4) });
+            for beta in [0.0, 0.5] {
+                let parts = Parts::new(&job, 1 << 12, false).expect("it fits");
+                let [len_a, len_b, _] = parts.lengths().expect("it fits");
+                let a = Pool::<f64>::new(&stream, MadeUp { seed: 1 << 60 }, len_a)?;
+                let b = Pool::new(&stream, MadeUp { seed: 2 << 60 }, len_b)?;
+                let mut data = Data::new(&stream, job, beta, parts, [&a, &b], MadeUp { seed: 3 << 60 })?;
+                let oracle = Oracle::new(&data);
+                let mut check = |writes| oracle.check(&stream, &mut data, &mut Vandal { job, beta, writes });
+                assert!(matches!(check(None)?, Verdict::Right), "{c:?} beta {beta}");
+                for place in gaps {
+                    let Verdict::Wrong(why) = check(Some((place, 0.0)))? else { panic!("{place} of {c:?}") };
+                    assert!(why.starts_with(&format!("element {place} of C in memory, which is not")), "{why}");
+                }
+                for place in inside {
+                    let Verdict::Wrong(why) = check(Some((place, 7.5)))? else { panic!("{place} of {c:?}") };
+                    assert!(why.starts_with("element ("), "{why}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Both factors are one matrix: the check must know it.
+    #[test]
+    fn a_gram_matrix_is_checked_against_its_one_factor() -> Result<(), Fault> {
+        let stream = Device::cpu().stream()?;
+        let problem = Problem { a: Strides::row_major(30), ..Problem::column_major(Dtype::F64, 6, 6, 30) };
+        let job = Job { shares_a: true, ..Job::single(problem) };
+        let parts = Parts::new(&job, 1 << 12, false).expect("it fits");
+        let [len_a, len_b, _] = parts.lengths().expect("it fits");
+        assert_eq!(len_b, 0, "B takes no room");
+        let a = Pool::<f64>::new(&stream, MadeUp { seed: 1 << 60 }, len_a)?;
+        let b = Pool::new(&stream, MadeUp { seed: 2 << 60 }, 1)?;
+        let mut data = Data::new(&stream, job, 0.0, parts, [&a, &b], MadeUp { seed: 3 << 60 })?;
+        let oracle = Oracle::new(&data);
+        let mut product = Vandal { job, beta: 0.0, writes: None };
+        assert!(matches!(oracle.check(&stream, &mut data, &mut product)?, Verdict::Right));
+        // The diagonal is a sum of squares.
+        let [found, _] = data.fetch(&stream, 1, &[(0, 2, 2)])?.expect("nothing else was written")[0];
+        assert!(found > 1.0, "{found}");
         Ok(())
     }
 

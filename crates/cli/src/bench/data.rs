@@ -39,6 +39,9 @@ impl Parts {
     /// Of a job: one part if that is eight times the cache and more, or is to be `cached`.
     pub fn new(job: &Job, cache_bytes: u64, cached: bool) -> Option<Self> {
         let mut steps = job.all_reals()?;
+        if job.shares_a {
+            steps[1] = 0;
+        }
         for step in &mut steps {
             *step = step.checked_next_multiple_of(GRAIN)?;
         }
@@ -138,11 +141,9 @@ impl<'p, T: Scalar> Data<'p, T> {
     /// Where the data of a turn is.
     pub fn addresses(&mut self, turn: u64) -> Addresses {
         let [a, b, c] = self.parts.offsets(turn).map(|offset| offset * T::DTYPE.bytes());
-        Addresses {
-            a: self.a.matrix.view().as_raw() + a,
-            b: self.b.matrix.view().as_raw() + b,
-            c: self.c.view_mut().as_raw() + c,
-        }
+        let a = self.a.matrix.view().as_raw() + a;
+        let b = if self.job.shares_a { a } else { self.b.matrix.view().as_raw() + b };
+        Addresses { a, b, c: self.c.view_mut().as_raw() + c }
     }
 
     /// Where the data of every part is.
@@ -150,31 +151,71 @@ impl<'p, T: Scalar> Data<'p, T> {
         (0..self.parts.count).map(|turn| self.addresses(turn)).collect()
     }
 
-    /// Elements (member, i, j) of a turn's C, real and imaginary part; those of a member stand together.
-    pub fn fetch(&mut self, stream: &Stream, turn: u64, places: &[Place]) -> Result<Vec<[T; 2]>, Fault> {
+    /// Elements (member, i, j) of a turn's C, real and imaginary part; those of a member stand together. Whatever lies
+    /// between the members' elements and behind them is looked at as well.
+    ///
+    /// # Errors
+    /// The inner one where something was written that is not C's.
+    pub fn fetch(
+        &mut self,
+        stream: &Stream,
+        turn: u64,
+        places: &[Place],
+    ) -> Result<Result<Vec<[T; 2]>, String>, Fault> {
         let (job, c) = (self.job, self.addresses(turn).c);
-        let [_, _, reals] = job.member_reals().unwrap_or([u64::MAX; 3]);
-        let [reals, imaginary] = narrow([reals, job.reals - 1])?;
+        let [imaginary] = narrow([job.reals - 1])?;
         let mut found = Vec::with_capacity(places.len());
         for of_one in places.chunk_by(|x, y| x.0 == y.0) {
             let Some((member, ..)) = of_one.first() else { continue };
+            let first = job.place(2, *member, 0, 0);
+            // To the next member, or to the end of this turn's part.
+            let behind = if member + 1 < job.batch { job.place(2, member + 1, 0, 0) } else { self.parts.steps[2] };
+            let [reals] = narrow([behind.saturating_sub(first)])?;
             let address = c + member * job.step_bytes()[2];
-            // SAFETY: from the member's first element to its last; the turn's part of C is this one's own, and the work on it
-            // was given to this stream.
+            // SAFETY: from the member's first element to what is no longer its own or the gap's behind it, all of it within the
+            // turn's part of C, which is this one's own; the work on it was given to this stream.
             let view = unsafe { lanky::MatRef::<T>::from_raw(stream.device(), address, reals, 1, 1, reals) }?;
             let all = stream.device().download(stream, view)?;
+            if let Some(wrong) = self.written_gap(turn, *member, all.as_slice().unwrap_or_default()) {
+                return Ok(Err(wrong));
+            }
             for &(_, i, j) in of_one {
                 let [at] = narrow([job.place(2, 0, i, j)])?;
                 found.push([at, at + imaginary].map(|at| all.get(at, 0).unwrap_or_else(T::nan)));
             }
         }
-        Ok(found)
+        Ok(Ok(found))
+    }
+
+    /// What is between the elements of a member's C, or behind the last of them, and not what it was; in words.
+    fn written_gap(&self, turn: u64, member: u64, reals: &[T]) -> Option<String> {
+        let (job, p) = (self.job, self.job.problem);
+        let by_columns = p.c.row == 1 && p.c.col >= p.m;
+        let (ld, length, lines) = if by_columns { (p.c.col, p.m, p.n) } else { (p.c.row, p.n, p.m) };
+        // Lines without gaps are all C's: what is behind them is looked at alone.
+        let [lines_of_c] = narrow([if ld == length { job.reals * length * lines } else { 0 }]).ok()?;
+        let first = self.parts.offsets(turn)[2] + job.place(2, member, 0, 0);
+        reals.iter().zip(0..).skip(lines_of_c).find_map(|(&found, at)| {
+            let (line, along) = (at / job.reals / ld.max(1), at / job.reals % ld.max(1));
+            if along < length && line < lines {
+                return None;
+            }
+            let was = if self.beta == 0.0 { f64::NAN } else { self.c_source.element::<T>(first + at) };
+            let found = found.to_f64().unwrap_or(f64::NAN);
+            // Poison is not equal to itself.
+            let same = found == was || (found.is_nan() && was.is_nan());
+            let element = at / job.reals;
+            (!same).then(|| {
+                format!("element {element} of C in memory, which is not the product's, is {found:e}, not {was:e}")
+            })
+        })
     }
 
     /// Real and imaginary part of element (member, i, j) of an operand in a turn's part of a pool.
     pub fn element(&self, operand: usize, turn: u64, (member, i, j): Place) -> [f64; 2] {
-        let source = [self.a.source, self.b.source, self.c_source][operand];
-        let at = self.parts.offsets(turn)[operand] + self.job.place(operand, member, i, j);
+        let pool = if self.job.shares_a && operand == 1 { 0 } else { operand };
+        let source = [self.a.source, self.b.source, self.c_source][pool];
+        let at = self.parts.offsets(turn)[pool] + self.job.place(operand, member, i, j);
         let imaginary = if self.job.reals == 1 { 0.0 } else { source.element::<T>(at + 1) };
         [source.element::<T>(at), imaginary]
     }

@@ -4,69 +4,80 @@ use lanky::Scalar;
 use model::{Dtype, VARIANTS};
 
 use super::case::Case;
-use super::check::Oracle;
-use super::contest::Run;
+use super::check::{Oracle, Verdict};
+use super::contest::{Role, Run};
 use super::data::Data;
 use super::measure::Bench;
 use super::opponents::{self, Product};
-use super::ours::Ours;
+use super::ours::{Launch, Ours};
 use crate::error::Fault;
-use crate::say;
 
 /// One who takes turns.
 pub struct Contestant<'b> {
     /// Of ours the entry, of opponents the name.
     pub name: String,
-    /// Who chose it; `None` for opponents.
-    pub chooser: Option<&'static str>,
+    pub role: Role,
+    /// Who chose it; nobody an opponent.
+    pub chooser: &'static str,
+    /// How a kernel of ours is launched.
+    pub launch: Option<Launch>,
     pub run: Box<dyn Run + 'b>,
 }
 
+/// What is ours in a case.
+pub enum Served<'b> {
+    /// Those that are right, the plan's own choice first; none where all are wrong or failed.
+    By(Vec<Contestant<'b>>),
+    /// No kernel of ours computes it, and why.
+    Not(String),
+}
+
 impl<'b> Bench<'b> {
-    /// Our plans for a case, the model's choice first, as far as they are right; the others are put on record.
+    /// Our plans for a case, as far as they are right; the others are put on record.
     pub fn ours<T: Scalar>(
         &mut self,
         case: &Case,
         data: &mut Data<'_, T>,
         oracle: &Oracle,
-    ) -> Result<Vec<Contestant<'b>>, Fault> {
+    ) -> Result<Served<'b>, Fault> {
         let mut right = Vec::new();
-        for variant in self.variants(data.job.problem.dtype) {
-            let mut ours = match Ours::<T>::new(self.stream, &data.job.problem, case.beta, variant)? {
+        for (variant, role) in self.variants(data.job.problem.dtype) {
+            let by = variant.unwrap_or("the plan's choice");
+            let mut ours = match Ours::<T>::new(self.stream, &data.job.problem, case.beta, variant) {
                 Ok(ours) => ours,
-                // A variant that cannot serve a case is no fault, unless it was the only one that was asked for.
-                Err(refused) if variant.is_some() => {
-                    self.outcome.not_run(format!("{}: {refused}", variant.unwrap_or_default()));
+                Err(error) if error.is_device() => {
+                    self.outcome.failed(format!("{} by {by}: {error}", case.name()));
                     continue;
                 }
-                Err(refused) => return Err(refused.into()),
+                Err(refused) => match (variant, role) {
+                    (None, _) => return Ok(Served::Not(refused.to_string())),
+                    // One of all entries that cannot serve the case is no fault.
+                    (_, Role::Entry) => continue,
+                    (Some(name), _) => {
+                        self.outcome.not_run(format!("{name}: {refused}"));
+                        continue;
+                    }
+                },
             };
-            let name = ours.variant().to_string();
-            let chooser = Some(ours.chooser());
+            let (name, chooser, launch) = (ours.variant().to_string(), ours.chooser(), ours.launch());
             match oracle.check(self.stream, data, &mut ours)? {
-                Ok(()) => right.push(Contestant { name, chooser, run: Box::new(ours) }),
-                Err(why) => {
-                    let words = format!("{} by {name}: {why}", case.name());
-                    say::note(&format!("WRONG: {words}"));
-                    self.outcome.wrong.push(words);
-                }
+                Verdict::Right => right.push(Contestant { name, role, chooser, launch, run: Box::new(ours) }),
+                Verdict::Wrong(why) => self.outcome.wrong(format!("{} by {name}: {why}", case.name())),
+                Verdict::Failed(error) => self.outcome.failed(format!("{} by {name}: {error}", case.name())),
             }
         }
-        Ok(right)
+        Ok(Served::By(right))
     }
 
-    /// The model's choice, and what is forced besides.
-    fn variants(&self, dtype: Dtype) -> Vec<Option<&'b str>> {
-        let mut all = vec![None];
+    /// The plan's choice, and what is forced besides.
+    fn variants(&self, dtype: Dtype) -> Vec<(Option<&'b str>, Role)> {
+        let mut all = vec![(None, Role::Ours)];
         match self.args.variant.as_deref() {
             Some("all") if self.stream.device().is_cuda() => {
-                let mut names: Vec<&str> = VARIANTS.iter().filter(|v| v.dtype == dtype).map(|v| v.name).collect();
-                names.sort_unstable();
-                names.dedup();
-                all.extend(names.into_iter().map(Some));
+                all.extend(entries(dtype).map(|entry| (Some(entry), Role::Entry)));
             }
             Some("all") | None => {}
-            forced => all.push(forced),
+            forced => all.push((forced, Role::Ours)),
         }
         all
     }
@@ -82,11 +93,41 @@ impl<'b> Bench<'b> {
         let mut right = Vec::new();
         for opponent in self.opponents {
             let Some(mut run) = opponent.prepare(product) else { continue };
-            match oracle.check(self.stream, data, run.as_mut())? {
-                Ok(()) => right.push(Contestant { name: opponent.name().into(), chooser: None, run }),
-                Err(why) => self.outcome.opponents_out.push(format!("{}: {}: {why}", opponent.name(), case.name())),
-            }
+            let name = opponent.name();
+            let why = match oracle.check(self.stream, data, run.as_mut())? {
+                Verdict::Right => {
+                    let (name, role) = (name.to_string(), Role::Other);
+                    right.push(Contestant { name, role, chooser: "", launch: None, run });
+                    continue;
+                }
+                Verdict::Wrong(why) => why,
+                Verdict::Failed(error) => error.to_string(),
+            };
+            self.outcome.opponents_out.push(format!("{name}: {}: {why}", case.name()));
         }
         Ok(right)
+    }
+}
+
+/// All entries of an element type.
+fn entries(dtype: Dtype) -> impl Iterator<Item = &'static str> {
+    VARIANTS.iter().filter(move |variant| variant.dtype == dtype).map(|variant| variant.entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn all_entries_have_names_of_their_own() {
+        for dtype in [Dtype::F32, Dtype::F64] {
+            let names: BTreeSet<&str> = entries(dtype).collect();
+            assert_eq!(names.len(), entries(dtype).count());
+            // More than one of a variant: its block shapes.
+            let of = |name: &str| VARIANTS.iter().filter(|v| v.dtype == dtype && v.name == name).count();
+            assert!(of("tsm2r_prefetch") > 1 && names.len() > of("tsm2r_prefetch"));
+            assert!(VARIANTS.iter().filter(|v| v.dtype == dtype).all(|v| names.contains(v.entry)));
+        }
     }
 }

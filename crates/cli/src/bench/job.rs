@@ -14,13 +14,15 @@ pub struct Job {
     pub batch: u64,
     /// Elements from one member's A, B and C to the next one's.
     pub steps: [u64; 3],
+    /// Whether both factors are one stored matrix, as in a Gram matrix: A's.
+    pub shares_a: bool,
 }
 
 impl Job {
     /// One product of real numbers.
     #[cfg(test)]
     pub fn single(problem: Problem) -> Self {
-        Self { problem, reals: 1, batch: 1, steps: [0; 3] }
+        Self { problem, reals: 1, batch: 1, steps: [0; 3], shares_a: false }
     }
 
     /// Whether it is one product of real numbers.
@@ -66,9 +68,19 @@ impl Job {
         self.reals * self.problem.dtype.bytes()
     }
 
-    /// Of all members: a complex multiply-add is four real ones.
+    /// Of all members: a complex multiply-add is four real ones. Where both factors are one matrix, it is read once, and one
+    /// triangle of C says all.
     pub fn bound(&self, rates: &Rates, reads_c: bool) -> Bound {
-        let one = bound_at(&self.problem, rates, reads_c);
+        let mut one = bound_at(&self.problem, rates, reads_c);
+        if self.shares_a {
+            let Problem { dtype, m, n, k, .. } = self.problem;
+            let of_b = dtype.bytes().saturating_mul(k.saturating_mul(n));
+            let triangle = (m + 1) as f64 / (2 * m) as f64;
+            one.read_bytes = one.read_bytes.saturating_sub(of_b);
+            one.memory_s -= of_b as f64 / rates.read_bytes_per_s;
+            one.flops *= triangle;
+            one.arithmetic_s *= triangle;
+        }
         let moved = self.reals.saturating_mul(self.batch);
         let computed = self.reals.saturating_mul(moved) as f64;
         Bound {
@@ -90,7 +102,7 @@ mod tests {
     fn batches_and_complex_numbers_are_bounded_as_a_hand_finds() {
         // A 4 x 3, B 3 x 2, C 4 x 2: 18 elements read, 8 written, 24 multiply-adds; of c64 and ten times.
         let problem = Problem::column_major(Dtype::F32, 4, 2, 3);
-        let job = Job { problem, reals: 2, batch: 10, steps: [12, 6, 8] };
+        let job = Job { reals: 2, batch: 10, steps: [12, 6, 8], ..Job::single(problem) };
         let rates = Rates { read_bytes_per_s: 720.0, write_bytes_per_s: 320.0, fma_per_s: 96.0 };
         let b = job.bound(&rates, false);
         assert_eq!((b.read_bytes, b.write_bytes, b.flops), (1440, 640, 1920.0));
@@ -98,10 +110,21 @@ mod tests {
         assert_eq!(Job::single(problem).bound(&rates, true), bound_at(&problem, &rates, true));
     }
 
+    /// A 100 x 4, C = AᵀA 4 x 4: 400 elements read, 16 written, and 10 sums of 100 products.
+    #[test]
+    fn a_gram_matrix_reads_its_factor_once() {
+        let problem = Problem { a: Strides::row_major(100), ..Problem::column_major(Dtype::F64, 4, 4, 100) };
+        let job = Job { shares_a: true, ..Job::single(problem) };
+        let rates = Rates { read_bytes_per_s: 320.0, write_bytes_per_s: 32.0, fma_per_s: 100.0 };
+        let b = job.bound(&rates, false);
+        assert_eq!((b.read_bytes, b.write_bytes, b.flops), (3200, 128, 2000.0));
+        assert_eq!((b.memory_s, b.arithmetic_s), (14.0, 10.0));
+    }
+
     #[test]
     fn members_lie_behind_each_other() {
         let problem = Problem { a: Strides::row_major(5), ..Problem::column_major(Dtype::F64, 4, 2, 3) };
-        let job = Job { problem, reals: 2, batch: 3, steps: [20, 6, 8] };
+        let job = Job { reals: 2, batch: 3, steps: [20, 6, 8], ..Job::single(problem) };
         assert_eq!(job.member_reals(), Some([36, 12, 16]));
         assert_eq!(job.all_reals(), Some([116, 36, 48]));
         assert_eq!((job.place(0, 2, 3, 2), job.place(2, 1, 1, 1)), (2 * (40 + 17), 2 * (8 + 5)));

@@ -1,9 +1,11 @@
 //! What results are of: device, driver, commit, day.
 
-use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use lanky::Device;
+
+/// By build.rs.
+const BUILT_FROM: &str = env!("LANKY_BUILT_FROM");
 
 /// The same for all rows of a run.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -32,18 +34,10 @@ fn name(device: &Device) -> String {
     format!("{model}, {} threads", rayon::current_num_threads())
 }
 
-/// LANKY_COMMIT, else that of the repository the program is run in, with a + if files differ from it; else nothing.
+/// LANKY_COMMIT, else what the program was built from: a commit, with -dirty if files differed from it, or `unknown`.
 fn commit() -> String {
-    if let Ok(commit) = std::env::var("LANKY_COMMIT") {
-        return commit;
-    }
-    let git = |args: &[&str]| {
-        let output = Command::new("git").args(args).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
-    };
-    let Some(commit) = git(&["rev-parse", "--short", "HEAD"]) else { return String::new() };
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|files| !files.is_empty());
-    if changed { commit + "+" } else { commit }
+    let told = std::env::var("LANKY_COMMIT").ok().filter(|commit| !commit.is_empty());
+    told.unwrap_or_else(|| BUILT_FROM.into())
 }
 
 fn today() -> String {
@@ -78,6 +72,14 @@ fn day(mut days: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_program_knows_what_it_was_built_from() {
+        let hash = BUILT_FROM.strip_suffix("-dirty").unwrap_or(BUILT_FROM);
+        let is_hash = hash.len() >= 7 && hash.bytes().all(|letter| letter.is_ascii_hexdigit());
+        let told = option_env!("LANKY_COMMIT") == Some(BUILT_FROM);
+        assert!(is_hash || told || BUILT_FROM == "unknown", "{BUILT_FROM}");
+    }
 
     #[test]
     fn days_have_dates() {

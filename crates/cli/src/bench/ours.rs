@@ -1,11 +1,34 @@
 //! This project's own plans as contestants.
 
-use lanky::{Device, MatMut, MatRef, Plan, Scalar, Shape, Stream};
-use model::{Chooser, Problem, Strides};
+use lanky::{Device, Error, MatMut, MatRef, Plan, Scalar, Shape, Stream};
+use model::{Choice, Chooser, Problem, Strides};
+use serde::Serialize;
 
 use super::contest::Run;
-use super::data::{Addresses, narrow};
-use crate::error::Fault;
+use super::data::Addresses;
+use super::fault;
+
+/// How a plan launches its kernel.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Launch {
+    /// Parts of k, each with its sum; added in order.
+    pub splits: u32,
+    /// Blocks along x, y (parts of k) and z.
+    pub grid: [u32; 3],
+    /// Threads a block.
+    pub threads: u32,
+    /// Dynamic shared memory a block.
+    pub shared_bytes: u32,
+    /// Whether Cᵀ = Bᵀ Aᵀ is computed.
+    pub swapped: bool,
+}
+
+impl Launch {
+    fn of(choice: &Choice) -> Self {
+        let Choice { splits, grid, threads, shared_bytes, swapped, .. } = *choice;
+        Self { splits, grid, threads, shared_bytes, swapped }
+    }
+}
 
 /// A plan, warm on the stream.
 pub struct Ours<'s, T> {
@@ -14,31 +37,29 @@ pub struct Ours<'s, T> {
     shapes: [Shape; 3],
     alpha: T,
     beta: T,
+    /// It may still be run so often, where a test has it fail.
+    runs_left: Option<u32>,
 }
 
 impl<'s, T: Scalar> Ours<'s, T> {
     /// The model's choice, or of one variant.
     ///
     /// # Errors
-    /// The inner one where the variant cannot serve the problem.
-    pub fn new(
-        stream: &'s Stream,
-        p: &Problem,
-        beta: f64,
-        variant: Option<&str>,
-    ) -> Result<lanky::Result<Self>, Fault> {
-        let [m, n, k] = narrow([p.m, p.n, p.k])?;
+    /// Those of making the plan, among them that the variant cannot serve the problem, and of warming it up.
+    pub fn new(stream: &'s Stream, p: &Problem, beta: f64, variant: Option<&str>) -> lanky::Result<Self> {
+        let too_large = || Error::Unsupported { what: "a product larger than any memory".into() };
+        let length = |length: u64| usize::try_from(length).map_err(|_| too_large());
+        let [m, n, k] = [length(p.m)?, length(p.n)?, length(p.k)?];
         let shape = |rows, cols, strides: Strides| Shape::with_strides(rows, cols, strides, p.dtype);
         let shapes = [shape(m, k, p.a), shape(k, n, p.b), shape(m, n, p.c)];
         let [a, b, c] = shapes;
         let builder = Plan::gemm(stream.device(), a, b, c);
-        let plan = match variant.into_iter().fold(builder, |builder, name| builder.variant(name)).build() {
-            Ok(plan) => plan,
-            Err(refused) => return Ok(Err(refused)),
-        };
+        let plan = variant.into_iter().fold(builder, |builder, name| builder.variant(name)).build()?;
         plan.warm_up_on(stream)?;
-        let alpha = if super::fault::planted(super::fault::WRONG) { T::one() + T::one() } else { T::one() };
-        Ok(Ok(Self { stream, plan, shapes, alpha, beta: T::from(beta).unwrap_or_else(T::nan) }))
+        let alpha = if fault::planted(fault::WRONG) { T::one() + T::one() } else { T::one() };
+        // The check is its first run.
+        let runs_left = fault::fails_first().then_some(1);
+        Ok(Self { stream, plan, shapes, alpha, beta: T::from(beta).unwrap_or_else(T::nan), runs_left })
     }
 
     /// The entry that computes it; `cpu` on the CPU.
@@ -54,6 +75,11 @@ impl<'s, T: Scalar> Ours<'s, T> {
         }
     }
 
+    /// How it is launched; `None` on the CPU.
+    pub fn launch(&self) -> Option<Launch> {
+        self.plan.choice().map(Launch::of)
+    }
+
     fn device(&self) -> &Device {
         self.plan.device()
     }
@@ -61,6 +87,11 @@ impl<'s, T: Scalar> Ours<'s, T> {
 
 impl<T: Scalar> Run for Ours<'_, T> {
     unsafe fn enqueue(&mut self, at: Addresses) -> lanky::Result<()> {
+        if let Some(left) = &mut self.runs_left {
+            *left = left
+                .checked_sub(1)
+                .ok_or_else(|| Error::Unsupported { what: "the run that a test has fail".into() })?;
+        }
         // Strides were narrowed with the shapes that fit into memory; one that is never taken may be anything.
         let step = |stride: u64| usize::try_from(stride).unwrap_or(1);
         let [a, b, c] = self.shapes.map(|s| (s.rows, s.cols, step(s.strides.row), step(s.strides.col)));
@@ -73,5 +104,23 @@ impl<T: Scalar> Run for Ours<'_, T> {
             )
         };
         self.plan.run(self.stream, self.alpha, a, b, self.beta, c)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Dtype, Machine, choose};
+
+    #[test]
+    fn a_launch_is_what_the_plan_chose() {
+        // Few rows and a long k: it has to be cut.
+        let problem = Problem::column_major(Dtype::F64, 128, 4, 1_000_000);
+        let choice = choose(&problem, &Machine::H200, None).expect("it is served");
+        let launch = Launch::of(&choice);
+        assert!(launch.splits > 1, "{launch:?}");
+        let json = serde_json::to_value(&launch).expect("it can");
+        assert_eq!((&json["splits"], &json["grid"][1]), (&choice.splits.into(), &choice.grid[1].into()));
+        assert_eq!((&json["threads"], &json["shared_bytes"]), (&choice.threads.into(), &choice.shared_bytes.into()));
     }
 }

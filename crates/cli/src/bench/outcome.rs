@@ -1,21 +1,30 @@
 //! What came of a run: rows, and everything that has none.
 
-use lanky::Ceilings;
+use lanky::{CeilingTimes, Ceilings};
 use serde::Serialize;
 
+use super::ceiling::Ceiling;
 use super::origin::Origin;
+use super::ours::Launch;
 use super::result::Row;
 use super::table;
+use crate::error::Fault;
+use crate::say;
 
 /// What came of a run.
 #[derive(Serialize)]
 pub struct Outcome {
     pub origin: Origin,
     pub ceilings: Rates,
+    /// The same as rows under the columns' names.
+    #[serde(serialize_with = "table::as_objects")]
+    pub ceiling_rows: Vec<Ceiling>,
     pub seed: u64,
     pub rows: Vec<Measured>,
     /// Products of ours that are wrong, in words.
     pub wrong: Vec<String>,
+    /// Plans of ours that failed, and cases that could not be measured, in words.
+    pub failed: Vec<String>,
     /// Figures above the ceiling, in words.
     pub errors_of_measurement: Vec<String>,
     /// Opponents that failed or were wrong, in words.
@@ -58,7 +67,20 @@ impl Rates {
 pub struct Measured {
     #[serde(flatten, serialize_with = "table::as_object")]
     pub row: Row,
+    /// Whether our figure, or where there is none the opponent's, is above the ceiling.
+    pub error_of_measurement: bool,
+    /// How our kernel is launched; `None` on the CPU, and where nothing is ours.
+    pub launch: Option<Launch>,
     pub opponents: Vec<Time>,
+}
+
+impl Measured {
+    /// cuBLAS's time, by whichever of its calls was the fastest, and that by ours. `None` where it did not run.
+    pub fn cublas(&self) -> Option<(f64, Option<f64>)> {
+        let of_it = self.opponents.iter().filter(|time| time.name.starts_with("cublas"));
+        let ns = of_it.map(|time| time.ns).min_by(f64::total_cmp)?;
+        Some((ns, self.row.ns_median().map(|ours| ns / ours)))
+    }
 }
 
 /// An opponent's median.
@@ -70,13 +92,16 @@ pub struct Time {
 
 impl Outcome {
     /// With nothing in it yet.
-    pub fn new(origin: Origin, ceilings: &Ceilings, seed: u64) -> Self {
+    pub fn new(origin: Origin, (ceilings, times): &(Ceilings, Vec<CeilingTimes>), seed: u64) -> Self {
+        let ceiling_rows = times.iter().filter_map(|times| Ceiling::new(times, &origin, seed)).collect();
         Self {
             origin,
             ceilings: Rates::new(ceilings),
+            ceiling_rows,
             seed,
             rows: Vec::new(),
             wrong: Vec::new(),
+            failed: Vec::new(),
             errors_of_measurement: Vec::new(),
             opponents_out: Vec::new(),
             without_ours: Vec::new(),
@@ -84,8 +109,36 @@ impl Outcome {
         }
     }
 
-    pub fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().map(|measured| &measured.row)
+    /// Puts a wrong product on record.
+    pub fn wrong(&mut self, words: String) {
+        say::note(&format!("WRONG: {words}"));
+        self.wrong.push(words);
+    }
+
+    /// Puts on record what failed.
+    pub fn failed(&mut self, words: String) {
+        say::note(&format!("FAILED: {words}"));
+        self.failed.push(words);
+    }
+
+    /// Puts a figure above the ceiling on record.
+    pub fn above(&mut self, words: String) {
+        say::note(&format!("ERROR OF MEASUREMENT: {words}"));
+        self.errors_of_measurement.push(words);
+    }
+
+    /// Whether all went as it should.
+    ///
+    /// # Errors
+    /// [`Fault::Check`], in a line, if a product was wrong, a plan failed, or a figure is above the ceiling.
+    pub fn verdict(&self) -> Result<(), Fault> {
+        let kinds = [
+            ("product is wrong", "products are wrong", &self.wrong),
+            ("plan or case failed", "plans or cases failed", &self.failed),
+            ("figure is above the ceiling", "figures are above the ceiling", &self.errors_of_measurement),
+        ];
+        let faults: Vec<String> = kinds.into_iter().filter_map(|(one, many, all)| counted(one, many, all)).collect();
+        if faults.is_empty() { Ok(()) } else { Err(Fault::Check(faults.join("; "))) }
     }
 
     /// Counts a case that is not run.
@@ -104,6 +157,7 @@ impl Outcome {
         let mut lines = vec![count(self.rows.len(), "row", "rows")];
         let parts = [
             ("wrong", &self.wrong),
+            ("failed", &self.failed),
             ("error of measurement, above the ceiling", &self.errors_of_measurement),
             ("opponent left out", &self.opponents_out),
         ];
@@ -117,6 +171,15 @@ impl Outcome {
             self.not_run.iter().map(|(why, cases)| format!("{} not run: {why}", count(*cases, "case", "cases"))),
         );
         lines.join("\n")
+    }
+}
+
+/// `2 products are wrong, the first: ..`
+fn counted(one: &str, many: &str, all: &[String]) -> Option<String> {
+    match all {
+        [] => None,
+        [only] => Some(format!("1 {one}: {only}")),
+        [first, ..] => Some(format!("{} {many}, the first: {first}", all.len())),
     }
 }
 

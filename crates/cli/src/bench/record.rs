@@ -4,18 +4,25 @@ use lanky::Scalar;
 use model::roofline::Bound;
 
 use super::case::Case;
+use super::contest::{self, Role, Times};
 use super::data::Data;
 use super::entrants::Contestant;
-use super::measure::{ABOVE, Bench, OTHERS_ARE_HELD, Times};
+use super::measure::{Bench, TOO_FAST_BY};
 use super::outcome::{Measured, Time};
-use super::result::{Best, CACHED, GRAPH, Row, Timing};
+use super::result::{ABOVE, Best, CACHED, Derived, GRAPH, Row, Timing};
 use super::stats::Summary;
-use super::{contest, fault, table};
+use super::{fault, table};
 use crate::error::Fault;
 use crate::say;
 
+/// What is ours in a row.
+type Own<'c, 'b> = (&'c Contestant<'b>, Summary);
+
 impl<'b> Bench<'b> {
     /// A row for each of ours, with the fastest of the others. `how` is said of all of them.
+    ///
+    /// # Errors
+    /// That results cannot be written.
     pub fn add_all<T: Scalar>(
         &mut self,
         case: &Case,
@@ -29,37 +36,37 @@ impl<'b> Bench<'b> {
         let (mut own, mut others) = (Vec::new(), Vec::new());
         for (contestant, times) in contestants.iter().zip(times) {
             let name = &contestant.name;
-            match (times, contestant.chooser) {
-                (Ok(times), Some(chooser)) => own.push((name, chooser, times)),
-                (Ok(times), None) => {
-                    let median = summary(times, self.args.seed).map(|s| s.median * 1e9);
-                    others.extend(median.map(|ns| Time { name: name.clone(), ns }));
-                }
-                (Err(error), Some(_)) => return Err(Fault::from(error.clone())),
-                (Err(error), None) => {
+            match times {
+                // Not raced.
+                Ok(times) if times.is_empty() => {}
+                Ok(times) => match (summary(times, self.args.seed), contestant.role) {
+                    (None, _) => self.outcome.not_run(format!("{name}: it took no time that the clock shows")),
+                    (Some(times), Role::Other) => others.push(Time { name: name.clone(), ns: times.median * 1e9 }),
+                    (Some(times), _) => own.push((contestant, times)),
+                },
+                Err(error) if contestant.role == Role::Other => {
                     self.outcome.opponents_out.push(format!("{name}{how}: {}: {error}", case.name()));
                 }
+                Err(error) => self.outcome.failed(format!("{} by {name}{how}: {error}", case.name())),
             }
         }
         let how = if cached { format!("{how}{CACHED}") } else { how.into() };
         // An opponent that is above the bound stays one: it may be the bound that is wrong, and it must not be flattered.
-        let held = !cached && (OTHERS_ARE_HELD || fault::planted(fault::TOO_FAST));
-        let above: Vec<bool> =
-            others.iter().map(|time| held && self.is_above(case, bound, &time.name, time.ns)).collect();
-        if contestants.iter().all(|contestant| contestant.chooser.is_none()) {
-            let mut above = above.into_iter();
-            others.retain(|_| above.next() == Some(false));
+        let held = self.is_held(cached);
+        for time in others.iter_mut().filter(|_| held) {
+            if self.is_above(case, bound, &time.name, time.ns) {
+                time.name += ABOVE;
+            }
+        }
+        if contestants.iter().all(|contestant| contestant.role == Role::Other) {
             return if others.is_empty() { Ok(()) } else { self.add(case, bound, how, None, &others) };
         }
-        for (name, chooser, times) in own {
-            let Some(times) = summary(times, self.args.seed) else {
-                self.outcome.not_run("it took no time that the clock shows".into());
-                continue;
-            };
-            let variant = format!("{name}{how}");
-            if cached || !self.is_above(case, bound, &variant, times.median * 1e9) {
-                self.add(case, bound, variant, Some((chooser, times)), &others)?;
+        for (contestant, times) in own {
+            let mut variant = format!("{}{how}", contestant.name);
+            if held && self.is_above(case, bound, &variant, times.median * 1e9) {
+                variant += ABOVE;
             }
+            self.add(case, bound, variant, Some((contestant, times)), &others)?;
         }
         Ok(())
     }
@@ -67,12 +74,10 @@ impl<'b> Bench<'b> {
     /// Whether a figure is above the ceiling; then it is put on record.
     fn is_above(&mut self, case: &Case, bound: &Bound, name: &str, ns: f64) -> bool {
         let fraction = bound.seconds() * 1e9 / ns;
-        if fraction > ABOVE {
-            let words = format!("{} by {name}: {:.1}% of the bound", case.name(), 100.0 * fraction);
-            say::note(&format!("ERROR OF MEASUREMENT: {words}"));
-            self.outcome.errors_of_measurement.push(words);
+        if fraction > TOO_FAST_BY {
+            self.outcome.above(format!("{} by {name}: {:.1}% of the bound", case.name(), 100.0 * fraction));
         }
-        fraction > ABOVE
+        fraction > TOO_FAST_BY
     }
 
     /// Adds a row: of ours by who chose it, or of the others alone.
@@ -81,19 +86,20 @@ impl<'b> Bench<'b> {
         case: &Case,
         bound: &Bound,
         variant: String,
-        ours: Option<(&str, Summary)>,
+        ours: Option<Own<'_, 'b>>,
         others: &[Time],
     ) -> Result<(), Fault> {
         let ns = |seconds: f64| seconds * 1e9;
         let fastest = others.iter().min_by(|a, b| a.ns.total_cmp(&b.ns));
         let origin = &self.outcome.origin;
+        let (chooser, times) = (ours.map_or("", |(own, _)| own.chooser), ours.map(|(_, times)| times));
         let row = Row {
             case: case.clone(),
             device: origin.device.clone(),
             variant,
-            chooser: ours.map_or("", |(chooser, _)| chooser).into(),
-            samples: ours.map_or(self.args.samples, |(_, times)| times.samples),
-            ours: ours.map(|(_, times)| Timing {
+            chooser: chooser.into(),
+            samples: times.map_or(self.args.samples, |times| times.samples),
+            ours: times.map(|times| Timing {
                 ns_median: ns(times.median),
                 ns_low: ns(times.low),
                 ns_high: ns(times.high),
@@ -103,12 +109,16 @@ impl<'b> Bench<'b> {
             flops: bound.flops,
             bound_ns: ns(bound.seconds()),
             best: fastest.map(|time| Best { opponent: time.name.clone(), opponent_ns: time.ns }),
+            derived: Derived::default(),
             seed: self.args.seed,
             commit: origin.commit.clone(),
             driver: origin.driver.clone(),
             date: origin.date.clone(),
         };
-        let measured = Measured { row, opponents: others.to_vec() };
+        let row = row.derive();
+        self.journal.row(&row)?;
+        let launch = ours.and_then(|(own, _)| own.launch.clone());
+        let measured = Measured { error_of_measurement: row.is_error(), row, launch, opponents: others.to_vec() };
         if !self.args.json {
             say::print(&table::row(&measured))?;
         }

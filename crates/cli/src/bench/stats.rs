@@ -1,5 +1,6 @@
 //! What is said of a series of times: its median, an interval of that, its least.
 
+use super::random::Random;
 use crate::say::float;
 
 /// Resamplings of the bootstrap.
@@ -26,7 +27,7 @@ impl Summary {
         let mut sorted = times.to_vec();
         sorted.sort_by(f64::total_cmp);
         let min = *sorted.first()?;
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut medians: Vec<f64> = (0..RESAMPLINGS)
             .map(|_| {
                 let mut resampled: Vec<f64> = times.iter().map(|_| sorted[random.below(sorted.len())]).collect();
@@ -50,25 +51,6 @@ fn middle(sorted: &[f64]) -> f64 {
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let least = (1..sorted.len()).find(|&count| float(count) >= share * float(sorted.len()));
     sorted[least.unwrap_or(sorted.len()) - 1]
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    /// An index below `len`; the remainder's bias is some 10^-17 here.
-    fn below(&mut self, len: usize) -> usize {
-        let index = self.next() % crate::made_up::wide(len).max(1);
-        usize::try_from(index).unwrap_or(0)
-    }
 }
 
 #[cfg(test)]

@@ -71,31 +71,54 @@ fn of_flags(args: &BenchArgs, device: &Device) -> Vec<Case> {
         families => families,
     };
     let dtypes: &[&'static str] = if args.dtype.is_empty() { &["f64", "f32"] } else { &args.dtype };
-    let of = |given: &[u64], usual: &[u64]| if given.is_empty() { usual.to_vec() } else { given.to_vec() };
     let mut cases = Vec::new();
     for &family in families {
-        let square = matches!(family, "gemm" | "batched");
-        let side = match (device.is_cuda(), family) {
-            (_, "batched") => 16,
-            (true, "gemm") => 4096,
-            (false, "gemm") => 512,
-            (true, _) => 20480,
-            (false, _) => 2048,
-        };
-        let batches = of(&args.batch, &[if family == "batched" { 10_000 } else { 1 }]);
-        let widths = if square { of(&args.n, &[side]) } else { of(&args.n, &[2, 4, 8, 16]) };
+        let batches = or(&args.batch, &[if family == "batched" { 10_000 } else { 1 }]);
         for &dtype in dtypes {
-            for &m in &of(&args.m, &[side]) {
-                for &k in &of(&args.k, &[if args.m.is_empty() { side } else { m }]) {
-                    for &batch in &batches {
-                        let case = |n| Case { batch, ..Case::plain(family, dtype, (m, n, k)) };
-                        cases.extend(widths.iter().flat_map(|&n| varied(args, case(n))));
-                    }
-                }
+            for lengths in shapes(args, family, device.is_cuda()) {
+                let of = |&batch: &u64| Case { batch, ..Case::plain(family, dtype, lengths) };
+                cases.extend(batches.iter().flat_map(|batch| varied(args, of(batch))));
             }
         }
     }
     cases
+}
+
+/// What was given, or else the usual.
+fn or(given: &[u64], usual: &[u64]) -> Vec<u64> {
+    if given.is_empty() { usual.to_vec() } else { given.to_vec() }
+}
+
+/// m, n and k of a family: those that were given, each with each other, and else what is usual for it.
+fn shapes(args: &BenchArgs, family: &str, is_cuda: bool) -> Vec<(u64, u64, u64)> {
+    let (side, tall, square) = if is_cuda { (20480, 1 << 23, 4096) } else { (2048, 1 << 17, 512) };
+    let width = match family {
+        "gemm" => &[square][..],
+        "batched" => &[16],
+        "gemv" => &[1],
+        _ => &[2, 4, 8, 16],
+    };
+    let mut shapes = Vec::new();
+    let ms = |n: u64| match family {
+        "tsmttsm" | "gram" => or(&args.m, &[n]),
+        "tsmm" | "tsm2l" => or(&args.m, &[tall]),
+        "gemm" | "batched" => or(&args.m, width),
+        _ => or(&args.m, &[side]),
+    };
+    let ks = |m: u64, n: u64| match family {
+        "tsmttsm" | "gram" => or(&args.k, &[tall]),
+        "tsmm" | "tsm2l" => or(&args.k, &[n]),
+        "gemm" | "batched" if args.m.is_empty() => or(&args.k, width),
+        _ => or(&args.k, &[if args.m.is_empty() { side } else { m }]),
+    };
+    for n in or(&args.n, width) {
+        for m in ms(n) {
+            shapes.extend(ks(m, n).into_iter().map(|k| (m, n, k)));
+        }
+    }
+    // One A with every n, before the next A.
+    shapes.sort_by_key(|&(m, _, k)| (m, k));
+    shapes
 }
 
 /// A case in all layouts and with all β that are asked for.
@@ -105,7 +128,9 @@ fn varied(args: &BenchArgs, case: Case) -> Vec<Case> {
     let mut all = Vec::new();
     for layout in layouts {
         for &beta in &betas {
-            let (transpose_a, transpose_b) = args.ops;
+            // A matrix times itself: one of the two has to be transposed.
+            let usual = (case.family == "gram", false);
+            let (transpose_a, transpose_b) = args.ops.unwrap_or(usual);
             let packed = Case { layout, beta, transpose_a, transpose_b, ..case.clone() }.packed();
             all.push(Case {
                 lda: args.lda.unwrap_or(packed.lda),
@@ -154,6 +179,10 @@ pub fn parse(text: &str) -> Result<Vec<Case>, String> {
     records.map(|(line, fields)| row(&fields).map_err(|reason| format!("line {line}: {reason}"))).collect()
 }
 
+fn finite(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
 fn row(fields: &[String]) -> Result<Case, String> {
     let [family, _source, dtype, layout, op_a, op_b, beta, m, n, k, lda, ldb, ldc, batch, _note] = fields else {
         return Err(format!("{} fields, not {}", fields.len(), FIELDS.len()));
@@ -164,7 +193,7 @@ fn row(fields: &[String]) -> Result<Case, String> {
         layout: Layout::parse(layout).ok_or_else(|| format!("layout is '{layout}'"))?,
         transpose_a: operation("op_a", op_a)?,
         transpose_b: operation("op_b", op_b)?,
-        beta: beta.parse().map_err(|_| format!("beta is '{beta}'"))?,
+        beta: finite(beta).ok_or_else(|| format!("beta is '{beta}', not a finite number"))?,
         batch: number("batch", batch)?,
         ..Case::plain(case::family(family)?, case::dtype(dtype)?, (number("m", m)?, number("n", n)?, number("k", k)?))
     };

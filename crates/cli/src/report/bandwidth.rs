@@ -3,6 +3,7 @@
 use super::axis::Axis;
 use super::plot::{Plot, Who};
 use super::short;
+use crate::bench::case::Case;
 use crate::bench::result::Row;
 
 /// Rows that differ in n alone, in order of n.
@@ -52,9 +53,9 @@ impl<'r> Group<'r> {
     /// `tsm2r f64, A 20480 x 20480`
     pub fn title(&self) -> String {
         let case = &self.rows[0].case;
-        let (family, dtype, m, k) = (case.family, case.dtype, case.m, case.k);
+        let (family, dtype) = (case.family, case.dtype);
         let batch = if case.batch == 1 { String::new() } else { format!(", {} at once", case.batch) };
-        format!("{family} {dtype}, A {m} x {k}{}{batch}, {}", case.unusual(), self.rows[0].device)
+        format!("{family} {dtype}, {}{batch}, {}", name_of_a(case), self.rows[0].device)
     }
 
     pub fn figure(&self) -> Plot {
@@ -123,15 +124,41 @@ pub fn main_group(rows: &[Row]) -> Option<Group<'_>> {
     })
 }
 
-/// Whether two rows differ in n alone.
+/// Whether two rows differ in n alone: also leading dimensions may only where they follow it.
 pub fn alike(a: &Row, b: &Row) -> bool {
     let (x, y) = (&a.case, &b.case);
-    let same_shape = (x.m, x.k, x.batch) == (y.m, y.k, y.batch);
+    let same_shape = (shape(x), x.batch) == (shape(y), y.batch);
     let same_kind = (x.family, x.dtype, x.layout) == (y.family, y.dtype, y.layout);
-    let same_call = (x.transpose_a, x.transpose_b, x.beta, x.lda) == (y.transpose_a, y.transpose_b, y.beta, y.lda);
-    // Where C is square, as in a Gram matrix, m changes with n.
-    let square = x.family == y.family && x.family == "gram" && x.k == y.k;
-    same_kind && same_call && (same_shape || square) && a.device == b.device
+    let same_call = (x.transpose_a, x.transpose_b, x.beta) == (y.transpose_a, y.transpose_b, y.beta);
+    same_kind && same_call && same_shape && same_gaps(x, y) && a.device == b.device
+}
+
+/// `A 20480 x 20480`, `A n x 900`, and what is not by columns, packed, plain.
+pub fn name_of_a(case: &Case) -> String {
+    let [m, k] = shape(case).map(|length| length.map_or("n".into(), |length| length.to_string()));
+    format!("A {m} x {k}{}", case.unusual())
+}
+
+/// m and k of A; `None` for the one that is n as well, in families where both change together: C is square, or B is.
+fn shape(case: &Case) -> [Option<u64>; 2] {
+    let (m, n, k) = (case.m, case.n, case.k);
+    match case.family {
+        "tsmttsm" | "gram" if m == n => [None, Some(k)],
+        "tsmm" | "tsm2l" if k == n => [Some(m), None],
+        _ => [Some(m), Some(k)],
+    }
+}
+
+/// Whether each of A, B and C is without gaps in both, or has the same leading dimension in both.
+fn same_gaps(x: &Case, y: &Case) -> bool {
+    let lds = |case: &Case| [case.lda, case.ldb, case.ldc];
+    let (of_x, of_y) =
+        (lds(x).into_iter().zip(lds(&x.clone().packed())), lds(y).into_iter().zip(lds(&y.clone().packed())));
+    of_x.zip(of_y).all(|((x, least_x), (y, least_y))| match (x == least_x, y == least_y) {
+        (true, true) => true,
+        (false, false) => x == y,
+        _ => false,
+    })
 }
 
 #[cfg(test)]
@@ -155,5 +182,70 @@ mod tests {
         assert!(svg.contains("lanky, n = 8: 4.00 GB/s, 80.0% of the bound"));
         assert!(svg.contains("A 1000 x 500, a &quot;GPU&quot;, &lt;b&gt;") && !svg.contains("<b>"));
         assert!(main_figure(&rows).is_some() && main_figure(&rows[..1]).is_none());
+    }
+
+    #[test]
+    fn what_differs_in_more_than_n_is_not_alike() {
+        let packed = row(4, None);
+        let other = |change: &dyn Fn(&mut Case)| {
+            let mut row = row(8, None);
+            change(&mut row.case);
+            row
+        };
+        assert!(alike(&packed, &other(&|_| ())));
+        let changes: [&dyn Fn(&mut Case); 9] = [
+            &|case| case.lda += 8,
+            &|case| case.ldb += 8,
+            &|case| case.ldc += 8,
+            &|case| case.beta = 1.0,
+            &|case| case.batch = 2,
+            &|case| case.transpose_b = true,
+            &|case| case.dtype = "f32",
+            &|case| case.m += 1,
+            &|case| case.family = "tsmm",
+        ];
+        for (place, change) in changes.iter().enumerate() {
+            assert!(!alike(&packed, &other(change)), "change {place}");
+        }
+        // The same gap is alike; a line along n grows with it.
+        let padded = |n: u64, ldb| {
+            let mut row = row(n, None);
+            row.case.ldb = ldb;
+            row
+        };
+        assert!(alike(&padded(4, 512), &padded(8, 512)) && !alike(&padded(4, 512), &padded(8, 520)));
+        let by_rows = |n: u64, ldc| {
+            let mut row = row(n, None);
+            row.case.layout = crate::bench::case::Layout::parse("ccr").expect("a layout");
+            row.case.ldc = ldc;
+            row
+        };
+        assert!(alike(&by_rows(4, 4), &by_rows(8, 8)) && !alike(&by_rows(4, 4), &by_rows(8, 9)));
+    }
+
+    #[test]
+    fn where_two_lengths_change_together_they_are_one_figure() {
+        let of = |family, lengths: (u64, u64, u64)| {
+            let mut row = row(2, None);
+            row.case = Case { transpose_a: family == "gram", ..Case::plain(family, "f64", lengths) }.packed();
+            row
+        };
+        let rows = [
+            of("gram", (4, 4, 900)),
+            of("gram", (8, 8, 900)),
+            of("tsmttsm", (4, 8, 900)),
+            of("tsmttsm", (8, 8, 900)),
+            of("tsmttsm", (16, 16, 900)),
+            of("tsmm", (900, 4, 4)),
+            of("tsmm", (900, 8, 8)),
+            of("tsm2r", (8, 8, 900)),
+            of("tsm2r", (16, 16, 900)),
+        ];
+        let groups = Group::all(&rows);
+        let mut titles: Vec<String> = groups.iter().map(Group::title).collect();
+        titles.sort();
+        let device = ", a \"GPU\", <b>";
+        let expected = ["gram f64, A n x 900 tn", "tsmm f64, A 900 x n", "tsmttsm f64, A n x 900"];
+        assert_eq!(titles, expected.map(|title| format!("{title}{device}")));
     }
 }

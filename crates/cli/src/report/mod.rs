@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::bench::result::{self, Row};
+use crate::bench::result::{Results, Row};
 use crate::error::Fault;
 use crate::output::write;
 
 pub mod axis;
 mod bandwidth;
+mod ceilings;
 mod page;
 pub mod plot;
 mod roofline;
@@ -19,7 +20,8 @@ mod tables;
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Results of lanky bench; several are shown together
+    /// Results of lanky bench; several are shown together. The ceilings of x.csv are those of x-ceilings.csv or of ceilings.csv
+    /// beside it, if there are such files
     #[arg(value_name = "RESULTS.csv", required = true)]
     pub results: Vec<PathBuf>,
     /// Where the page goes ("-": standard output)
@@ -35,10 +37,7 @@ pub struct ReportArgs {
 
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<(), Fault> {
-    let mut rows = Vec::new();
-    for path in &args.results {
-        rows.extend(result::read(path)?);
-    }
+    let Results { rows, ceilings } = ceilings::read(&args.results)?;
     if let Some(path) = &args.svg {
         let figure = bandwidth::main_figure(&rows);
         let none = || Fault::at(path, "no figure: no results for two values of n, all else being equal");
@@ -51,7 +50,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Fault> {
         write(path, &tables::renewed(&page, &tables).map_err(|reason| Fault::at(path, &reason))?)?;
     }
     match &args.output {
-        Some(path) => write(path, &page::page(&rows)),
+        Some(path) => write(path, &page::page(&rows, &ceilings)),
         None => Ok(()),
     }
 }

@@ -4,7 +4,8 @@ use model::results::FIELDS;
 
 use super::bandwidth::{self, Group};
 use super::plot::Plot;
-use super::{escaped, roofline, speedup, style};
+use super::{ceilings, escaped, roofline, speedup, style};
+use crate::bench::ceiling::Ceiling;
 use crate::bench::result::Row;
 
 /// More figures or bars than this are folded away.
@@ -16,8 +17,8 @@ const WORDS: [&str; 11] =
     ["family", "dtype", "layout", "op_a", "op_b", "device", "variant", "chooser", "opponent", "commit", "date"];
 
 /// The whole page; well-formed XML but for its first line, so that it can be tested.
-pub fn page(rows: &[Row]) -> String {
-    let mut body = heading(rows);
+pub fn page(rows: &[Row], ceilings: &[Ceiling]) -> String {
+    let mut body = heading(rows) + &stated(rows, ceilings);
     let groups = Group::all(rows);
     if let Some(figure) = bandwidth::main_figure(rows) {
         body += "<h2>Bandwidth against n</h2>\n<p class=\"soft\">Bytes of A, B and C by the time of the product. The dashed \
@@ -26,7 +27,7 @@ pub fn page(rows: &[Row]) -> String {
         let figures: Vec<Plot> = groups.iter().map(Group::figure).collect();
         body += &gallery("All of them", &figures);
     }
-    let roofs = roofline::figures(rows);
+    let roofs = roofline::figures(rows, ceilings);
     if !roofs.is_empty() {
         body += "<h2>Roofline</h2>\n<p class=\"soft\">A mark a case, and a dash at what bounds it.</p>\n";
         body += &format!("<div class=\"figures\">\n{}</div>\n", roofs.iter().map(Plot::inline).collect::<String>());
@@ -70,6 +71,19 @@ fn heading(rows: &[Row]) -> String {
         }
     }
     format!("<h1>{}</h1>\n<p class=\"soft\">{}</p>\n", escaped(&title(rows)), escaped(&facts.join(" · ")))
+}
+
+/// The ceilings of every device of the rows, in words.
+fn stated(rows: &[Row], ceilings: &[Ceiling]) -> String {
+    let devices = distinct(rows, |row| &row.device);
+    let of = |device: &&str| {
+        let of_it: Vec<&Ceiling> = ceilings.iter().filter(|ceiling| ceiling.device == *device).collect();
+        let first = of_it.first()?;
+        let name = if devices.len() > 1 { format!(" of {device}") } else { String::new() };
+        let words = format!("Ceilings{name}, measured {}: {}.", first.date, ceilings::words(&of_it));
+        Some(format!("<p class=\"soft\">{}</p>\n", escaped(&words)))
+    };
+    devices.iter().filter_map(of).collect()
 }
 
 /// A grid of figures, folded away if there are many.
@@ -147,6 +161,7 @@ fn table(rows: &[Row]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::ceiling::tests::ceiling;
     use crate::bench::result::tests::row;
 
     #[test]
@@ -160,6 +175,15 @@ mod tests {
 
     #[test]
     fn no_rows_are_a_page_as_well() {
-        assert!(page(&[]).contains("0 rows"));
+        assert!(page(&[], &[]).contains("0 rows"));
+    }
+
+    #[test]
+    fn the_ceilings_are_stated() {
+        let of_it = [ceiling("read", "f64", 4.0), ceiling("mma", "f64", 50.0)];
+        let other = Ceiling { device: "another".into(), ..ceiling("write", "f64", 9.0) };
+        let page = page(&[row(2, None)], &[&of_it[..], &[other]].concat());
+        let words = "Ceilings, measured 2026-01-02: read 4.00 GB/s, f64 mma 50.0 GFLOP/s.";
+        assert!(page.contains(words) && !page.contains("9.00 GB/s"), "{page}");
     }
 }

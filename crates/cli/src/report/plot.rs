@@ -69,6 +69,13 @@ impl Plot {
         self.body += &format!("<polyline class=\"line {}\" points=\"{}\"/>\n", who.class(), places.join(" "));
     }
 
+    /// A word above the end of a line.
+    pub fn label(&mut self, who: Who, point: (f64, f64), word: &str) {
+        let (x, y) = self.at(point);
+        let (class, y) = (who.class(), y - 5.0);
+        self.body += &format!("<text class=\"tick up {class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>\n", escaped(word));
+    }
+
     /// A mark that says more when it is pointed at.
     pub fn mark(&mut self, who: Who, point: (f64, f64), words: &str) {
         let place = self.at(point);

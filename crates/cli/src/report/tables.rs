@@ -48,11 +48,6 @@ fn origin(row: &Row) -> String {
     format!("{}{driver}, {}", row.device, row.date)
 }
 
-/// `f64, A 20480 x 20480`, and what is not by columns, packed, plain.
-fn shape(row: &Row) -> String {
-    format!("A {} x {}{}", row.case.m, row.case.k, row.case.unusual())
-}
-
 fn line(first: &str, cells: impl Iterator<Item = String>) -> String {
     let cells: String = cells.map(|cell| format!(" {cell} |")).collect();
     format!("| {first} |{cells}\n")
@@ -73,7 +68,8 @@ fn widths(numbers: &[u64]) -> Vec<String> {
 fn picks(rows: &[Row], main: &Group<'_>) -> String {
     let of = main.rows()[0];
     let numbers: Vec<u64> = main.rows().iter().map(|row| row.case.n).collect();
-    let mut text = format!("{} {}: what the model picks. {}.\n\n", of.case.family, shape(of), origin(of));
+    let mut text =
+        format!("{} {}: what the model picks. {}.\n\n", of.case.family, bandwidth::name_of_a(&of.case), origin(of));
     text += &header("", &widths(&numbers));
     for dtype in ["f64", "f32", "c128", "c64"] {
         let at = |n: &u64| main.alike_of(rows, dtype, *n);
@@ -114,18 +110,18 @@ fn ladders(rows: &[Row]) -> Vec<String> {
     tables
 }
 
-/// A line a variant, by the entry of it that the model takes; then the model's picks and the fastest of the others.
+/// A line a variant, by the fastest of its entries; then the model's picks and the fastest of the others.
 fn ladder(of: &Row, numbers: &[u64], forced: &[&Row], chosen: &[&Row]) -> String {
     let mut text = format!(
-        "{} {}, {}: % of the bound by the model's entry of each variant. {}.\n\n",
+        "{} {}, {}: % of the bound by the fastest entry of each variant that was timed. {}.\n\n",
         of.case.family,
         of.case.dtype,
-        shape(of),
+        bandwidth::name_of_a(&of.case),
         origin(of)
     );
     text += &header("", &widths(numbers));
-    let least = |rows: &[&Row], n: u64, ns: &dyn Fn(&Row) -> Option<f64>| -> String {
-        let shares = rows.iter().filter(|row| row.case.n == n).filter_map(|row| Some(row.bound_ns / ns(row)?));
+    let most = |rows: &[&Row], n: u64, share: &dyn Fn(&Row) -> Option<f64>| -> String {
+        let shares = rows.iter().filter(|row| row.case.n == n).filter_map(|row| share(row));
         shares.reduce(f64::max).map(percent).unwrap_or_default()
     };
     // In the table's order, the steps of the ladder.
@@ -138,19 +134,19 @@ fn ladder(of: &Row, numbers: &[u64], forced: &[&Row], chosen: &[&Row]) -> String
     for name in names {
         let mine: Vec<&Row> = forced.iter().copied().filter(|row| variant_name(&row.variant) == name).collect();
         if !mine.is_empty() {
-            let cell = |n: &u64| least(&mine, *n, &Row::ns_median);
+            let cell = |n: &u64| most(&mine, *n, &Row::fraction);
             text += &line(&format!("`{name}`"), numbers.iter().map(cell));
         }
     }
     if !chosen.is_empty() {
-        text += &line("the model's pick", numbers.iter().map(|n| least(chosen, *n, &Row::ns_median)));
+        text += &line("the model's pick", numbers.iter().map(|n| most(chosen, *n, &Row::fraction)));
     }
     let all: Vec<&Row> = forced.iter().chain(chosen).copied().collect();
     let opponents: BTreeSet<&str> = all.iter().filter_map(|row| Some(row.best.as_ref()?.opponent.as_str())).collect();
     if !opponents.is_empty() {
         let name = opponents.into_iter().collect::<Vec<_>>().join(" or ");
-        let theirs = |row: &Row| row.best.as_ref().map(|best| best.opponent_ns);
-        text += &line(&format!("{name}, in the same process"), numbers.iter().map(|n| least(&all, *n, &theirs)));
+        let theirs = |row: &Row| row.best.as_ref().map(|best| row.bound_ns / best.opponent_ns);
+        text += &line(&format!("{name}, in the same process"), numbers.iter().map(|n| most(&all, *n, &theirs)));
     }
     text
 }
@@ -214,7 +210,7 @@ mod tests {
 
     fn forced(n: u64, variant: &str, ns: f64) -> Row {
         let ours = Timing { ns_median: ns, ns_low: ns, ns_high: ns, ns_min: ns };
-        Row { chooser: "caller".into(), variant: variant.into(), ours: Some(ours), ..row(n, Some(1600.0)) }
+        Row { chooser: "caller".into(), variant: variant.into(), ours: Some(ours), ..row(n, Some(1600.0)) }.derive()
     }
 
     #[test]

@@ -75,6 +75,24 @@ impl Bench {
     }
 }
 
+/// A run of `lanky bench` of a moment: one small case of each element type.
+pub const SMALL: [&str; 13] =
+    ["bench", "--m", "90", "--k", "70", "--n", "3", "--samples", "5", "--device", "cpu", "--beta", "0"];
+
+/// The first line of its results.
+pub const HEADER: &str = "family,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,device,variant,chooser,samples,ns_median,\
+    ns_low,ns_high,ns_min,bytes,flops,gbs,bound_ns,fraction,opponent,opponent_ns,ratio,seed,commit,driver,date";
+
+/// Arguments, and more of them.
+pub fn plus<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [args, more].concat()
+}
+
+/// Runs it without opponents that this machine may have.
+pub fn alone(bench: &Bench, args: &[&str]) -> Output {
+    bench.command(args).args(["--against", "none"]).output().expect("the program starts")
+}
+
 /// Says that a test is left out, past the test harness, which keeps what passing tests print.
 pub fn skipped(test: &str, reason: &str) {
     writeln!(std::io::stderr(), "SKIPPED {test}: {reason}").expect("stderr");

@@ -1,10 +1,11 @@
 //! The ceilings of the CPU: all its threads at once.
 
-use super::{Ceilings, to_f64, wrong};
+use super::{CeilingTimes, to_f64, wrong};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use crate::shape::{narrow, wide};
 use crate::stream::Stream;
+use model::Dtype;
 use rayon::prelude::*;
 use std::hint::black_box;
 use std::time::Instant;
@@ -12,7 +13,7 @@ use std::time::Instant;
 /// Bytes moved in one measurement: beyond the largest caches of one socket. An unoptimised build measures itself and not
 /// the machine: then less will do.
 const BYTES: u64 = if cfg!(debug_assertions) { 8 << 20 } else { 1 << 30 };
-/// Measurements of each: other processes are in the way of some.
+/// Measurements of each, the first of which warms up: other processes are in the way of some.
 const REPEATS: usize = 10;
 /// Elements that a thread moves at a time.
 const PIECE: usize = 1 << 16;
@@ -23,14 +24,14 @@ const CHAINS: usize = 10;
 
 pub(super) fn read(stream: &Stream) -> Result<f64> {
     // Written, so that the pages are there; zeros would all be one page.
-    Ok(read_data(&filled(stream, 4, 1.0)?))
+    Ok(read_data(&filled(stream, 4, 1.0)?).rate())
 }
 
-fn read_data(data: &[f64]) -> f64 {
-    let seconds = best(|| {
+fn read_data(data: &[f64]) -> CeilingTimes {
+    let seconds = timed(|| {
         black_box(data.par_chunks(PIECE).map(fold).reduce(|| 0, |a, b| a ^ b));
     });
-    bytes(data) / seconds
+    CeilingTimes::moved("read", bytes(data), seconds)
 }
 
 /// A piece folded into a word: the vector units do that faster than memory delivers.
@@ -38,27 +39,26 @@ fn fold(piece: &[f64]) -> u64 {
     piece.iter().fold(0, |folded, value| folded ^ value.to_bits())
 }
 
-pub(super) fn all(stream: &Stream) -> Result<Ceilings> {
+pub(super) fn all(stream: &Stream) -> Result<Vec<CeilingTimes>> {
     let mut x = filled(stream, 8, 1.0)?;
     let mut y = filled(stream, 8, 0.0)?;
     let read = read_data(&x);
-    let copy_s = best(|| {
+    let copy_s = timed(|| {
         y.par_chunks_mut(PIECE).zip(x.par_chunks(PIECE)).for_each(|(y, x)| y.copy_from_slice(x));
     });
     all_are(&y, "copy", 1.0)?;
-    let write_s = best(|| y.par_chunks_mut(PIECE).for_each(|y| y.fill(black_box(2.0))));
+    let write_s = timed(|| y.par_chunks_mut(PIECE).for_each(|y| y.fill(black_box(2.0))));
     all_are(&y, "write", 2.0)?;
-    let update_s = best(|| x.par_chunks_mut(PIECE).for_each(|x| x.iter_mut().for_each(|x| *x *= 0.5)));
+    let update_s = timed(|| x.par_chunks_mut(PIECE).for_each(|x| x.iter_mut().for_each(|x| *x *= 0.5)));
     all_are(&x, "update", (0..REPEATS).fold(1.0, |x, _| x / 2.0))?;
-    Ok(Ceilings {
+    Ok(vec![
         read,
-        copy: 2.0 * bytes(&x) / copy_s,
-        write: bytes(&x) / write_s,
-        update: 2.0 * bytes(&x) / update_s,
-        fma_f32: multiplied(chains_f32)?,
-        fma_f64: multiplied(chains_f64)?,
-        mma_f64: None,
-    })
+        CeilingTimes::moved("copy", 2.0 * bytes(&x), copy_s),
+        CeilingTimes::moved("write", bytes(&x), write_s),
+        CeilingTimes::moved("update", 2.0 * bytes(&x), update_s),
+        multiplied(Dtype::F32, chains_f32)?,
+        multiplied(Dtype::F64, chains_f64)?,
+    ])
 }
 
 /// An array of `value`, of at most `1 / share` of the free memory.
@@ -75,13 +75,14 @@ fn bytes(data: &[f64]) -> f64 {
     to_f64(wide(data.len()) * 8)
 }
 
-fn best(mut work: impl FnMut()) -> f64 {
-    let timed = |_| {
+/// Seconds of all measurements but the first.
+fn timed(mut work: impl FnMut()) -> Vec<f64> {
+    let once = |_| {
         let start = Instant::now();
         work();
         start.elapsed().as_secs_f64()
     };
-    (0..REPEATS).map(timed).fold(f64::INFINITY, f64::min)
+    (0..REPEATS).map(once).skip(1).collect()
 }
 
 fn all_are(data: &[f64], what: &str, expected: f64) -> Result<()> {
@@ -94,11 +95,11 @@ fn all_are(data: &[f64], what: &str, expected: f64) -> Result<()> {
 /// Multiply-adds a round, and the mean of all chains, each x ← x / 2 + 1 from 2 on, where it stays.
 type Chains = fn(half: f64) -> (u64, f64);
 
-/// Multiply-adds a second of all threads, in a loop of nothing else.
-fn multiplied(chains: Chains) -> Result<f64> {
+/// Multiply-adds of all threads, in a loop of nothing else.
+fn multiplied(dtype: Dtype, chains: Chains) -> Result<CeilingTimes> {
     let mut means = vec![0.0; rayon::current_num_threads()];
     let mut fmas = 0;
-    let seconds = best(|| {
+    let seconds = timed(|| {
         let done = means.par_iter_mut().with_max_len(1).map(|mean| {
             let (count, value) = chains(black_box(0.5));
             *mean = value;
@@ -107,7 +108,7 @@ fn multiplied(chains: Chains) -> Result<f64> {
         fmas = done.sum::<u64>();
     });
     all_are(&means, "multiply-add", 2.0)?;
-    Ok(to_f64(fmas) * f64::from(ROUNDS) / seconds)
+    Ok(CeilingTimes::multiplied("fma", dtype, to_f64(fmas) * f64::from(ROUNDS), seconds))
 }
 
 fn chains_f32(half: f64) -> (u64, f64) {

@@ -1,6 +1,6 @@
 //! The ceilings of a GPU.
 
-use super::{Ceilings, REPEATS, to_f64, wrong};
+use super::{CeilingTimes, REPEATS, least, to_f64, wrong};
 use crate::error::{Error, Result};
 use crate::launch;
 use crate::memory::DeviceMemory;
@@ -38,19 +38,19 @@ fn words(queue: &CudaStream, share: u64) -> Result<u64> {
 
 pub(super) fn read(stream: &Stream, queue: &CudaStream) -> Result<f64> {
     let words = words(queue, 2)?;
-    read_words(stream, queue, words, &memory(queue, words)?)
+    Ok(read_words(stream, queue, words, &memory(queue, words)?)?.rate())
 }
 
-fn read_words(stream: &Stream, queue: &CudaStream, words: u64, data: &DeviceMemory) -> Result<f64> {
+fn read_words(stream: &Stream, queue: &CudaStream, words: u64, data: &DeviceMemory) -> Result<CeilingTimes> {
     let out = memory(queue, 1)?;
-    let best = best(stream, queue, &BLOCKS_PER_SM, READ_CEILING, |module, blocks| {
+    let seconds = best(stream, queue, &BLOCKS_PER_SM, READ_CEILING, |module, blocks| {
         // SAFETY: the context is current; `data` has `words` words of zeros and `out` room for one element.
         unsafe { launch::memory_ceiling(queue, module, READ_CEILING, blocks, words, &[data.address(), out.address()]) }
     })?;
-    Ok(to_f64(words * 16) / best)
+    Ok(CeilingTimes::moved("read", to_f64(words * 16), seconds))
 }
 
-pub(super) fn all(stream: &Stream, queue: &CudaStream) -> Result<Ceilings> {
+pub(super) fn all(stream: &Stream, queue: &CudaStream) -> Result<Vec<CeilingTimes>> {
     let words = words(queue, 4)?;
     let bytes = to_f64(words * 16);
     let (x, y) = (memory(queue, words)?, memory(queue, words)?);
@@ -75,29 +75,31 @@ pub(super) fn all(stream: &Stream, queue: &CudaStream) -> Result<Ceilings> {
     let mmas = threads / 32.0 * f64::from(variants::CEILING_MMAS) * f64::from(variants::MMA_FMAS);
     let has_mma = queue.gpu.machine.compute_capability >= (9, 0);
     let products = 64.0 * f64::from(ROUNDS) * f64::from(variants::CEILING_MMAS);
-    Ok(Ceilings {
+    let mut times = vec![
         read,
-        copy: 2.0 * bytes / copy_s,
-        write: bytes / write_s,
-        update: 2.0 * bytes / update_s,
-        fma_f32: multiplied::<f32>(stream, queue, sfma, fmas, 0.5, 16.0)?,
-        fma_f64: multiplied::<f64>(stream, queue, dfma, fmas, 0.5, 16.0)?,
-        mma_f64: if has_mma { Some(multiplied::<f64>(stream, queue, dmma, mmas, 1.0, products)?) } else { None },
-    })
+        CeilingTimes::moved("copy", 2.0 * bytes, copy_s),
+        CeilingTimes::moved("write", bytes, write_s),
+        CeilingTimes::moved("update", 2.0 * bytes, update_s),
+        multiplied::<f32>(stream, queue, ("fma", sfma, fmas), 0.5, 16.0)?,
+        multiplied::<f64>(stream, queue, ("fma", dfma, fmas), 0.5, 16.0)?,
+    ];
+    if has_mma {
+        times.push(multiplied::<f64>(stream, queue, ("mma", dmma, mmas), 1.0, products)?);
+    }
+    Ok(times)
 }
 
-/// Multiply-adds a second of an entry that does so many a block and round, is handed `x`, and leaves `expected` in every
-/// element.
+/// Multiply-adds of an entry, which is of this kind and does so many a block and round, is handed `x`, and leaves `expected`
+/// in every element.
 fn multiplied<T: Scalar>(
     stream: &Stream,
     queue: &CudaStream,
-    entry: &'static str,
-    fmas: f64,
+    (what, entry, fmas): (&'static str, &'static str, f64),
     x: T,
     expected: f64,
-) -> Result<f64> {
+) -> Result<CeilingTimes> {
     let sms = queue.gpu.machine.sms;
-    let mut most = 0.0_f64;
+    let mut most: Option<CeilingTimes> = None;
     for blocks in RESIDENT_BLOCKS {
         let elements = u64::from(sms * blocks) * u64::from(CEILING_THREADS);
         let out = memory(queue, (elements * T::DTYPE.bytes()).div_ceil(16))?;
@@ -106,29 +108,36 @@ fn multiplied<T: Scalar>(
             unsafe { launch::arithmetic_ceiling(queue, module, entry, blocks, ROUNDS, x, out.address()) }
         })?;
         all_are::<T>(stream, &out, entry, expected)?;
-        most = most.max(fmas * f64::from(sms * blocks) * f64::from(ROUNDS) / seconds);
+        let done = fmas * f64::from(sms * blocks) * f64::from(ROUNDS);
+        let times = CeilingTimes::multiplied(what, T::DTYPE, done, seconds);
+        if most.as_ref().is_none_or(|most| times.rate() > most.rate()) {
+            most = Some(times);
+        }
     }
-    Ok(most)
+    most.ok_or_else(|| Error::Unsupported { what: format!("timing of {entry}: no launch shape was tried") })
 }
 
-/// The least time of a launch, s, over all numbers of blocks an SM.
+/// The times of a launch, s, but the first, by the number of blocks an SM that has the least of them.
 fn best(
     stream: &Stream,
     queue: &CudaStream,
     blocks_per_sm: &[u32],
     entry: &'static str,
     launch: impl Fn(&cust::module::Module, u32) -> Result<()>,
-) -> Result<f64> {
+) -> Result<Vec<f64>> {
     let _current = queue.gpu.enter()?;
     let module = queue.gpu.module(entry)?;
-    let mut least = f64::INFINITY;
+    let mut best = Vec::new();
     for blocks in blocks_per_sm {
-        for _ in 0..REPEATS {
-            least = least.min(stream.timed(|| launch(&module, queue.gpu.machine.sms * blocks))?);
+        let timed = (0..REPEATS).map(|_| stream.timed(|| launch(&module, queue.gpu.machine.sms * blocks)));
+        let mut seconds = timed.collect::<Result<Vec<f64>>>()?;
+        seconds.remove(0);
+        if least(&seconds) < least(&best) {
+            best = seconds;
         }
     }
-    if least > 0.0 {
-        Ok(least)
+    if !best.is_empty() && least(&best) > 0.0 {
+        Ok(best)
     } else {
         Err(Error::Unsupported { what: format!("timing of {entry}: it took no time") })
     }

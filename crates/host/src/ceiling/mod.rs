@@ -31,7 +31,57 @@ pub struct Ceilings {
     pub mma_f64: Option<f64>,
 }
 
+/// How one of the ceilings was measured: the launch shape that did best.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CeilingTimes {
+    /// `read`, `copy`, `write`, `update`, `fma` or `mma`.
+    pub what: &'static str,
+    /// Of the elements that were moved or multiplied.
+    pub dtype: Dtype,
+    /// Bytes that each measurement moved, reads and writes both counted; 0 of multiply-adds.
+    pub bytes: f64,
+    /// Fused multiply-adds of each measurement; 0 where memory was measured.
+    pub fmas: f64,
+    /// Seconds of each measurement of that shape but the first, which warmed up.
+    pub seconds: Vec<f64>,
+}
+
+impl CeilingTimes {
+    fn moved(what: &'static str, bytes: f64, seconds: Vec<f64>) -> Self {
+        Self { what, dtype: Dtype::F64, bytes, fmas: 0.0, seconds }
+    }
+
+    fn multiplied(what: &'static str, dtype: Dtype, fmas: f64, seconds: Vec<f64>) -> Self {
+        Self { what, dtype, bytes: 0.0, fmas, seconds }
+    }
+
+    /// Bytes or multiply-adds a second of the best measurement.
+    pub fn rate(&self) -> f64 {
+        (self.bytes + self.fmas) / least(&self.seconds)
+    }
+}
+
+/// The least of some times, s.
+fn least(seconds: &[f64]) -> f64 {
+    seconds.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
 impl Ceilings {
+    /// Of everything that was measured; what was not is 0.
+    fn of(times: &[CeilingTimes]) -> Self {
+        let find = |what: &str, dtype: Dtype| times.iter().find(|t| t.what == what && t.dtype == dtype);
+        let rate = |what: &str, dtype: Dtype| find(what, dtype).map_or(0.0, CeilingTimes::rate);
+        Self {
+            read: rate("read", Dtype::F64),
+            copy: rate("copy", Dtype::F64),
+            write: rate("write", Dtype::F64),
+            update: rate("update", Dtype::F64),
+            fma_f32: rate("fma", Dtype::F32),
+            fma_f64: rate("fma", Dtype::F64),
+            mma_f64: find("mma", Dtype::F64).map(CeilingTimes::rate),
+        }
+    }
+
     /// What bounds a product of this element type: the fastest units for it count.
     pub fn rates(&self, dtype: Dtype) -> Rates {
         let fma_per_s = match dtype {
@@ -50,12 +100,13 @@ pub(crate) fn read(stream: &Stream) -> Result<f64> {
     }
 }
 
-/// All of them, each result checked.
-pub(crate) fn all(stream: &Stream) -> Result<Ceilings> {
-    match stream.queue() {
+/// All of them, each result checked, and how each was measured.
+pub(crate) fn all(stream: &Stream) -> Result<(Ceilings, Vec<CeilingTimes>)> {
+    let times = match stream.queue() {
         Queue::Cpu => cpu::all(stream),
         Queue::Cuda(queue) => gpu::all(stream, queue),
-    }
+    }?;
+    Ok((Ceilings::of(&times), times))
 }
 
 /// What a kernel that measures a ceiling left is not what it must leave.
@@ -76,12 +127,28 @@ mod tests {
     #[test]
     fn a_cpu_has_all_but_matrix_units() -> Result<()> {
         let device = Device::cpu();
-        let c = device.ceilings(&device.stream()?)?;
+        let (c, times) = device.measured_ceilings(&device.stream()?)?;
         for rate in [c.read, c.copy, c.write, c.update, c.fma_f32, c.fma_f64] {
             assert!(rate.is_finite() && rate > 1e6, "{c:?}");
         }
         assert_eq!(c.mma_f64, None);
+        let names: Vec<(&str, Dtype)> = times.iter().map(|t| (t.what, t.dtype)).collect();
+        let moved = ["read", "copy", "write", "update"].map(|what| (what, Dtype::F64));
+        assert_eq!(names, [&moved[..], &[("fma", Dtype::F32), ("fma", Dtype::F64)]].concat());
+        for t in &times {
+            assert!(t.seconds.len() >= 4 && t.seconds.iter().all(|&s| s > 0.0), "{t:?}");
+            assert_eq!((t.bytes > 0.0, t.fmas > 0.0), (t.what != "fma", t.what == "fma"), "{t:?}");
+        }
+        assert_eq!((times[1].rate(), times[5].rate()), (c.copy, c.fma_f64));
         Ok(())
+    }
+
+    #[test]
+    fn a_rate_is_that_of_the_best_measurement() {
+        let moved = |what, bytes| CeilingTimes::moved(what, bytes, vec![4.0, 2.0, 8.0]);
+        let mma = CeilingTimes::multiplied("mma", Dtype::F64, 60.0, vec![3.0]);
+        let c = Ceilings::of(&[moved("read", 10.0), moved("copy", 8.0), mma]);
+        assert_eq!((c.read, c.copy, c.write, c.fma_f64, c.mma_f64), (5.0, 4.0, 0.0, 0.0, Some(20.0)));
     }
 
     #[test]

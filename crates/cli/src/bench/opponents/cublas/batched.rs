@@ -158,7 +158,8 @@ mod tests {
     #[test]
     fn every_member_of_every_place_has_its_pointers() -> lanky::Result<()> {
         let stream = Device::cpu().stream()?;
-        let job = Job { problem: Problem::column_major(Dtype::F32, 2, 2, 2), reals: 2, batch: 3, steps: [4, 5, 6] };
+        let single = Job::single(Problem::column_major(Dtype::F32, 2, 2, 2));
+        let job = Job { reals: 2, batch: 3, steps: [4, 5, 6], ..single };
         let mut pointers = Pointers { job, arrays: None, places: HashMap::new() };
         let places = [100, 1000].map(|a| Addresses { a, b: a + 7, c: a + 9 });
         assert!(pointers.at(&places[0]).is_err());
