@@ -262,12 +262,15 @@ impl<'a> Fit<'a> {
         let mut least = enough_s;
         let mut found = false;
         let mut time = |splits: u32| {
+            // More parts have more slots: from some number on, none can take less than the least so far.
+            if estimator.least_s(splits) > least {
+                return false;
+            }
             let seconds = estimator.seconds_within(splits, least);
             if seconds <= least {
                 (least, found) = (seconds, true);
             }
-            // More parts have more slots: from some number on, none can take less than the least so far.
-            estimator.least_s(splits) <= least
+            true
         };
         // A few first: what is far above them need not be worked out.
         for splits in (0..=MOST_SPLITS.ilog2()).map(|log| 1 << log) {
@@ -275,7 +278,7 @@ impl<'a> Fit<'a> {
                 break;
             }
         }
-        let _ = estimator.splits().all(time);
+        let _ = estimator.splits().filter(|splits| !splits.is_power_of_two()).all(time);
         if !found {
             return None;
         }

@@ -74,6 +74,9 @@ pub struct Estimator<'a> {
     full_wave_s: f64,
     /// What the waves take at least, s.
     least_waves_s: f64,
+    /// The same of a block's share of full waves, and what a block takes on its own, k whole, s.
+    shares_s: f64,
+    alone_s: f64,
     /// Time of a slot of each element of C, s.
     slot_s: f64,
     /// Time that no number of splits changes, s.
@@ -145,6 +148,8 @@ impl<'a> Estimator<'a> {
             blocks,
             most_splits,
             full_wave_s,
+            shares_s,
+            alone_s: block.wave(1.0, 1.0).seconds(),
             least_waves_s: shares_s.max(block.least_waves_s(blocks, most_splits, machine)),
             block,
             slot_s: constants.slot_cost * (written_s + read_s),
@@ -159,11 +164,17 @@ impl<'a> Estimator<'a> {
 
     /// As [`Estimator::seconds`]; infinity where the largest terms, which are sooner added up, exceed `limit` already.
     pub fn seconds_within(&self, splits: u32, limit: f64) -> f64 {
-        let waves = self.waves(splits);
         let part = 1.0 / f64::from(splits);
+        // Some wave has a block, which takes as long as on its own, and begins and ends.
+        let (slots_s, ends_s) = (self.slots_s(splits), self.block.ends.seconds(splits) / f64::from(self.resident));
+        let soonest_s = self.fixed_s + slots_s + ends_s + self.shares_s.max(self.alone_s * part);
+        if soonest_s * (1.0 - ROUNDING) > limit {
+            return f64::INFINITY;
+        }
+        let waves = self.waves(splits);
         let full_s = waves.full * self.full_wave_s;
         let last = self.last_wave(&waves);
-        let rest_s = self.fixed_s + self.slots_s(splits) + self.turns_s(&waves, splits);
+        let rest_s = self.fixed_s + slots_s + self.turns_s(&waves, splits);
         if ((full_s + last.least_s()) * part + rest_s) * (1.0 - ROUNDING) > limit {
             return f64::INFINITY;
         }
