@@ -93,7 +93,7 @@
 //! matrices and complex numbers something else. Other GPUs than NVIDIA's are not served.
 //!
 //! # Errors
-//! Every fallible call gives an [`Error`], an enumeration to match on; [this table](host::error) says what to do about each.
+//! Every fallible call gives an [`Error`], an enumeration to match on; [`Error`] says what to do about each.
 //! Nothing panics, and nothing is launched or written after an error was found. Driver errors may stem from earlier work.
 //!
 //! # Features
