@@ -16,13 +16,14 @@ use std::collections::HashMap;
 /// A constant, and its place.
 type Constant = (&'static str, fn(&mut Constants) -> &mut f64);
 
-const CONSTANTS: [Constant; 14] = [
+const CONSTANTS: [Constant; 15] = [
     ("mma_share", |c| &mut c.mma_share),
     ("ring_latencies", |c| &mut c.ring_latencies),
     ("ring_reads", |c| &mut c.ring_reads),
     ("read_again", |c| &mut c.read_again),
     ("slot_cost", |c| &mut c.slot_cost),
     ("crowded", |c| &mut c.crowded),
+    ("drained", |c| &mut c.drained),
     ("stage_slots", |c| &mut c.stage_slots),
     ("step_slots", |c| &mut c.step_slots),
     ("gemm_step_slots", |c| &mut c.gemm_step_slots),

@@ -16,9 +16,9 @@
 //!
 //! ```
 //! use lanky_model::{Dtype, Machine, Problem, choose};
-//! let problem = Problem::column_major(Dtype::F64, 20480, 4, 20480);
+//! let problem = Problem::column_major(Dtype::F64, 20480, 16, 20480);
 //! let choice = choose(&problem, &Machine::H200, None)?;
-//! assert_eq!(choice.variant.name, "tsm2r_prefetch");
+//! assert_eq!(choice.variant.name, "tsm2r_mma");
 //! # Ok::<(), lanky_model::Refusal>(())
 //! ```
 #![no_std]

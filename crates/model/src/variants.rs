@@ -132,7 +132,6 @@ macro_rules! staged_variants {
     ($emit:ident) => {
         $emit! {
             // entry                                     elem threads TM TN  BN  KT  stages blocks by rows
-            stsm2r_staged_4x4_n4_k16_s3_t128:            f32, 128, 4,     4,  4,  16, 3,     2,     false;
             stsm2r_staged_4x4_n4_k16_s4_t128:            f32, 128, 4,     4,  4,  16, 4,     1,     false;
             stsm2r_staged_4x4_n8_k16_s3_t128:            f32, 128, 4,     4,  8,  16, 3,     4,     false;
             stsm2r_staged_4x4_n8_k16_s4_t256:            f32, 256, 4,     4,  8,  16, 4,     1,     false;
@@ -175,9 +174,7 @@ macro_rules! mma_variants {
             dtsm2r_mma_16x16_n16_k32_s3_t128:            f64, 4,    1,  2,  16, 32, 3,     3,     false;
             dtsm2r_mma_32x16_n16_k32_s2_t128:            f64, 4,    2,  2,  16, 32, 2,     2,     false;
             dtsm2r_mma_16x24_n24_k32_s3_t256:            f64, 8,    1,  3,  24, 32, 3,     1,     false;
-            dtsm2r_mma_32x24_n24_k16_s4_t128:            f64, 4,    2,  3,  24, 16, 4,     2,     false;
             dtsm2r_mma_16x32_n32_k16_s3_t256:            f64, 8,    1,  4,  32, 16, 3,     2,     false;
-            dtsm2r_mma_32x32_n32_k16_s3_t128:            f64, 4,    2,  4,  32, 16, 3,     2,     false;
             dtsm2r_mma_16x48_n48_k16_s3_t256:            f64, 8,    1,  6,  48, 16, 3,     2,     false;
             dtsm2r_mma_64x32_n64_k16_s3_t128:            f64, 4,    4,  4,  64, 16, 3,     2,     false;
             dtsm2r_mma_16x8_n8_k32_s4_t128_rows:         f64, 4,    1,  1,  8,  32, 4,     2,     true;

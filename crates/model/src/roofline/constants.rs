@@ -20,6 +20,9 @@ pub struct Constants {
     /// How much of the way from blocks dealt evenly to SMs that are full those of a last wave are found: they take the
     /// places that become free, and those of an SM become free together.
     pub crowded: f64,
+    /// Share of a full wave's time that passes, for each place which a last wave leaves empty, while the blocks of the full
+    /// waves before it end one after another and the SMs that run dry draw nothing.
+    pub drained: f64,
     /// Issue slots that a warp of a ring spends a stage beside its multiply-adds, loads and copies: the barrier, the
     /// wait, addresses, and what it cannot fill around them.
     pub stage_slots: f64,
@@ -43,23 +46,25 @@ impl Constants {
     /// What choices are made with.
     ///
     /// # Source
-    /// 2510 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, each in the parts of k in which it was
-    /// taken: a search for the least error, and the least that the choices lose, as that of `examples/refit.rs`. `by_rows_f64`
-    /// alone is from a comparison at m = k = 20480, where such an A took 2.4 times as long.
+    /// 10904 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, each in the parts of k in which it was
+    /// taken, by `examples/refit.rs`, for some values of `ring_latencies` each; `mma_share`, `read_again`, `slot_cost` and
+    /// `crowded` are held at what 2510 times of earlier kernels gave, since these were taken in few numbers of parts.
+    /// `drained` is from 40960 x 16 x 40960 in f64, 640 blocks in 396 places 3070 us, 1920 blocks 2955 us; `by_rows_f64` is from a comparison at m = k = 20480, where such an A took 2.4 times as long.
     pub const FITTED: Constants = Constants {
         mma_share: 0.828,
-        ring_reads: 1.035,
-        ring_latencies: 1.70,
+        ring_reads: 0.985,
+        ring_latencies: 1.4,
         read_again: 0.979,
         slot_cost: 1.358,
         crowded: 0.283,
-        stage_slots: 318.0,
-        step_slots: 12.2,
-        gemm_step_slots: 38.9,
-        wide_bytes_per_cycle: 189.8,
-        narrow_bytes_per_cycle: 63.8,
-        stored_bytes_per_cycle: 8.59,
-        by_rows_f32: 3.4,
+        drained: 0.12,
+        stage_slots: 166.3,
+        step_slots: 7.2,
+        gemm_step_slots: 36.0,
+        wide_bytes_per_cycle: 180.8,
+        narrow_bytes_per_cycle: 72.2,
+        stored_bytes_per_cycle: 13.33,
+        by_rows_f32: 5.05,
         by_rows_f64: 2.4,
     };
 }
