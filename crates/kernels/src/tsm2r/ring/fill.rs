@@ -156,8 +156,8 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         let (row, col) = (own::<S>() % S::KT, own::<S>() / S::KT);
         for j in (0..S::BN).step_by(const { Self::COLS as usize }) {
             if S::BN % Self::COLS == 0 || j + col < S::BN {
-                // SAFETY: promised by the caller.
                 let inside = first_col::<S>() + j + col < x.n;
+                // SAFETY: promised by the caller.
                 unsafe { copy(sb.address(Self::b_at(row, j + col)), from.address(0), Self::BYTES, inside) };
             }
             from = from.starting_at(Self::COLS as u64 * x.b_col);

@@ -16,8 +16,8 @@
 //! # A turn
 //! A stage is multiplied in [`Steps`]: while one is, the operands of the next are on their way into registers, and of
 //! the last step those of the stage that follows. So the threads wait for each other, and for shared memory, while their
-//! multipliers have work. Measured on an H200 on 2026-11-21 against all loads behind the barrier, m = k = 20480: f64
-//! n = 32 91% -> 93% of the bound, f32 n = 16 89% -> 92%, n = 64 1.19x as fast (half of it by B's 16 bytes).
+//! multipliers have work. Against all loads behind the barrier, m = k = 20480, H200, 2026-11-21: f64 n = 32 818 -> 785 us,
+//! f32 n = 16 410 -> 393 us, n = 64 1360 -> 1150 us, half of that by the 16 bytes behind B's rows (benches/NOTES.md).
 
 mod fill;
 
