@@ -205,10 +205,13 @@ fn global_f64() -> [Case; 5] {
     ]
 }
 
-fn shared() -> [Case; 7] {
+fn shared() -> [Case; 8] {
     let (single, double) = (|i: u32| i as f32 * 1.5 + 0.25, |i: u32| f64::from(i) * 1.25 + 0.125);
     [
         Case::new("opaque", &["mov.u32"]).gives(&each(32, |t| t + 5)),
+        Case::new("starting_at", &["ld.global.b32", "st.global.b32"])
+            .input(&each(32, |t| t as f32))
+            .gives(&each(32, |t| (31 - t) as f32)),
         Case::new("pinned", &["shfl.sync.bfly.b32"]).gives(&each(32, |t| t)),
         Case::new("dynamic_shared", &["lanky_dynamic_shared"]).gives(&[0_u32; 32]),
         Case::new("shared_f32", &["st.shared.b32", "ld.shared.b32"])

@@ -102,3 +102,10 @@ macro_rules! of_type {
 }
 of_type!(f32, load_f32, load_if_f32, coherent_if_f32, stream_if_f32, stream_wide_f32, shared_f32, shared_wide_f32);
 of_type!(f64, load_f64, load_if_f64, coherent_if_f64, stream_if_f64, stream_wide_f64, shared_f64, shared_wide_f64);
+
+/// Elements from the last to the first, each as the first of what follows it.
+#[kernel]
+pub unsafe fn starting_at(input: Global<f32>, out: Global<f32>) {
+    let t = u64::from(thread::thread_idx_x());
+    unsafe { out.starting_at(t).store(0, input.starting_at(31 - t).load(0)) };
+}
