@@ -4,7 +4,7 @@ use model::results::FIELDS;
 
 use super::bandwidth::{self, Group};
 use super::plot::Plot;
-use super::{ceilings, escaped, roofline, speedup, style};
+use super::{ceilings, escaped, gone, roofline, speedup, style};
 use crate::bench::ceiling::Ceiling;
 use crate::bench::result::Row;
 
@@ -19,6 +19,7 @@ const WORDS: [&str; 11] =
 /// The whole page; well-formed XML but for its first line, so that it can be tested.
 pub fn page(rows: &[Row], ceilings: &[Ceiling]) -> String {
     let mut body = heading(rows) + &stated(rows, ceilings);
+    body += &gone(rows).map_or(String::new(), |words| format!("<p class=\"soft\">{}</p>\n", escaped(&words)));
     let groups = Group::all(rows);
     if let Some(figure) = bandwidth::main_figure(rows) {
         body += "<h2>Bandwidth against n</h2>\n<p class=\"soft\">Bytes of A, B and C by the time of the product. The dashed \
@@ -176,6 +177,15 @@ mod tests {
     #[test]
     fn no_rows_are_a_page_as_well() {
         assert!(page(&[], &[]).contains("0 rows"));
+    }
+
+    #[test]
+    fn entries_that_are_gone_are_said() {
+        let of = |variant: &str| page(&[Row { variant: variant.into(), ..row(2, None) }], &[]);
+        assert!(
+            of("<x>").contains("1 of 1 cases were computed by entries that lanky no longer has: &lt;x&gt; (1).</p>")
+        );
+        assert!(!of("cpu").contains("no longer has"));
     }
 
     #[test]
