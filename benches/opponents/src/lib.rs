@@ -1,6 +1,6 @@
 //! The crates that lanky is compared with, behind three functions that `lanky bench` looks up by name.
 //!
-//! The program sets `LANKY_OPPONENTS` to this library's file; what both must agree on has a version.
+//! `LANKY_OPPONENTS` names this library's file; what both must agree on has a version.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::catch_unwind;

@@ -171,6 +171,46 @@ fn readme_says_what_the_results_say() {
     assert!(other != readme && other.contains("| f64, % of the bound | 77.1 |"), "{other}");
 }
 
+/// What benches/README.md says of the committed files is what is in them.
+#[test]
+fn the_committed_results_are_what_is_said_of_them() {
+    let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches");
+    let read = |path: &str| std::fs::read_to_string(benches.join(path)).expect(path);
+    let names: Vec<&str> = HEADER.split(',').collect();
+    let column = |name: &str| names.iter().position(|known| *known == name).expect("a column");
+    let rows = |text: &str| -> Vec<Vec<String>> {
+        text.lines().skip(1).map(|line| line.split(',').map(String::from).collect()).collect()
+    };
+    let (cases, forced) = (rows(&read("results/h200/tsm2r.csv")), rows(&read("results/h200/tsm2r-variants.csv")));
+    let variant = column("variant");
+    let is_gone = |row: &&Vec<String>| model::VARIANTS.iter().all(|known| known.entry != row[variant]);
+    let gone = |rows: &[Vec<String>]| rows.iter().filter(is_gone).count();
+    let count =
+        |rows: &[Vec<String>], name: &str, value: &str| rows.iter().filter(|row| row[column(name)] == value).count();
+    let least =
+        cases.iter().filter_map(|row| row[column("ns_median")].parse::<f64>().ok()).fold(f64::INFINITY, f64::min);
+    let said = read("README.md").split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        format!("so that tsm2r.csv has {} rows", cases.len()),
+        format!("The shortest takes {:.0} us", least / 1e3),
+        format!("has {} rows of forced entries, {} of them timed once", forced.len(), count(&forced, "samples", "1")),
+        format!("So {} of the {} rows of the cases, and {} of the forced", gone(&cases), cases.len(), gone(&forced)),
+        format!("the plans of the {} rows with β = 1", count(&cases, "beta", "1")),
+        format!("built from commit {}", cases[0][column("commit")]),
+        format!("with driver {} on {}", cases[0][column("driver")], cases[0][column("date")]),
+    ] {
+        assert!(said.contains(&words), "benches/README.md does not say '{words}'");
+    }
+    let of_one_run =
+        |row: &Vec<String>| ["commit", "driver", "date"].iter().all(|name| row[column(name)] == cases[0][column(name)]);
+    assert!(cases.iter().chain(&forced).all(of_one_run));
+    let by_cublas = |row: &Vec<String>| row[column("opponent")].starts_with("cublas") && !row[variant].contains('@');
+    assert!(cases.iter().all(by_cublas) && count(&cases, "chooser", "model") == cases.len());
+    for name in cases.iter().chain(&forced).filter(is_gone).map(|row| &row[variant]) {
+        assert!(said.contains(&format!("`{name}`")), "{name} is gone, and benches/README.md does not say so");
+    }
+}
+
 #[test]
 fn what_is_no_result_is_refused_in_a_line() {
     let bench = Bench::new();

@@ -1,6 +1,6 @@
 //! This project's own plans as contestants.
 
-use lanky::{Device, Error, MatMut, MatRef, Plan, Scalar, Shape, Stream};
+use lanky::{Device, Error, MatMut, MatRef, Plan, PlanBuilder, Scalar, Shape, Stream};
 use model::{Choice, Chooser, Problem, Strides};
 use serde::Serialize;
 
@@ -47,14 +47,8 @@ impl<'s, T: Scalar> Ours<'s, T> {
     /// # Errors
     /// Those of making the plan, among them that the variant cannot serve the problem, and of warming it up.
     pub fn new(stream: &'s Stream, p: &Problem, beta: f64, variant: Option<&str>) -> lanky::Result<Self> {
-        let too_large = || Error::Unsupported { what: "a product larger than any memory".into() };
-        let length = |length: u64| usize::try_from(length).map_err(|_| too_large());
-        let [m, n, k] = [length(p.m)?, length(p.n)?, length(p.k)?];
-        let shape = |rows, cols, strides: Strides| Shape::with_strides(rows, cols, strides, p.dtype);
-        let shapes = [shape(m, k, p.a), shape(k, n, p.b), shape(m, n, p.c)];
-        let [a, b, c] = shapes;
-        let builder = Plan::gemm(stream.device(), a, b, c);
-        let plan = variant.into_iter().fold(builder, |builder, name| builder.variant(name)).build()?;
+        let shapes = shapes(p)?;
+        let plan = builder(stream.device(), p, shapes, variant).build()?;
         plan.warm_up_on(stream)?;
         let alpha = if fault::planted(fault::WRONG) { T::one() + T::one() } else { T::one() };
         // The check is its first run.
@@ -85,6 +79,22 @@ impl<'s, T: Scalar> Ours<'s, T> {
     }
 }
 
+/// Of op(A), op(B) and C.
+fn shapes(p: &Problem) -> lanky::Result<[Shape; 3]> {
+    let too_large = || Error::Unsupported { what: "a product larger than any memory".into() };
+    let length = |length: u64| usize::try_from(length).map_err(|_| too_large());
+    let [m, n, k] = [length(p.m)?, length(p.n)?, length(p.k)?];
+    let shape = |rows, cols, strides: Strides| Shape::with_strides(rows, cols, strides, p.dtype);
+    Ok([shape(m, k, p.a), shape(k, n, p.b), shape(m, n, p.c)])
+}
+
+/// The plan is told all that a caller knows: the variant, if one is asked for, and whether C is read.
+fn builder(device: &Device, p: &Problem, [a, b, c]: [Shape; 3], variant: Option<&str>) -> PlanBuilder {
+    let builder = Plan::gemm(device, a, b, c);
+    let builder = if p.reads_c { builder.reads_c() } else { builder };
+    variant.into_iter().fold(builder, |builder, name| builder.variant(name))
+}
+
 impl<T: Scalar> Run for Ours<'_, T> {
     unsafe fn enqueue(&mut self, at: Addresses) -> lanky::Result<()> {
         if let Some(left) = &mut self.runs_left {
@@ -109,8 +119,24 @@ impl<T: Scalar> Run for Ours<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::case::Case;
     use super::*;
     use model::{Dtype, Machine, choose};
+
+    /// A plan on the CPU decides nothing, so it is what is asked for that is looked at: of cases, as they come.
+    #[test]
+    fn the_plan_knows_whether_c_is_read() -> lanky::Result<()> {
+        for (beta, reads_c) in [(0.0, false), (1.0, true), (-0.5, true)] {
+            let case = Case { beta, ..Case::plain("tsm2r", "f64", (90, 3, 70)) };
+            let p = case.job().expect("it fits").problem;
+            for variant in [None, Some("tsm2r_mma")] {
+                let asked = format!("{:?}", builder(&Device::cpu(), &p, shapes(&p)?, variant));
+                assert!(asked.contains(&format!("reads_c: {reads_c}")), "beta {beta}: {asked}");
+                assert_eq!(asked.contains("tsm2r_mma"), variant.is_some(), "{asked}");
+            }
+        }
+        Ok(())
+    }
 
     #[test]
     fn a_launch_is_what_the_plan_chose() {

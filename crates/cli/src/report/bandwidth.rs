@@ -70,7 +70,7 @@ impl<'r> Group<'r> {
             self.rows.iter().filter_map(|row| Some((row.case.n as f64, value(row)?))).collect()
         };
         let ceiling = through(&|row| Some(bound(row)));
-        plot.name(Who::Bound, "no kernel can beat");
+        plot.name(Who::Bound, "the bound");
         plot.line(Who::Bound, &ceiling);
         let opponents = through(&theirs);
         if !opponents.is_empty() {

@@ -1,8 +1,10 @@
 //! `lanky report`: results as one page that needs nothing else, its first figure alone, or tables in a page of text.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use model::VARIANTS;
 
 use crate::bench::result::{Results, Row};
 use crate::error::Fault;
@@ -71,6 +73,22 @@ pub fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// How many cases were computed by entries that there are no longer, and which; `None` if there are all of them. Results
+/// are of the commit that they name, and the kernels may have changed since.
+fn gone(rows: &[Row]) -> Option<String> {
+    let is_there = |name: &str| name == "cpu" || VARIANTS.iter().any(|variant| variant.entry == name);
+    let cases: Vec<&Row> = rows.iter().filter(|row| row.is_main()).collect();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in cases.iter().filter(|row| !is_there(&row.variant)) {
+        *counts.entry(row.variant.as_str()).or_default() += 1;
+    }
+    let (count, of): (usize, usize) = (counts.values().sum(), cases.len());
+    let names: Vec<String> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+    let words =
+        || format!("{count} of {of} cases were computed by entries that lanky no longer has: {}.", names.join(", "));
+    (count > 0).then(words)
 }
 
 /// Flops by bytes.

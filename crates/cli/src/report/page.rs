@@ -4,7 +4,7 @@ use model::results::FIELDS;
 
 use super::bandwidth::{self, Group};
 use super::plot::Plot;
-use super::{ceilings, escaped, roofline, speedup, style};
+use super::{ceilings, escaped, gone, roofline, speedup, style};
 use crate::bench::ceiling::Ceiling;
 use crate::bench::result::Row;
 
@@ -19,6 +19,7 @@ const WORDS: [&str; 11] =
 /// The whole page; well-formed XML but for its first line, so that it can be tested.
 pub fn page(rows: &[Row], ceilings: &[Ceiling]) -> String {
     let mut body = heading(rows) + &stated(rows, ceilings);
+    body += &gone(rows).map_or(String::new(), |words| format!("<p class=\"soft\">{}</p>\n", escaped(&words)));
     let groups = Group::all(rows);
     if let Some(figure) = bandwidth::main_figure(rows) {
         body += "<h2>Bandwidth against n</h2>\n<p class=\"soft\">Bytes of A, B and C by the time of the product. The dashed \
@@ -34,7 +35,7 @@ pub fn page(rows: &[Row], ceilings: &[Ceiling]) -> String {
     }
     body += &speedups(rows);
     body += "<h2>Every number</h2>\n";
-    body += &table(rows);
+    body += &numbers(rows);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{}</title>\n\
@@ -131,9 +132,20 @@ fn speedups(rows: &[Row]) -> String {
     text
 }
 
+/// The rows of the cases; the others, of which there may be many a case, are folded away behind them.
+fn numbers(rows: &[Row]) -> String {
+    let (cases, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.is_of_the_case());
+    let mut text = if cases.is_empty() { String::new() } else { table(&cases) };
+    if !others.is_empty() {
+        let summary = format!("Forced variants, graphs and cached data: {} rows", others.len());
+        text += &folded(!cases.is_empty(), &summary, &table(&others));
+    }
+    text
+}
+
 /// All columns that differ somewhere; those that do not are said once.
-fn table(rows: &[Row]) -> String {
-    let all: Vec<[String; FIELDS.len()]> = rows.iter().map(Row::fields).collect();
+fn table(rows: &[&Row]) -> String {
+    let all: Vec<[String; FIELDS.len()]> = rows.iter().map(|row| row.fields()).collect();
     let differs = |column: usize| all.iter().any(|fields| fields[column] != all[0][column]);
     let columns: Vec<usize> = (0..FIELDS.len()).filter(|&column| differs(column) || all.len() < 2).collect();
     let constant: Vec<String> = (0..FIELDS.len())
@@ -167,15 +179,39 @@ mod tests {
     #[test]
     fn what_is_the_same_everywhere_is_said_once() {
         let rows = [row(2, Some(1100.0)), row(4, None)];
-        let table = table(&rows);
+        let table = table(&rows.iter().collect::<Vec<_>>());
         assert!(table.contains("The same in all rows: family tsm2r, dtype f64,"));
         assert!(table.contains("<th>n</th>") && !table.contains("<th>m</th>"));
         assert!(table.contains("<td>2</td>") && table.contains("<td>1100.0</td>") && table.contains("<td></td>"));
     }
 
     #[test]
+    fn cases_come_before_the_many_others() {
+        let forced = Row { chooser: "caller".into(), variant: "forced".into(), ..row(4, None) };
+        let graph = Row { variant: "x@graph".into(), ..row(4, None) };
+        let page = |rows: &[Row]| page(rows, &[]);
+        let both = page(&[forced.clone(), row(2, None), graph, row(8, None)]);
+        let fold = both.find("<summary>Forced variants, graphs and cached data: 2 rows</summary>").expect("a fold");
+        let place = |text: &str| both.find(text).expect("a cell");
+        assert!(place("<td>2</td>") < fold && place("<td>8</td>") < fold && both.matches("<table>").count() == 2);
+        assert!(place("<td class=\"word\">forced</td>") > fold && place("<td class=\"word\">x@graph</td>") > fold);
+        // Alone they are not folded.
+        let alone = page(&[forced]);
+        assert!(alone.contains(">forced<") && !alone.contains("<details>") && alone.matches("<table>").count() == 1);
+    }
+
+    #[test]
     fn no_rows_are_a_page_as_well() {
         assert!(page(&[], &[]).contains("0 rows"));
+    }
+
+    #[test]
+    fn entries_that_are_gone_are_said() {
+        let of = |variant: &str| page(&[Row { variant: variant.into(), ..row(2, None) }], &[]);
+        assert!(
+            of("<x>").contains("1 of 1 cases were computed by entries that lanky no longer has: &lt;x&gt; (1).</p>")
+        );
+        assert!(!of("cpu").contains("no longer has"));
     }
 
     #[test]

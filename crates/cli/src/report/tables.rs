@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::VARIANTS;
 
 use super::bandwidth::{self, Group};
+use super::gone;
 use crate::bench::result::Row;
 
 /// The lines of a page between which the tables are; the first says by what they are renewed.
@@ -35,6 +36,7 @@ pub fn all(rows: &[Row]) -> Option<String> {
     let mut tables = vec![picks(rows, &main)];
     tables.extend(ladders(rows));
     tables.push(summary(rows));
+    tables.extend(gone(rows).map(|words| format!("{words}\n")));
     Some(tables.join("\n"))
 }
 
@@ -42,10 +44,10 @@ fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }
 
-/// `NVIDIA H200, driver 580.159.04, 2026-11-21`
+/// `NVIDIA H200, driver 580.159.04, commit bfb1760, 2026-11-21`
 fn origin(row: &Row) -> String {
-    let driver = if row.driver.is_empty() { String::new() } else { format!(", driver {}", row.driver) };
-    format!("{}{driver}, {}", row.device, row.date)
+    let named = |name: &str, value: &str| if value.is_empty() { String::new() } else { format!(", {name} {value}") };
+    format!("{}{}{}, {}", row.device, named("driver", &row.driver), named("commit", &row.commit), row.date)
 }
 
 fn line(first: &str, cells: impl Iterator<Item = String>) -> String {
@@ -69,7 +71,7 @@ fn picks(rows: &[Row], main: &Group<'_>) -> String {
     let of = main.rows()[0];
     let numbers: Vec<u64> = main.rows().iter().map(|row| row.case.n).collect();
     let mut text =
-        format!("{} {}: what the model picks. {}.\n\n", of.case.family, bandwidth::name_of_a(&of.case), origin(of));
+        format!("{} {}: what the model picked. {}.\n\n", of.case.family, bandwidth::name_of_a(&of.case), origin(of));
     text += &header("", &widths(&numbers));
     for dtype in ["f64", "f32", "c128", "c64"] {
         let at = |n: &u64| main.alike_of(rows, dtype, *n);
@@ -151,9 +153,15 @@ fn ladder(of: &Row, numbers: &[u64], forced: &[&Row], chosen: &[&Row]) -> String
     text
 }
 
-/// The variant of an entry; a name that is none of ours is its own.
+/// The variant of an entry, also of one that there is no longer: behind the letter of its type, as names are made. What is
+/// of none of ours is its own.
 fn variant_name(entry: &str) -> &str {
-    VARIANTS.iter().find(|variant| variant.entry == entry).map_or(entry, |variant| variant.name)
+    let behind = |name: &str| entry.get(1..).and_then(|rest| rest.strip_prefix(name));
+    let names = VARIANTS.iter().map(|variant| variant.name);
+    // One variant's name may begin another's.
+    let longest =
+        names.filter(|name| behind(name).is_some_and(|rest| rest.starts_with('_'))).max_by_key(|name| name.len());
+    longest.unwrap_or(entry)
 }
 
 /// All chosen rows by family, element type and layout of A.
@@ -220,7 +228,7 @@ mod tests {
         let rows = [row(4, Some(900.0)), row(2, Some(1100.0)), single, forced(2, "unknown", 1000.0)];
         let text = all(&rows).expect("tables");
         for line in [
-            "tsm2r A 1000 x 500: what the model picks. a \"GPU\", <b>, driver 580, 2026-01-02.\n\n|  | n = 2 | 4 |\n|---|---:|---:|",
+            "tsm2r A 1000 x 500: what the model picked. a \"GPU\", <b>, driver 580, commit abc, 2026-01-02.\n\n|  | n = 2 | 4 |\n|---|---:|---:|",
             "| f64, % of the bound | 80.0 | 80.0 |\n| f64, time of cublas / ours | 1.10 | 0.90 |",
             "| f32, % of the bound | 80.0 |  |\n",
             "| tsm2r f64, A by columns | 2 | 80.0 | 80.0 | 1.00 | 0.90 | 1 |",
@@ -229,6 +237,29 @@ mod tests {
             assert!(text.contains(line), "{line}\nin\n{text}");
         }
         assert_eq!(all(&rows[..1]), None);
+    }
+
+    #[test]
+    fn every_entry_is_of_its_variant() {
+        for variant in VARIANTS {
+            assert_eq!(variant_name(variant.entry), variant.name);
+        }
+        // An entry that was removed: its time is its variant's all the same.
+        assert_eq!(variant_name("dtsm2r_shared_rowmajor_9x9_t9"), "tsm2r_shared_rowmajor");
+        for other in ["", "v", "cpu", "tsm2r_inner", "dtsm2r_innermost_1x1", "\u{e9}tsm2r_inner_1"] {
+            assert_eq!(variant_name(other), other);
+        }
+    }
+
+    #[test]
+    fn entries_that_are_gone_are_said() {
+        let entry = VARIANTS[0].entry;
+        let by = |n: u64, variant: &str| Row { variant: variant.into(), ..row(n, None) };
+        let there = [by(2, entry), by(4, "cpu")];
+        assert!(!all(&there).expect("tables").contains("no longer"));
+        let rows = [by(2, entry), by(4, "dtsm2r_mma_9x9"), by(8, "dtsm2r_mma_9x9"), by(16, "x"), forced(16, "y", 1.0)];
+        let words = "3 of 4 cases were computed by entries that lanky no longer has: dtsm2r_mma_9x9 (2), x (1).\n";
+        assert!(all(&rows).expect("tables").ends_with(words), "{:?}", all(&rows));
     }
 
     #[test]
