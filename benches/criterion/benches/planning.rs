@@ -16,6 +16,7 @@ fn choosing(c: &mut Criterion) {
         ("a vector, many entries alike", Dtype::F64, (20480, 1, 20480)),
         ("few rows, many parts of k", Dtype::F64, (128, 4, 1_000_000)),
         ("a tiny C, many entries and parts alike", Dtype::F32, (8, 8, 100_000)),
+        ("a C of one element", Dtype::F64, (1, 1, 10_000_000)),
         ("square", Dtype::F64, (4096, 4096, 4096)),
     ] {
         let problem = Problem::column_major(dtype, m, n, k);

@@ -411,6 +411,20 @@ fn predictions_are_what_an_h200_took() {
     assert!(words.contains(&format!("within 10%  {:.1}% of the predictions", 100.0 * within)), "{words}");
 }
 
+/// Rows of the results are of what an earlier model chose, some by entries that are gone: what is chosen today has a time in
+/// the other file, for every case.
+#[test]
+fn predictions_of_todays_choices_are_what_an_h200_took() {
+    let compared = object(&Bench::new(), &["--against", VARIANTS]);
+    let list = |of: &Value| of.as_array().expect("a list").clone();
+    let losses = list(&compared["choices"]["losses"]);
+    let is_picked = |row: &Value| losses.iter().any(|l| (&l["case"], &l["picked"]) == (&row["case"], &row["entry"]));
+    let picks: Vec<Value> = list(&compared["predictions"]).into_iter().filter(|row| is_picked(row)).collect();
+    assert_eq!(picks.len() as u64, rows(RESULTS));
+    let near = picks.iter().filter(|row| row["ratio"].as_f64().is_some_and(|ratio| (ratio - 1.0).abs() <= 0.1)).count();
+    assert!(near as f64 >= WITHIN_10_PERCENT * picks.len() as f64, "{near} of {}", picks.len());
+}
+
 #[test]
 fn predictions_are_compared_with_results_alone() {
     let bench = Bench::new();

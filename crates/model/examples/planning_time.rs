@@ -5,7 +5,15 @@ use std::hint::black_box;
 use std::time::Instant;
 
 fn main() {
-    let shapes = [(20480, 1, 20480), (20480, 16, 20480), (20480, 64, 20480), (1000, 16, 1_000_000), (8, 8, 100_000)];
+    let shapes = [
+        (20480, 1, 20480),
+        (20480, 16, 20480),
+        (20480, 64, 20480),
+        (1000, 16, 1_000_000),
+        (8, 8, 100_000),
+        (2, 1, 100_000),
+        (1, 1, 10_000_000),
+    ];
     for dtype in [Dtype::F32, Dtype::F64] {
         for (m, n, k) in shapes {
             let problem = Problem::column_major(dtype, m, n, k);

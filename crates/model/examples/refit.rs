@@ -1,7 +1,9 @@
 //! Fits the constants of the estimate to measured results:
-//! `cargo run --release -p lanky-model --example refit -- benches/results/h200/tsm2r*.csv`.
+//! `cargo run --release -p lanky-model --example refit -- [--parts-of CONSTANTS] benches/results/h200/tsm2r*.csv`.
 //!
-//! A row's parts of k are what the model chooses today, so it fits results that were measured with its present constants.
+//! Results do not say in how many parts k was. They are taken to be what the estimate chooses by the constants in a file,
+//! those that the results were measured with: lines of `name: value,`, as `src/roofline/constants.rs` of the commit in the
+//! rows has them; without it by the present ones. What else of the estimate has changed since then, this does not know.
 //! Each constant in turn is moved as long as that lessens the error: the mean over the rows of weight times
 //! min(|ln(predicted / measured)|, 0.25), a variant that takes r times as long as the fastest of its case weighing 1 / r²,
 //! and the mean over the cases of what the entry with the least prediction loses against the fastest, 0.1 at most.
@@ -34,19 +36,30 @@ const CONSTANTS: [Constant; 15] = [
     ("by_rows_f64", |c| &mut c.by_rows_f64),
 ];
 
-/// A measured time of an entry, in the parts of k that the model chooses.
+/// A measured time of an entry, and the parts of k that it was taken in.
 struct Row {
     machine: Machine,
     choice: Choice,
+    splits: u32,
     seconds: f64,
     weight: f64,
 }
 
 impl Row {
     fn predicted(&self, constants: &Constants) -> f64 {
-        let Choice { variant, problem, splits, .. } = &self.choice;
-        let tiles = tiling(variant, problem.m, problem.n);
-        Estimator::with(constants, variant, &tiles, problem, &self.machine).seconds(*splits)
+        self.estimator(constants).seconds(self.splits)
+    }
+
+    fn estimator<'a>(&'a self, constants: &'a Constants) -> Estimator<'a> {
+        let Choice { variant, problem, .. } = &self.choice;
+        Estimator::with(constants, variant, &tiling(variant, problem.m, problem.n), problem, &self.machine)
+    }
+
+    /// The fewest parts of k that were like the best by some constants: within 1%, as the model chooses.
+    fn chosen_by(&self, constants: &Constants) -> u32 {
+        let estimator = self.estimator(constants);
+        let least = estimator.splits().map(|splits| estimator.seconds(splits)).fold(f64::INFINITY, f64::min);
+        estimator.splits().find(|splits| estimator.seconds(*splits) <= least * 1.01).unwrap_or(1)
     }
 
     /// |ln(predicted / measured)|.
@@ -56,14 +69,25 @@ impl Row {
 }
 
 fn main() -> Result<(), String> {
-    let mut rows = Vec::new();
-    for path in std::env::args().skip(1) {
-        let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-        rows.extend(read(&text).ok_or(format!("{path}: no results of lanky bench"))?);
+    let text = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    let (mut rows, mut then) = (Vec::new(), Constants::FITTED);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        if arg == "--parts-of" {
+            let path = args.next().ok_or("--parts-of: a file of constants is missing")?;
+            then = values(&text(&path)?).map_err(|error| format!("{path}: {error}"))?;
+        } else {
+            rows.extend(read(&text(&arg)?).ok_or(format!("{arg}: no results of lanky bench"))?);
+        }
     }
     if rows.is_empty() {
         return Err("no rows to fit: name results of a GPU that the machines' table has".into());
     }
+    for row in &mut rows {
+        row.splits = row.chosen_by(&then);
+    }
+    let others = rows.iter().filter(|row| row.splits != row.choice.splits).count();
+    println!("{others} of {} rows are in other parts of k than the present constants choose", rows.len());
     weigh(&mut rows);
     let mut constants = Constants::FITTED;
     println!("{} rows, before: {}", rows.len(), summary(&rows, &constants));
@@ -73,6 +97,16 @@ fn main() -> Result<(), String> {
         println!("{name}: {:.4},", place(&mut constants));
     }
     Ok(())
+}
+
+/// Constants in a file: the last line that gives each a value.
+fn values(text: &str) -> Result<Constants, String> {
+    let mut constants = Constants::FITTED;
+    for (name, place) in CONSTANTS {
+        let value = |line: &str| line.trim().strip_prefix(name)?.strip_prefix(": ")?.trim_end_matches(',').parse().ok();
+        *place(&mut constants) = text.lines().rev().find_map(value).ok_or(format!("no value of {name}"))?;
+    }
+    Ok(constants)
 }
 
 /// The rows of a results file that a product of one entry on a known GPU took; `None` for another file.
@@ -102,7 +136,7 @@ fn read(text: &str) -> Option<Vec<Row>> {
         let (_, machine) = machine::TABLE.iter().find(|(_, machine)| Some(machine.name.as_str()) == field("device"))?;
         let choice = choose(&problem, machine, field("variant")).ok()?;
         let seconds = field("ns_median")?.parse::<f64>().ok()? / 1e9;
-        Some(Row { machine: *machine, choice, seconds, weight: 1.0 })
+        Some(Row { machine: *machine, splits: choice.splits, choice, seconds, weight: 1.0 })
     };
     Some(lines.filter_map(row).collect())
 }

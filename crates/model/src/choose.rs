@@ -75,12 +75,13 @@ pub fn choose(problem: &Problem, machine: &Machine, force: Option<&str>) -> Resu
     let mut leasts = [f64::INFINITY; VARIANTS.len()];
     let mut promising: Option<(f64, Fit<'_>)> = None;
     let mut refusal = Refusal::NoSuchDtype { dtype: problem.dtype };
-    for (fit, least) in considered(problem, machine, force).zip(&mut leasts) {
+    for fit in considered(problem, machine, force) {
         match fit {
             Ok(fit) => {
-                *least = fit.least_s();
-                if promising.as_ref().is_none_or(|(so_far, _)| *least < *so_far) {
-                    promising = Some((*least, fit));
+                let least = fit.least_s();
+                leasts[fit.place] = least;
+                if promising.as_ref().is_none_or(|(so_far, _)| least < *so_far) {
+                    promising = Some((least, fit));
                 }
             }
             Err(why) => refusal = why,
@@ -88,11 +89,10 @@ pub fn choose(problem: &Problem, machine: &Machine, force: Option<&str>) -> Resu
     }
     let Some((_, promising)) = promising else { return Err(refusal) };
     let (mut place, mut best) = (promising.place, promising.choice());
-    for (other, least) in in_question(problem, force).zip(leasts) {
+    leasts[place] = f64::INFINITY;
+    while let Some(other) = first_of_least(&leasts, best.estimate.seconds) {
         let enough_s = best.estimate.seconds;
-        if least > enough_s || other == promising.place {
-            continue;
-        }
+        leasts[other] = f64::INFINITY;
         let fit = Fit::new(other, problem, machine).ok();
         let Some(choice) = fit.and_then(|fit| fit.choice_within(enough_s)) else { continue };
         // The first of equals.
@@ -102,6 +102,13 @@ pub fn choose(problem: &Problem, machine: &Machine, force: Option<&str>) -> Resu
     }
     let chooser = if force.is_some() { Chooser::Caller } else { Chooser::Model };
     Ok(Choice { chooser, ..best })
+}
+
+/// The place of the least number, the first of equals; `None` if that is above `limit`, or infinite.
+fn first_of_least(numbers: &[f64], limit: f64) -> Option<usize> {
+    let first = |a: (usize, f64), (place, &number): (usize, &f64)| if number < a.1 { (place, number) } else { a };
+    let (place, least) = numbers.iter().enumerate().fold((0, f64::INFINITY), first);
+    (least < f64::INFINITY && least <= limit).then_some(place)
 }
 
 /// Every entry that [`choose`] weighs, in the table's order, at the splits that suit it best.
@@ -225,7 +232,12 @@ impl<'a> Fit<'a> {
 
     /// What the entry cannot take less than, s.
     fn least_s(&self) -> f64 {
-        self.estimator.least_s(1)
+        let most = self.estimator.most_splits();
+        // Where few parts take least, their latency counts, and where many do, their slots.
+        let ranges = [(1, 1), (2, 15), (16, most)].into_iter().filter(|(first, _)| *first <= most);
+        ranges.fold(f64::INFINITY, |least, (first, last)| {
+            least.min(self.estimator.least_between_s(first, last.min(most)))
+        })
     }
 
     /// The best launch of the entry.
@@ -262,29 +274,49 @@ impl<'a> Fit<'a> {
         let mut least = enough_s;
         let mut found = false;
         let mut time = |splits: u32| {
-            // More parts have more slots: from some number on, none can take less than the least so far.
-            if estimator.least_s(splits) > least {
-                return false;
-            }
             let seconds = estimator.seconds_within(splits, least);
             if seconds <= least {
                 (least, found) = (seconds, true);
             }
-            true
+            least
         };
+        // More parts have more slots, and fewer more latency: most octaves hold nothing that is enough.
+        let mut octaves = [(0, 0, f64::INFINITY); OCTAVES];
+        for (octave, (first, last)) in octaves.iter_mut().zip(self.octaves()) {
+            *octave = (first, last, estimator.least_between_s(first, last));
+        }
         // A few first: what is far above them need not be worked out.
-        for splits in (0..=MOST_SPLITS.ilog2()).map(|log| 1 << log) {
-            if splits > estimator.most_splits() || !time(splits) {
-                break;
+        let mut limit = enough_s;
+        for (first, last, least) in octaves {
+            if least <= limit {
+                limit = estimator.splits_of(first, last).next().map_or(limit, &mut time);
             }
         }
-        let _ = estimator.splits().filter(|splits| !splits.is_power_of_two()).all(time);
+        for (first, last, least) in octaves {
+            if least <= limit {
+                limit = estimator.splits_of(first, last).skip(1).fold(limit, |_, splits| time(splits));
+            }
+        }
         if !found {
             return None;
         }
-        estimator.splits().find(|splits| estimator.seconds_within(*splits, least * ALIKE) <= least * ALIKE)
+        let alike = limit * ALIKE;
+        octaves
+            .into_iter()
+            .filter(|(.., least)| *least <= alike)
+            .flat_map(|(first, last, _)| estimator.splits_of(first, last))
+            .find(|splits| estimator.seconds_within(*splits, alike) <= alike)
+    }
+
+    /// All numbers of parts, from a power of two to below the next: the first and the last.
+    fn octaves(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let most = self.estimator.most_splits();
+        (0..=most.ilog2()).map(move |log| (1 << log, (2 << log).min(most + 1) - 1))
     }
 }
+
+/// Powers of two up to [`MOST_SPLITS`].
+const OCTAVES: usize = MOST_SPLITS.ilog2() as usize + 1;
 
 /// Estimates closer than this are alike: then fewer splits need less scratch.
 const ALIKE: f64 = 1.01;
@@ -366,12 +398,24 @@ mod tests {
         Ok(())
     }
 
+    /// Of all splits the first whose time is like the least.
+    fn has_its_best_splits(choice: &Choice, machine: &Machine) {
+        let tiles = tiling(choice.variant, choice.problem.m, choice.problem.n);
+        let estimator = Estimator::new(choice.variant, &tiles, &choice.problem, machine);
+        let all = || estimator.splits().map(|splits| (splits, estimator.seconds(splits)));
+        let least = all().fold(f64::INFINITY, |least, (_, seconds)| least.min(seconds));
+        let first = all().find(|(_, seconds)| *seconds <= least * ALIKE).map(|(splits, _)| splits);
+        assert_eq!(first, Some(choice.splits), "{choice}");
+    }
+
     /// What [`choose`] leaves out cannot be the least, and of each entry all splits count.
     #[test]
     fn nothing_that_is_left_out_is_better() -> Result<(), Refusal> {
-        for machine in [Machine::H200, Machine::V100, Machine::RTX4090] {
+        for machine in [Machine::H200, Machine::V100, Machine::RTX4090, Machine::A100] {
             for dtype in [Dtype::F32, Dtype::F64] {
                 for (m, n, k) in [
+                    (128, 16, 3000),
+                    (1000, 1, 30_000),
                     (20_480, 1, 20_480),
                     (20_480, 16, 20_480),
                     (10_240, 64, 1280),
@@ -386,12 +430,7 @@ mod tests {
                     let of_all = candidates(&p, &machine, None)?
                         .reduce(|best, next| if next.estimate.seconds < best.estimate.seconds { next } else { best });
                     assert_eq!(of_all, Some(choice));
-                    let tiles = tiling(choice.variant, choice.problem.m, choice.problem.n);
-                    let estimator = Estimator::new(choice.variant, &tiles, &choice.problem, &machine);
-                    let all = || estimator.splits().map(|splits| (splits, estimator.seconds(splits)));
-                    let least = all().fold(f64::INFINITY, |least, (_, seconds)| least.min(seconds));
-                    let first = all().find(|(_, seconds)| *seconds <= least * ALIKE).map(|(splits, _)| splits);
-                    assert_eq!(first, Some(choice.splits), "{choice}");
+                    candidates(&p, &machine, None)?.for_each(|candidate| has_its_best_splits(&candidate, &machine));
                 }
             }
         }

@@ -73,21 +73,20 @@ impl Block {
         }
     }
 
-    /// What all waves of `blocks` take at least, whatever k is cut into up to `most_splits` parts, s.
+    /// A wave that takes no longer than all waves of `blocks` do, whatever k is cut into up to `most_splits` parts.
     ///
     /// The times of several waves add up to no less than a wave of the sums of their terms would take; there is at
     /// least one wave, of at least one block on the fullest SM.
-    pub(super) fn least_waves_s(&self, blocks: u64, most_splits: u32, machine: &Machine) -> f64 {
+    pub(super) fn least_waves(&self, blocks: u64, most_splits: u32, machine: &Machine) -> Alone {
         let part = 1.0 / f64::from(most_splits);
         let fullest_sm = (blocks as f64 / f64::from(machine.sms)).max(part);
-        let alone = Alone {
+        Alone {
             bandwidth_s: blocks as f64 * self.bandwidth_s,
             latency_s: self.latency_s * part,
             delivery_s: fullest_sm * self.delivery_s,
             arithmetic_s: (fullest_sm * self.arithmetic_s).max(self.arithmetic_s / self.busy * part),
             issue_s: fullest_sm * self.issue_s,
-        };
-        alone.seconds()
+        }
     }
 }
 

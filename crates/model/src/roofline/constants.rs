@@ -46,10 +46,13 @@ impl Constants {
     /// What choices are made with.
     ///
     /// # Source
-    /// 10904 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, each in the parts of k in which it was
-    /// taken, by `examples/refit.rs`, for some values of `ring_latencies` each; `mma_share`, `read_again`, `slot_cost` and
-    /// `crowded` are held at what 2510 times of earlier kernels gave, since these were taken in few numbers of parts.
-    /// `drained` is from 40960 x 16 x 40960 in f64, 640 blocks in 396 places 3070 us, 1920 blocks 2955 us; `by_rows_f64` is from a comparison at m = k = 20480, where such an A took 2.4 times as long.
+    /// 10904 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, of which 445 are of entries that are
+    /// gone, each in the parts of k in which it was taken, by `examples/refit.rs`, for some values of `ring_latencies` each;
+    /// `mma_share`, `read_again`, `slot_cost` and `crowded` are held at what 2510 times of earlier kernels gave, since these
+    /// were taken in few numbers of parts.
+    /// `drained` is from 40960 x 16 x 40960 in f64, 640 blocks in 396 places 3070 us, 1920 blocks 2955 us; `by_rows_f64` is from
+    /// a comparison at m = k = 20480, where such an A took 2.4 times as long. Choices moved with the fit and were not timed
+    /// again: benches/NOTES.md has how many.
     pub const FITTED: Constants = Constants {
         mma_share: 0.828,
         ring_reads: 0.985,

@@ -71,11 +71,10 @@ pub struct Estimator<'a> {
     block: Block,
     /// Most parts that k is cut into.
     most_splits: u32,
-    /// Time of a full wave, k whole, s.
-    full_wave_s: f64,
-    /// What the waves take at least, s.
-    least_waves_s: f64,
-    /// The same of a block's share of full waves, and what a block takes on its own, k whole, s.
+    /// A full wave, k whole, and what it takes at least, s.
+    full: Alone,
+    full_least_s: f64,
+    /// The same of the blocks' share of full waves, and of a block on its own, k whole, s.
     shares_s: f64,
     alone_s: f64,
     /// Time of a slot of each element of C, s.
@@ -137,9 +136,11 @@ impl<'a> Estimator<'a> {
         // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
         let filling = (MOST_WAVES * wave).div_ceil(blocks.max(1));
         let most_splits = u32::try_from(steps.min(filling)).unwrap_or(MOST_SPLITS).clamp(1, MOST_SPLITS);
-        let full_wave_s = block.wave(wave as f64, f64::from(resident)).seconds();
+        let full = block.wave(wave as f64, f64::from(resident));
+        // Roots are most of what a choice costs: what they are not below decides for most entries and splits.
+        let full_least_s = full.least_s();
         // No block takes less than its share of a full wave, and a wave of few blocks takes its latency.
-        let shares_s = blocks as f64 / wave as f64 * full_wave_s;
+        let shares_s = blocks as f64 / wave as f64 * full_least_s;
         let (written_s, read_s) = (c_bytes / machine.write_bytes_per_s, c_bytes / machine.read_bytes_per_s);
         Estimator {
             machine,
@@ -148,10 +149,10 @@ impl<'a> Estimator<'a> {
             wave,
             blocks,
             most_splits,
-            full_wave_s,
+            full,
+            full_least_s,
             shares_s,
-            alone_s: block.wave(1.0, 1.0).seconds(),
-            least_waves_s: shares_s.max(block.least_waves_s(blocks, most_splits, machine)),
+            alone_s: block.wave(1.0, 1.0).least_s(),
             block,
             slot_s: constants.slot_cost * (written_s + read_s),
             fixed_s: written_s + if problem.reads_c { read_s } else { 0.0 } + machine.launch_s,
@@ -173,13 +174,13 @@ impl<'a> Estimator<'a> {
             return f64::INFINITY;
         }
         let waves = self.waves(splits);
-        let full_s = waves.full * self.full_wave_s;
-        let last = self.last_wave(&waves);
+        let (fulls, last) = (self.fulls(&waves), self.last_wave(&waves));
         let rest_s = self.fixed_s + slots_s + self.turns_s(&waves, splits);
-        if ((full_s + last.least_s()) * part + rest_s) * (1.0 - ROUNDING) > limit {
+        if ((fulls * self.full_least_s + last.least_s()) * part + rest_s) * (1.0 - ROUNDING) > limit {
             return f64::INFINITY;
         }
-        (full_s + last.seconds() + self.drained_s(&waves)) * part + rest_s
+        let fulls_s = if fulls > 0.0 { fulls * self.full.seconds() } else { 0.0 };
+        (fulls_s + last.seconds()) * part + rest_s
     }
 
     /// How the blocks of all parts are cut into waves.
@@ -192,9 +193,8 @@ impl<'a> Estimator<'a> {
     /// Why it takes as long as it does.
     pub fn terms(&self, splits: u32) -> Terms {
         let waves = self.waves(splits);
-        let full = self.block.wave(self.wave as f64, f64::from(self.resident));
         let last = self.last_wave(&waves);
-        let of = |term: fn(&Alone) -> f64| (waves.full * term(&full) + term(&last)) / f64::from(splits);
+        let of = |term: fn(&Alone) -> f64| (waves.full * term(&self.full) + term(&last)) / f64::from(splits);
         Terms {
             bandwidth_s: of(|alone| alone.bandwidth_s),
             latency_s: of(|alone| alone.latency_s),
@@ -204,16 +204,16 @@ impl<'a> Estimator<'a> {
             overhead_s: self.fixed_s
                 + self.slots_s(splits)
                 + self.turns_s(&waves, splits)
-                + self.drained_s(&waves) / f64::from(splits),
+                + (self.fulls(&waves) - waves.full) * self.full.seconds() / f64::from(splits),
         }
     }
 
-    /// What is lost before a last wave that leaves places empty, k whole, s.
-    fn drained_s(&self, waves: &Waves) -> f64 {
+    /// Full waves, and what part of another is lost before a last wave that leaves places empty.
+    fn fulls(&self, waves: &Waves) -> f64 {
         if waves.full == 0.0 || waves.left == 0 {
-            return 0.0;
+            return waves.full;
         }
-        self.constants.drained * (1.0 - waves.left as f64 / self.wave as f64) * self.full_wave_s
+        waves.full + self.constants.drained * (1.0 - waves.left as f64 / self.wave as f64)
     }
 
     /// What the blocks take that are left after full waves.
@@ -236,17 +236,27 @@ impl<'a> Estimator<'a> {
     /// The numbers of parts that k may be cut into, ascending: all up to 32, and of more those after which another part
     /// gives some SM one block more; no more than its steps, than 256, and than fill the machine eight times.
     pub fn splits(&self) -> impl Iterator<Item = u32> + '_ {
+        self.splits_of(1, self.most_splits)
+    }
+
+    /// Of [`Estimator::splits`] those from `first` to `last`, both at least 1.
+    pub(crate) fn splits_of(&self, first: u32, last: u32) -> impl Iterator<Item = u32> + '_ {
+        core::iter::successors(self.split_after(first - 1), |splits| self.split_after(*splits))
+            .take_while(move |splits| *splits <= last)
+    }
+
+    /// The least of [`Estimator::splits`] that is more than `splits`.
+    fn split_after(&self, splits: u32) -> Option<u32> {
         let (sms, blocks) = (u64::from(self.machine.sms), self.blocks.max(1));
-        let next = move |splits: &u32| match *splits {
-            splits if splits >= self.most_splits => None,
-            splits if splits < 32 => Some(splits + 1),
-            splits => {
-                let fullest_sm = blocks.saturating_mul(u64::from(splits) + 1).div_ceil(sms);
-                let filled = fullest_sm.saturating_mul(sms) / blocks;
-                Some(u32::try_from(filled).unwrap_or(u32::MAX).clamp(splits + 1, self.most_splits))
-            }
-        };
-        core::iter::successors(Some(1), next)
+        if splits >= self.most_splits {
+            None
+        } else if splits < 32 {
+            Some(splits + 1)
+        } else {
+            let fullest_sm = blocks.saturating_mul(u64::from(splits) + 1).div_ceil(sms);
+            let filled = fullest_sm.saturating_mul(sms) / blocks;
+            Some(u32::try_from(filled).unwrap_or(u32::MAX).clamp(splits + 1, self.most_splits))
+        }
     }
 
     /// The most of [`Estimator::splits`].
@@ -254,10 +264,11 @@ impl<'a> Estimator<'a> {
         self.most_splits
     }
 
-    /// What no time with k in `splits` parts or more is below, s.
-    pub fn least_s(&self, splits: u32) -> f64 {
-        // Slots are only ever added.
-        (self.least_waves_s + self.fixed_s + self.slots_s(splits)) * (1.0 - ROUNDING)
+    /// What no time with k in `first` to `last` parts is below, s.
+    pub(crate) fn least_between_s(&self, first: u32, last: u32) -> f64 {
+        let waves_s = self.block.least_waves(self.blocks, last, self.machine).least_s().max(self.shares_s);
+        let ends_s = self.block.ends.seconds(first) / f64::from(self.resident);
+        (waves_s + ends_s + self.fixed_s + self.slots_s(first)) * (1.0 - ROUNDING)
     }
 
     /// Time of the slots and of the launch that adds them, s.
@@ -421,8 +432,13 @@ mod tests {
                 let problem = Problem::column_major(v.dtype, m, n, k);
                 let estimator = Estimator::new(v, &tiling(v, m, n), &problem, &Machine::H200);
                 for splits in estimator.splits() {
-                    let (seconds, least) = (estimator.seconds(splits), estimator.least_s(splits));
-                    assert!(least <= seconds, "{} {m} {n} {k} in {splits}: {seconds} below {least}", v.entry);
+                    let seconds = estimator.seconds(splits);
+                    for (first, last) in
+                        [(1, 256), (splits, splits), (splits.div_ceil(2), splits), (splits, 2 * splits)]
+                    {
+                        let least = estimator.least_between_s(first, last);
+                        assert!(least <= seconds, "{} {m} {n} {k} in {splits}: {seconds} below {least}", v.entry);
+                    }
                     assert_eq!(estimator.seconds_within(splits, seconds), seconds);
                     let below = estimator.seconds_within(splits, seconds * 0.5);
                     assert!(below == seconds || below == f64::INFINITY, "{} {m} {n} {k} in {splits}: {below}", v.entry);
