@@ -212,7 +212,8 @@ impl Graph {
     ///
     /// # Safety
     /// The memory that the work was recorded with, and the plans with their workspaces, are there, and nothing else uses
-    /// them, until the work is done.
+    /// them, until the work is done. A product without a plan was recorded with the workspace of its stream, which a larger
+    /// one of that stream replaces: record plans.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a stream of the CPU; [those of every GPU call](crate#errors-of-every-gpu-call).
