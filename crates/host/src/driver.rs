@@ -27,10 +27,17 @@ impl Fault {
     }
 }
 
-/// Codes that leave the context unusable; NVIDIA: "the process must be terminated and relaunched".
+/// Codes after which no GPU call of this process can succeed. Of most of them NVIDIA's manual says that the process must be
+/// terminated and relaunched; of 710, an assertion in a kernel, that the context must be destroyed, which the primary one is
+/// with the process; 214 and 220, memory or NVLink beyond correction, end the context's work as well.
 const fn is_fatal(code: i32) -> bool {
-    matches!(code, 700 | 702 | 714..=719)
+    // CONTAINED 226, TENSOR_MEMORY_LEAK 721, MPS_CLIENT_TERMINATED 810.
+    matches!(code, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 | 810)
 }
+
+/// The context is destroyed, or not there yet: not by a fault, and of one GPU alone, so that the driver is asked anew each
+/// time.
+const CONTEXT_IS_DESTROYED: i32 = 709;
 
 /// Fails at once where the context was lost before.
 pub(crate) fn alive() -> Result<()> {
@@ -43,6 +50,17 @@ pub(crate) fn alive() -> Result<()> {
 /// The error of a call that has just failed on this thread.
 pub(crate) fn failed(error: CudaError) -> Error {
     classify(platform::last_failure(error))
+}
+
+/// The error of a context that could not be made. A GPU that cannot give one for its own hardware's sake leaves the others of
+/// this process as they are.
+pub(crate) fn open_failed(error: CudaError) -> Error {
+    match platform::last_failure(error) {
+        Failure { operation, code: code @ (214 | 220), name, text, .. } => {
+            Error::Driver { operation, code, name, text }
+        }
+        failure => classify(failure),
+    }
 }
 
 /// The error of an allocation that has just failed on this thread.
@@ -88,6 +106,7 @@ fn classify(failure: Failure) -> Error {
         2 => Error::OutOfMemory { wanted: 0, free: 0, total: 0 },
         // DEVICE_UNAVAILABLE, CONTEXT_ALREADY_IN_USE, SYSTEM_NOT_READY
         46 | 216 | 802 => Error::DeviceBusy { operation, code, name },
+        CONTEXT_IS_DESTROYED => Error::ContextLost { operation, code, name },
         _ => Error::Driver { operation, code, name, text },
     }
 }
@@ -127,7 +146,13 @@ pub(crate) fn current() -> Result<Option<(u32, *mut c_void)>> {
     if context.is_null() {
         return Ok(None);
     }
-    let device = platform::current_device().map_err(failed)?;
+    let device = platform::current_device().map_err(|error| match error {
+        // Somebody else's: ours, if there is one, is not lost with it.
+        CudaError::ContextIsDestroyed => {
+            Error::NoDevice { reason: "the context that is current on this thread has been destroyed".to_owned() }
+        }
+        error => failed(error),
+    })?;
     for ordinal in 0..cust::device::Device::num_devices().map_err(failed)? {
         if cust::device::Device::get_device(ordinal).map_err(failed)? == device {
             return Ok(Some((ordinal, context)));
@@ -252,7 +277,7 @@ mod platform {
     pub(crate) struct Graph;
 
     impl Graph {
-        pub(crate) fn record<R>(_: &cust::stream::Stream, _: impl FnOnce() -> R) -> CudaResult<(R, Graph)> {
+        pub(crate) fn record<R>(_: &cust::stream::Stream, _: impl FnOnce() -> R) -> CudaResult<(R, CudaResult<Graph>)> {
             Err(CudaError::NotSupported)
         }
 
@@ -342,7 +367,9 @@ mod tests {
         }
         assert_eq!(kind(&module_error(failure(2), "entry")), "memory");
         // What is lost stays lost for the process: the tests here do not touch a GPU, and look at the codes alone.
-        assert!([700, 702, 714, 715, 716, 717, 718, 719].into_iter().all(is_fatal));
-        assert!(![1, 2, 46, 100, 701, 703, 713, 720].into_iter().any(is_fatal));
+        let fatal = [214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810];
+        assert_eq!((0..1000).filter(|&code| is_fatal(code)).collect::<Vec<_>>(), fatal);
+        assert_eq!(kind(&classify(failure(CONTEXT_IS_DESTROYED))), "lost");
+        assert!(LOST.get().is_none(), "a context that somebody destroyed is no fault of the process");
     }
 }

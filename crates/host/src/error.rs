@@ -155,7 +155,8 @@ pub enum Error {
         /// The device of the plan.
         actual: String,
     },
-    /// A fault has destroyed the GPU context: no GPU call of this process can succeed any more.
+    /// The GPU's context is gone. After a fault, such as a wild address in somebody's kernel, no GPU call of this process can
+    /// succeed any more; where other code of the process has reset the device, none of that GPU.
     #[error(
         "the GPU context was lost in {operation} or in work before it: {name} ({code}); restart the process, or use the CPU"
     )]

@@ -72,7 +72,7 @@ impl Gpu {
         let facts = Facts::read(raw)?;
         let driver = driver::version()?;
         facts.usable(driver)?;
-        let context = Context::new(raw).map_err(driver::failed)?;
+        let context = Context::new(raw).map_err(driver::open_failed)?;
         let machine = facts.machine();
         Ok(Gpu {
             ordinal,

@@ -20,7 +20,7 @@
 //! | error | when |
 //! |---|---|
 //! | [`Error::Driver`] | the driver failed, or work that was given to the GPU before did |
-//! | [`Error::ContextLost`] | such a fault destroyed the context, in this call or earlier in this process |
+//! | [`Error::ContextLost`] | such a fault ended the context, in this call or earlier in this process; or other code of the process destroyed it |
 //! | [`Error::Forked`] | a parent of this process opened the GPU |
 //! | [`Error::DeviceBusy`], [`Error::NoDevice`], [`Error::OutOfMemory`] with `wanted` = 0 | the driver says so, whatever it was asked for |
 //!

@@ -198,7 +198,13 @@ fn hand_out<T: Scalar>(
     sink: &mut dyn FnMut(&[T]) -> io::Result<()>,
 ) -> Result<()> {
     let len = view.nrows() * view.ncols();
-    let mut piece = vec![T::zero(); len.min(chunk_len::<T>())];
+    let count = len.min(chunk_len::<T>());
+    let wanted = wide(count) * T::DTYPE.bytes();
+    let mut piece = bytemuck::allocation::try_zeroed_vec::<T>(count).map_err(|()| Error::OutOfMemory {
+        wanted,
+        free: 0,
+        total: 0,
+    })?;
     let mut done = 0;
     while done < len {
         let count = piece.len().min(len - done);

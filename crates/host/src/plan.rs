@@ -84,8 +84,8 @@ impl PlanBuilder {
         self
     }
 
-    /// Says that the plan will be run with β ≠ 0, so that the reading of C is in what is expected of it. Without it β = 0 is
-    /// expected; either may be run.
+    /// Says that the plan will be run with β ≠ 0, so that the reading of C is in what is chosen for and expected. Without it
+    /// β = 0 is expected; either may be run.
     pub fn reads_c(mut self) -> Self {
         self.reads_c = true;
         self
@@ -93,7 +93,8 @@ impl PlanBuilder {
 
     /// Decides; nothing is loaded, allocated or launched.
     ///
-    /// A GPU remembers what was chosen for a product, so that the next plan of it costs a look-up, unless a variant is forced.
+    /// The model chooses for the shapes, the element type, and whether C is read ([`PlanBuilder::reads_c`]). A GPU remembers
+    /// what was chosen for all of that, so that the next plan of it costs a look-up, unless a variant is forced.
     ///
     /// # Errors
     /// In this order: why the device was refused, if it was; [`Error::Shape`] if the element types or the sizes do not

@@ -148,11 +148,13 @@ impl Stream {
     }
 
     /// Records the work that `work` gives to this stream into a CUDA graph, and does none of it. Plans must be warm on
-    /// this stream ([`Plan::warm_up_on`](crate::Plan::warm_up_on)).
+    /// this stream ([`Plan::warm_up_on`](crate::Plan::warm_up_on)). Afterwards the stream does work again, also where
+    /// `work` failed or panicked.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on the CPU, and nothing is done; those of `work`, such as [`Error::ColdPlanInCapture`];
-    /// [`Error::Driver`] if the driver has no graphs, or `work` did what cannot be recorded (waited, allocated);
+    /// [`Error::Unsupported`] on the CPU, and nothing is done; those of `work`, such as [`Error::ColdPlanInCapture`], also
+    /// where it spoiled the recording; [`Error::Driver`] if the driver has no graphs, or `work` did what cannot be recorded
+    /// (waited, allocated) and said nothing of it;
     /// [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn record(&self, work: impl FnOnce() -> Result<()>) -> Result<Graph> {
         let Queue::Cuda(stream) = &self.queue else {
@@ -161,7 +163,7 @@ impl Stream {
         let _current = stream.gpu.enter()?;
         let (worked, graph) = driver::Graph::record(&stream.raw, work).map_err(driver::failed)?;
         worked?;
-        Ok(Graph { graph })
+        Ok(Graph { graph: graph.map_err(driver::failed)? })
     }
 
     pub(crate) fn queue(&self) -> &Queue {
@@ -210,7 +212,8 @@ impl Graph {
     ///
     /// # Safety
     /// The memory that the work was recorded with, and the plans with their workspaces, are there, and nothing else uses
-    /// them, until the work is done.
+    /// them, until the work is done. A product without a plan was recorded with the workspace of its stream, which a larger
+    /// one of that stream replaces: record plans.
     ///
     /// # Errors
     /// [`Error::Unsupported`] on a stream of the CPU; [those of every GPU call](crate#errors-of-every-gpu-call).

@@ -130,6 +130,26 @@ fn what_is_dropped_while_work_is_in_flight_waits_for_it() -> lanky_host::Result<
     Ok(())
 }
 
+#[test]
+fn a_recording_that_fails_tells_why_and_leaves_the_stream_as_it_was() -> lanky_host::Result<()> {
+    let Some(device) = gpu() else { return Ok(()) };
+    let (stream, (a, b)) = (device.stream()?, hosts()?);
+    // To wait for what is recorded cannot be recorded: the driver says 900 of that, and 901 of the recording's end.
+    let waited = stream.record(|| stream.synchronize()).map(drop);
+    assert!(matches!(waited, Err(Error::Driver { code: 900, .. })), "{waited:?}");
+    let silent = stream.record(|| stream.synchronize().or(Ok(()))).map(drop);
+    assert!(matches!(silent, Err(Error::Driver { code: 901, .. })), "{silent:?}");
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        stream.record(|| panic!("a panic of the work's own")).map(drop)
+    }));
+    assert!(panicked.is_err(), "{panicked:?}");
+    let (there_a, there_b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+    let mut c = device.zeros::<f64>(300, 4)?;
+    gemm(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())?;
+    assert_eq!(c.download(&stream)?.as_slice(), Device::cpu().matmul(a.view(), b.view())?.as_slice());
+    Ok(())
+}
+
 /// Longer than the host takes from the launch to the drops.
 const SLOW_NS: u64 = 300_000_000;
 

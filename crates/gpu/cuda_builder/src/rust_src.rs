@@ -45,7 +45,7 @@ fn rustc(folder: &Path, arguments: &[&str]) -> Result<String, CudaBuilderError> 
 
 /// rust-src is nowhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("rust-src {release} not found ({}); ./setup gets it, or `rustup component add rust-src`", tried.join("; "))]
+#[error("rust-src {release} not found ({}): `rustup component add rust-src` gets it, or name a folder with its `library` in LANKY_RUST_SRC", tried.join("; "))]
 pub struct MissingRustSrc {
     /// The version that is needed.
     pub release: String,
@@ -157,6 +157,9 @@ mod tests {
         let missing = find(None).unwrap_err();
         assert_eq!(missing.tried.len(), 2, "{missing}");
         assert!(missing.to_string().contains("rust-src 1.95.0 not found"), "{missing}");
+        // What anybody can do, who may have nothing of this repository but the crate.
+        assert!(missing.to_string().contains("rustup component add rust-src"), "{missing}");
+        assert!(!missing.to_string().contains("setup"), "{missing}");
 
         let relative = find(Some("source".into())).unwrap_err();
         assert!(relative.to_string().contains("source is no absolute path"), "{relative}");

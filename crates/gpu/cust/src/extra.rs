@@ -97,20 +97,24 @@ impl Graph {
     /// `cuStreamEndCapture`, `cuGraphInstantiateWithFlags`.
     ///
     /// # Errors
-    /// [Those of the driver](crate#errors), before `work` or, where `work` did what cannot be recorded, after it; what
-    /// `work` gave is then lost.
-    pub fn record<R>(stream: &Stream, work: impl FnOnce() -> R) -> CudaResult<(R, Graph)> {
+    /// [Those of the driver](crate#errors), before `work` is begun; beside what `work` gives, where it did what cannot be
+    /// recorded, or the driver makes no graph of it. The stream has ended recording in any case, also where `work` panics.
+    pub fn record<R>(stream: &Stream, work: impl FnOnce() -> R) -> CudaResult<(R, CudaResult<Graph>)> {
         // SAFETY: the stream is alive; mode 1 is CU_STREAM_CAPTURE_MODE_THREAD_LOCAL.
         unsafe { sys::cuStreamBeginCapture_v2(stream.as_inner(), 1) }.to_result()?;
+        let recording = Recording(stream);
         let result = work();
-        let (mut graph, mut executable) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the stream is recording; `graph` is a place for the answer.
-        unsafe { sys::cuStreamEndCapture(stream.as_inner(), &raw mut graph) }.to_result()?;
+        Ok((result, recording.end().and_then(Graph::of)))
+    }
+
+    /// Takes the graph over.
+    fn of(graph: sys::CUgraph) -> CudaResult<Graph> {
+        let mut executable = ptr::null_mut();
         // SAFETY: a graph that was just made, and a place for the answer.
         let made = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut executable, graph, 0) }.to_result();
         // SAFETY: nobody else knows of the graph; what was made from it stays.
         let _ = unsafe { sys::cuGraphDestroy(graph) };
-        made.map(|()| (result, Graph { executable, owner: owner::Owner::current() }))
+        made.map(|()| Graph { executable, owner: owner::Owner::current() })
     }
 
     /// Gives the recorded work to the stream; it may be launched again. `cuGraphLaunch`.
@@ -130,6 +134,30 @@ impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: made by `record`, destroyed once; the driver lets launches under way end first.
         let _ = self.owner.free(|| unsafe { sys::cuGraphExecDestroy(self.executable) });
+    }
+}
+
+/// A stream that records; dropped, it has ended that, and what was recorded is gone.
+struct Recording<'a>(&'a Stream);
+
+impl Recording<'_> {
+    fn end(self) -> CudaResult<sys::CUgraph> {
+        let (stream, mut graph) = (ManuallyDrop::new(self).0, ptr::null_mut());
+        // SAFETY: the stream is recording; `graph` is a place for the answer.
+        unsafe { sys::cuStreamEndCapture(stream.as_inner(), &raw mut graph) }.to_result()?;
+        Ok(graph)
+    }
+}
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        let mut graph = ptr::null_mut();
+        // SAFETY: as in `end`.
+        let _ = unsafe { sys::cuStreamEndCapture(self.0.as_inner(), &raw mut graph) };
+        if !graph.is_null() {
+            // SAFETY: nobody else knows of the graph.
+            let _ = unsafe { sys::cuGraphDestroy(graph) };
+        }
     }
 }
 

@@ -2,7 +2,10 @@
 //!
 //! It keeps a thread's stack of contexts, hands out handles, counts what was made and not freed, and fails as told.
 
-use crate::sys::{CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUjit_option, CUmodule, CUstream, Table};
+use crate::sys::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUfunction, CUgraph, CUgraphExec, CUjit_option, CUmodule, CUstream,
+    Table,
+};
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -56,7 +59,8 @@ pub(crate) struct Fake;
 
 impl Fake {
     pub(crate) fn install() -> Fake {
-        Fake::with(&TABLE)
+        static PLAIN: Table = TABLE;
+        Fake::with(&PLAIN)
     }
 
     pub(crate) fn with(table: &'static Table) -> Fake {
@@ -230,7 +234,22 @@ unsafe extern "system" fn set(_: CUdeviceptr, _: u8, _: usize, stream: CUstream)
     copy("set", stream)
 }
 
-static TABLE: Table = Table {
+unsafe extern "system" fn end_capture(_: CUstream, graph: *mut CUgraph) -> c_int {
+    // SAFETY: the caller's place.
+    unsafe { make("end", graph.cast()) }
+}
+
+/// The same driver with graphs.
+pub(crate) static GRAPHS: Table = Table {
+    cuStreamBeginCapture_v2: answering!("begin", CUstream, c_uint),
+    cuStreamEndCapture: Some(end_capture),
+    cuGraphInstantiateWithFlags: making!("executable", CUgraphExec, CUgraph, u64),
+    cuGraphExecDestroy: answering!("no executable", CUgraphExec),
+    cuGraphDestroy: answering!("no graph", CUgraph),
+    ..TABLE
+};
+
+const TABLE: Table = Table {
     cuDevicePrimaryCtxRetain: Some(retain),
     cuDevicePrimaryCtxRelease_v2: answering!("release", CUdevice),
     cuCtxGetCurrent: Some(current),

@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::error::{CudaError, CudaResult};
 use crate::event::{Event, EventFlags, EventStatus};
 use crate::extra::{self, last_failure};
-use crate::fake::{Fail, Fake};
+use crate::fake::{Fail, Fake, GRAPHS};
 use crate::memory::{AsyncCopyDestination, CopyDestination, DeviceBuffer, LockedBuffer};
 use crate::module::{Module, ModuleJitOption};
 use crate::stream::{Stream, StreamFlags};
@@ -63,6 +63,30 @@ fn a_driver_without_graphs_says_so_and_nothing_is_recorded() {
     assert_eq!(refused.map(|_| ()), Err(CudaError::SharedObjectSymbolNotFound));
     assert!(!worked);
     assert_eq!(last_failure().map(|failure| failure.function), Some("cuStreamBeginCapture"));
+}
+
+#[test]
+fn a_recording_ends_whatever_becomes_of_the_work() {
+    let fake = Fake::with(&GRAPHS);
+    let (_context, stream) = (context(), stream());
+    fake.calls();
+    let (worked, graph) = extra::Graph::record(&stream, || 7).expect("the fake begins");
+    assert_eq!(worked, 7);
+    drop(graph.expect("the fake makes graphs"));
+    assert_eq!(fake.calls(), ["begin", "end", "executable", "no graph", "current", "push", "no executable", "pop"]);
+    // What the work says is kept where no graph comes of it.
+    fake.fail(Fail::All("end", 901));
+    let (worked, graph) = extra::Graph::record(&stream, || 8).expect("the fake begins");
+    assert_eq!((worked, graph.map(drop)), (8, Err(CudaError::UnknownError)));
+    assert_eq!(last_failure().map(|failure| (failure.function, failure.code)), Some(("cuStreamEndCapture", 901)));
+    fake.fail(Fail::All("executable", 2));
+    let (worked, graph) = extra::Graph::record(&stream, || 9).expect("the fake begins");
+    assert_eq!((worked, graph.map(drop)), (9, Err(CudaError::OutOfMemory)));
+    fake.fail(Fail::Never);
+    fake.calls();
+    let work = std::panic::AssertUnwindSafe(|| extra::Graph::record(&stream, || panic!("of the work's own")).map(drop));
+    assert!(std::panic::catch_unwind(work).is_err());
+    assert_eq!(fake.calls(), ["begin", "end", "no graph"]);
 }
 
 #[test]

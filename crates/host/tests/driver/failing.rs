@@ -68,7 +68,11 @@ fn what_others_kernels_destroy_is_met_by_any_call() {
         "cuEventCreate",
         "cuStreamCreateWithPriority",
     ] {
-        for code in [700, 719] {
+        let codes: &[i32] = match first {
+            "cuStreamSynchronize" => &[214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810],
+            _ => &[700, 719],
+        };
+        for &code in codes {
             with_driver(NAME, &format!("{first}={code}"), || {
                 let device = Device::cuda(0)?;
                 let (a, b) = hosts()?;
@@ -97,6 +101,36 @@ fn what_others_kernels_destroy_is_met_by_any_call() {
             });
         }
     }
+}
+
+/// What is of one GPU, and can end, is not taken for the end of all of them.
+#[test]
+fn what_one_gpu_cannot_give_leaves_the_others() {
+    const NAME: &str = "failing::what_one_gpu_cannot_give_leaves_the_others";
+    for code in [214, 220] {
+        with_driver(NAME, &format!("devices=2 cuDevicePrimaryCtxRetain={code}*1"), || {
+            let error = Device::cuda(0).expect_err("its memory is broken");
+            assert!(matches!(&error, Error::Driver { code: found, .. } if *found == code), "{error:?}");
+            Device::cuda(1)?.stream().map(drop)
+        });
+    }
+    with_driver(NAME, "devices=2 cuStreamCreateWithPriority=709*1", || {
+        let (zero, one) = (Device::cuda(0)?, Device::cuda(1)?);
+        let error = zero.stream().map(drop).expect_err("somebody reset the device");
+        assert!(matches!(error, Error::ContextLost { code: 709, .. }), "{error:?}");
+        assert!(error.to_string().contains("restart the process, or use the CPU"), "{error}");
+        one.stream().map(drop)?;
+        the_cpu_multiplies()
+    });
+    with_driver(NAME, "cuCtxGetDevice=709", || {
+        let _theirs = cust::device::Device::get_device(0).and_then(cust::context::Context::new);
+        let error = Device::from_current_context().expect_err("what is current is destroyed");
+        assert!(
+            matches!(&error, Error::NoDevice { reason, .. } if reason.ends_with("has been destroyed")),
+            "{error:?}"
+        );
+        Device::cuda(0)?.stream().map(drop)
+    });
 }
 
 fn a_host() -> Result<Matrix<f64>> {

@@ -110,3 +110,33 @@ fn a_cold_plan_leaves_a_recording_whole() {
         stream.synchronize()
     });
 }
+
+/// The work's own error is the one that is told, whatever became of the recording.
+#[test]
+fn a_recording_ends_whatever_becomes_of_the_work() {
+    const NAME: &str = "flight::a_recording_ends_whatever_becomes_of_the_work";
+    for words in ["", "spoiled=1"] {
+        with_driver(NAME, words, || {
+            let stream = Device::cuda(0)?.stream()?;
+            let own = || Err(Error::from(std::io::Error::other("the work's own")));
+            let error = stream.record(own).map(drop).expect_err("the work failed");
+            assert_eq!(error.to_string(), "the work's own");
+            let silent = stream.record(|| Ok(())).map(drop);
+            let told = |error: &Error| matches!(error, Error::Driver { code: 901, .. });
+            assert!(if words.is_empty() { silent.is_ok() } else { silent.as_ref().is_err_and(told) }, "{silent:?}");
+            calls();
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                stream.record(|| panic!("a panic of the work's own")).map(drop)
+            }));
+            assert!(panicked.is_err(), "{panicked:?}");
+            let calls = calls();
+            let ended =
+                if words.is_empty() { &["cuStreamEndCapture", "cuGraphDestroy"][..] } else { &["cuStreamEndCapture"] };
+            assert_eq!(calls[calls.len() - ended.len() - 1..calls.len() - 1], *ended, "{calls:?}");
+            // SAFETY: the stream outlives the result.
+            let raw = unsafe { cust::extra::borrow_stream(stream.as_raw().expect("a GPU's")) };
+            assert_eq!(cust::extra::is_capturing(&raw), Ok(false));
+            stream.synchronize()
+        });
+    }
+}
