@@ -296,20 +296,23 @@ mod tests {
         }
     }
 
+    /// Runs a race over three parts of 768 bytes, with the grains, on the CPU.
+    fn on_small_data<R>(run: impl FnOnce(&Stream, &mut Data<'_, f32>) -> Result<R, Fault>) -> Result<R, Fault> {
+        let stream = Device::cpu().stream()?;
+        let job = Job::single(Problem::column_major(Dtype::F32, 16, 4, 4));
+        let parts = Parts::new(&job, 384, false).expect("it fits");
+        assert_eq!(parts.count, 3);
+        let [len_a, len_b, _] = parts.lengths().expect("it fits");
+        let a = Pool::<f32>::new(&stream, MadeUp { seed: 0 }, len_a)?;
+        let b = Pool::new(&stream, MadeUp { seed: 9 }, len_b)?;
+        run(&stream, &mut Data::new(&stream, job, 0.0, parts, [&a, &b], MadeUp { seed: 3 })?)
+    }
+
     /// Times of each, if it has some; who ran, and where its A was.
     type Raced = (Vec<Option<usize>>, Vec<(char, u64)>);
 
     /// What everybody did in a race of 30 rounds between contestants of these letters and roles; X fails.
     fn raced(lanes: &[(char, Role)], seed: u64) -> Result<Raced, Fault> {
-        let stream = Device::cpu().stream()?;
-        let problem = Job::single(Problem::column_major(Dtype::F32, 16, 4, 4));
-        // 768 bytes, with the grains.
-        let parts = Parts::new(&problem, 384, false).expect("it fits");
-        assert_eq!(parts.count, 3);
-        let [len_a, len_b, _] = parts.lengths().expect("it fits");
-        let a = Pool::<f32>::new(&stream, MadeUp { seed: 0 }, len_a)?;
-        let b = Pool::new(&stream, MadeUp { seed: 9 }, len_b)?;
-        let mut data = Data::new(&stream, problem, 0.0, parts, [&a, &b], MadeUp { seed: 3 })?;
         let log = RefCell::new(Vec::new());
         let scribe = |&(letter, _): &(char, Role)| Scribe { letter, log: &log, fails: letter == 'X' };
         let mut scribes: Vec<Scribe<'_>> = lanes.iter().map(scribe).collect();
@@ -317,7 +320,7 @@ mod tests {
         for (scribe, &(_, role)) in scribes.iter_mut().zip(lanes) {
             running.push(Lane { run: scribe, role });
         }
-        let results = race(&stream, &mut data, &mut running, 30, Random::new(seed))?;
+        let results = on_small_data(|stream, data| race(stream, data, &mut running, 30, Random::new(seed)))?;
         let lengths = results.iter().map(|r| r.as_ref().ok().map(Vec::len)).collect();
         Ok((lengths, log.into_inner()))
     }
@@ -379,16 +382,9 @@ mod tests {
                 Ok(())
             }
         }
-        let stream = Device::cpu().stream()?;
-        let job = Job::single(Problem::column_major(Dtype::F32, 16, 4, 4));
-        let parts = Parts::new(&job, 384, false).expect("it fits");
-        let [len_a, len_b, _] = parts.lengths().expect("it fits");
-        let a = Pool::<f32>::new(&stream, MadeUp { seed: 0 }, len_a)?;
-        let b = Pool::new(&stream, MadeUp { seed: 9 }, len_b)?;
-        let mut data = Data::new(&stream, job, 0.0, parts, [&a, &b], MadeUp { seed: 3 })?;
         let (mut chosen, mut far) = (Sleeper(1), Sleeper(200));
         let mut lanes = [Lane { run: &mut chosen, role: Role::Ours }, Lane { run: &mut far, role: Role::Entry }];
-        let times = race(&stream, &mut data, &mut lanes, 4, Random::new(1))?;
+        let times = on_small_data(|stream, data| race(stream, data, &mut lanes, 4, Random::new(1)))?;
         let [chosen, far] = times.as_slice() else { panic!("two lanes") };
         assert!(chosen.as_ref().is_ok_and(|times| times.len() == 4), "{chosen:?}");
         assert!(far.as_ref().is_ok_and(|times| times.len() == 1 && times[0] >= 0.2), "{far:?}");
@@ -402,18 +398,11 @@ mod tests {
 
     #[test]
     fn a_graph_that_cannot_be_recorded_is_an_error_of_its_own() -> Result<(), Fault> {
-        let stream = Device::cpu().stream()?;
-        let job = Job::single(Problem::column_major(Dtype::F32, 16, 4, 4));
-        let parts = Parts::new(&job, 384, false).expect("it fits");
-        let [len_a, len_b, _] = parts.lengths().expect("it fits");
-        let a = Pool::<f32>::new(&stream, MadeUp { seed: 0 }, len_a)?;
-        let b = Pool::new(&stream, MadeUp { seed: 9 }, len_b)?;
-        let mut data = Data::new(&stream, job, 0.0, parts, [&a, &b], MadeUp { seed: 3 })?;
         let log = RefCell::new(Vec::new());
         let mut scribes = ['A', 'B'].map(|letter| Scribe { letter, log: &log, fails: false });
         let [first, second] = &mut scribes;
         let mut lanes = [Lane { run: first, role: Role::Ours }, Lane { run: second, role: Role::Entry }];
-        let times = in_graphs(&stream, &mut data, &mut lanes, vec![0], 3, Random::new(1))?;
+        let times = on_small_data(|stream, data| in_graphs(stream, data, &mut lanes, vec![0], 3, Random::new(1)))?;
         assert!(times[0].as_ref().is_err_and(|error| error.to_string().contains("a graph on the CPU")), "{times:?}");
         assert!(times[1].as_ref().is_ok_and(Vec::is_empty), "it was not to run");
         assert!(log.into_inner().is_empty(), "nothing ran");

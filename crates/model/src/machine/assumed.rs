@@ -36,8 +36,15 @@ impl Assumed {
     /// Everything is known.
     pub const NONE: Assumed = Assumed(0);
 
-    /// These fields; what is none is left out.
+    /// These fields, by name; in a constant a name that is none does not compile.
     pub(super) const fn of(names: &[&str]) -> Assumed {
+        let assumed = Assumed::known(names);
+        assert!(assumed.0.count_ones() as usize == names.len(), "a field that is none, or one twice");
+        assumed
+    }
+
+    /// Those of the names that are fields'.
+    pub(super) const fn known(names: &[&str]) -> Assumed {
         let (mut bits, mut name) = (0, 0);
         while name < names.len() {
             let mut at = 0;
@@ -59,7 +66,7 @@ impl Assumed {
 
     /// What is left once these are known.
     pub fn without(self, names: &[&str]) -> Assumed {
-        Assumed(self.0 & !Self::of(names).0)
+        Assumed(self.0 & !Self::known(names).0)
     }
 
     /// Whether nothing is.

@@ -123,7 +123,7 @@ impl Filled {
     }
 
     fn fill<T>(&mut self, field: &str, known: T) -> T {
-        self.assumed = self.assumed.and(Assumed::of(&[field]));
+        self.assumed = self.assumed.and(Assumed::known(&[field]));
         known
     }
 }

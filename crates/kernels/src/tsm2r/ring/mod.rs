@@ -16,8 +16,9 @@
 //! # A turn
 //! A stage is multiplied in [`Steps`]: while one is, the operands of the next are on their way into registers, and of
 //! the last step those of the stage that follows. So the threads wait for each other, and for shared memory, while their
-//! multipliers have work. Against all loads behind the barrier, m = k = 20480, H200, 2026-11-21: f64 n = 32 818 -> 785 us,
-//! f32 n = 16 410 -> 393 us, n = 64 1360 -> 1150 us, half of that by the 16 bytes behind B's rows (benches/NOTES.md).
+//! multipliers have work. Against all loads behind the barrier, and B without the 16 bytes, an H200 on 2026-11-21 took at
+//! m = k = 20480: f32 n = 16 416 -> 383 us, 32 638 -> 606, 64 1378 -> 1251; f64 n = 32 814 -> 780 (benches/results/h200 before
+//! and after).
 
 mod fill;
 
