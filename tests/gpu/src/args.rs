@@ -10,7 +10,8 @@ usage: lanky-gpu-tests COMMAND [--device cuda:N|cpu] [options]
   check                 every check                 [--only NAME]...
   large                 more than 2^32 elements     [--log2 N] for 2^N
   occupancy             blocks an SM by the driver and by the model      [--csv FILE]
-  cold                  the first call of a process
+  cold                  the first call of a process, with the driver's cache empty and filled
+  first                 the first call of this process              [--limit SECONDS]
 The device is cuda:0 unless another is named. Exit codes: 0 all passed, 1 a failure, 2 wrong usage, 3 no device.";
 
 /// The options of all commands.
@@ -25,11 +26,13 @@ pub struct Args {
     pub log2: u32,
     /// Where a table is written.
     pub csv: Option<String>,
+    /// What loading may add to a first call, s.
+    pub limit: f64,
 }
 
 impl Args {
     fn new(command: String) -> Args {
-        Args { command, device: "cuda:0".to_owned(), only: Vec::new(), log2: 32, csv: None }
+        Args { command, device: "cuda:0".to_owned(), only: Vec::new(), log2: 32, csv: None, limit: f64::INFINITY }
     }
 
     /// From the words behind the program's name.
@@ -53,6 +56,7 @@ impl Args {
             "--only" => self.only.push(value),
             "--log2" => self.log2 = value.parse()?,
             "--csv" => self.csv = Some(value),
+            "--limit" => self.limit = value.parse()?,
             _ => return Err(format!("there is no option {option}").into()),
         }
         Ok(())

@@ -10,7 +10,8 @@
 //! | `check` | the checks of [`check`] |
 //! | `large` | matrices of more than 2^32 elements |
 //! | `occupancy` | the blocks an SM holds of every entry: the driver's count against the model's |
-//! | `cold` | what the first call of a process costs |
+//! | `cold` | what the first call of a process costs, with the driver's cache empty and filled: [`cold`] |
+//! | `first` | the same of this process |
 
 mod args;
 mod case;
@@ -46,8 +47,9 @@ fn main() -> ExitCode {
         }
     };
     let result = match args.command.as_str() {
+        "cold" => cold::run(&args.device),
         // It opens the device itself: that is what it times.
-        "cold" => cold::run(ordinal),
+        "first" => cold::first(ordinal, args.limit),
         "small" => with_lab(ordinal, small::GUARD, small::run),
         "check" => with_lab(ordinal, GUARD, |lab| check::run(lab, &args.only)),
         "large" => with_lab(ordinal, GUARD, |lab| large::run(lab, args.log2)),
