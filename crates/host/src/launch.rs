@@ -6,6 +6,7 @@ use crate::scalar::Scalar;
 use crate::shape::wide;
 use crate::stream::CudaStream;
 use cust::module::Module;
+use model::launch::tall::{self, Finish, Triangle};
 use model::{Choice, Strides};
 use std::ffi::c_void;
 
@@ -95,6 +96,78 @@ pub(crate) unsafe fn product<T: Scalar>(
         Some((module, slots)) => unsafe { sum_slots(stream, module, slots, choice.splits, p) },
         None => Ok(()),
     }
+}
+
+/// C ← α A B + β C by an entry of two tall matrices, whose blocks finish as the choice says; `triangle` of a Gram matrix.
+///
+/// # Safety
+/// As for [`product`]. `work` is the address of a workspace of the stream's alone, whose ticket is 0, with `choice.slots_len`
+/// elements behind its head, if the choice has any; `adds` is the module that [`Finish::SecondLaunch`] asks for.
+pub(crate) unsafe fn tall<T: Scalar>(
+    stream: &CudaStream,
+    choice: &Choice,
+    module: &Module,
+    (work, adds): (u64, Option<&Module>),
+    operands: Operands<T>,
+    triangle: Triangle,
+) -> Result<()> {
+    let p = if choice.swapped { operands.transposed() } else { operands };
+    let atomic = choice.variant.adds_atomically();
+    let finish = if atomic { Finish::Direct } else { choice.finish }.code() | triangle.code();
+    let arguments = parameters![
+        p.m,
+        p.n,
+        p.k,
+        p.a.address,
+        p.a.strides.row,
+        p.a.strides.col,
+        p.b.address,
+        p.b.strides.row,
+        p.b.strides.col,
+        p.alpha,
+        p.beta,
+        p.c.address,
+        p.c.strides.row,
+        p.c.strides.col,
+        work,
+        finish,
+    ];
+    let [x, y, z] = choice.grid;
+    let entry = choice.variant.entry;
+    // SAFETY: the entry's parameters are those of `arguments`, in number and type (`model`'s contract for every entry of two
+    // tall matrices); they name memory that the caller vouches for.
+    unsafe { launch(stream, module, entry, (x, y, z), choice.threads, choice.shared_bytes, &arguments) }?;
+    match adds {
+        // SAFETY: the slots are those that the launch before this one, on the same stream, fills.
+        Some(module) if !atomic => unsafe { reduce_slots(stream, module, work, choice.splits, p, Some(triangle)) },
+        _ => Ok(()),
+    }
+}
+
+/// C ← α (sum of the `count` slots behind the workspace's head) + β C, or β C where there are none; of a Gram matrix the
+/// triangle, from slots that have the lower one.
+///
+/// # Safety
+/// As for [`sum_slots`].
+pub(crate) unsafe fn reduce_slots<T: Scalar>(
+    stream: &CudaStream,
+    module: &Module,
+    work: u64,
+    count: u32,
+    operands: Operands<T>,
+    triangle: Option<Triangle>,
+) -> Result<()> {
+    let Operands { m, n, alpha, beta, c, .. } = operands;
+    let threads = model::variants::SUM_SLOTS_THREADS;
+    let blocks = (u64::from(m) * u64::from(n)).div_ceil(u64::from(tall::REDUCE_ELEMENTS));
+    let Ok(blocks) = u32::try_from(blocks) else {
+        return Err(crate::Error::Unsupported { what: format!("a result of {m} x {n} elements on a GPU") });
+    };
+    let finish = triangle.map_or(0, tall::lower_code);
+    let arguments = parameters![m, n, count, alpha, beta, c.address, c.strides.row, c.strides.col, work, finish];
+    let (entry, shared_bytes) = (model::variants::reduce_slots(T::DTYPE), tall::reduce_bytes(T::DTYPE.bytes()));
+    // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
+    unsafe { launch(stream, module, entry, (blocks, 1, 1), threads, shared_bytes, &arguments) }
 }
 
 /// C ← α (sum of the first `count` slots, in order) + β C; A and B are not looked at. With `count` = 0 it is C ← β C.

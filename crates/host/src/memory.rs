@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::shape::narrow;
 use cust::context::CurrentContext;
-use cust::memory::DeviceBuffer;
+use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
+use model::launch::tall::WORK_HEAD_BYTES;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
@@ -25,6 +26,18 @@ impl DeviceMemory {
         let buffer = unsafe { DeviceBuffer::uninitialized(words) }
             .map_err(|error| driver::allocation_failed(error, bytes, driver::memory().ok()))?;
         Ok(DeviceMemory { gpu: Arc::clone(gpu), buffer: ManuallyDrop::new(buffer), bytes })
+    }
+
+    /// A workspace of `bytes`, a head of [`WORK_HEAD_BYTES`] among them, in which the ticket is 0.
+    pub(crate) fn workspace(gpu: &Arc<Gpu>, bytes: u64) -> Result<Self> {
+        let memory = Self::new(gpu, bytes)?;
+        let _current = gpu.enter()?;
+        let head = narrow(bytes.min(WORK_HEAD_BYTES.into()));
+        // SAFETY: the head lies in the memory, which nothing uses yet; the call waits.
+        unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::<u8>::from_raw(memory.address()), head) }
+            .set_8(0)
+            .map_err(driver::failed)?;
+        Ok(memory)
     }
 
     /// Its address; some address, but not 0, if it has no bytes.

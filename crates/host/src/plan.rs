@@ -5,13 +5,15 @@ use crate::device::{Device, Kind};
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::gpu::{Gpu, lock};
 use crate::memory::DeviceMemory;
-use crate::ops::enqueue::{enqueue, slots_bytes, unknown_variant};
+use crate::ops::enqueue::{enqueue, helpers, slots_bytes, unknown_variant};
 use crate::ops::gemm::{check, is_done, problem};
+use crate::ops::gram;
 use crate::scalar::Scalar;
 use crate::shape::{Shape, agree, check_distinct, wide};
 use crate::stream::{Queue, Stream};
 use crate::view::{MatMut, MatRef};
-use model::{Choice, Operation, VARIANTS, classify};
+use model::launch::tall::Triangle;
+use model::{Choice, Operation, Problem, VARIANTS, classify};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -22,7 +24,8 @@ use std::sync::{Arc, Mutex};
 /// it, kept until the plan is dropped, which waits for the GPU's work. The model chooses as for operands in the device's
 /// memory, also where an earlier run has left them in its cache.
 ///
-/// The same plan on the same GPU gives the same bits every time: no sum depends on what runs when.
+/// The same plan on the same GPU gives the same bits every time: no sum depends on what runs when, unless `tsmttsm_atomic` was
+/// asked for.
 ///
 /// # Example
 /// ```
@@ -40,6 +43,8 @@ pub struct Plan {
     b: Shape,
     c: Shape,
     operation: Operation,
+    /// Of a Gram matrix, what of it is written.
+    gram: Option<Triangle>,
     /// The GPU's kernel; `None` on the CPU and where nothing is multiplied.
     choice: Option<Choice>,
     workspaces: Mutex<Workspaces>,
@@ -73,6 +78,7 @@ pub struct PlanBuilder {
     c: Shape,
     variant: Option<String>,
     reads_c: bool,
+    gram: Option<Triangle>,
 }
 
 impl PlanBuilder {
@@ -91,6 +97,12 @@ impl PlanBuilder {
         self
     }
 
+    /// Of a Gram matrix: what of it is read and written. Of another product it says nothing.
+    pub fn triangle(mut self, triangle: Triangle) -> Self {
+        self.gram = self.gram.map(|_| triangle);
+        self
+    }
+
     /// Decides; nothing is loaded, allocated or launched.
     ///
     /// The model chooses for the shapes, the element type, and whether C is read ([`PlanBuilder::reads_c`]). A GPU remembers
@@ -102,7 +114,7 @@ impl PlanBuilder {
     /// cannot serve the shape or the device (the CPU has none), or a dimension exceeds
     /// [`model::choose::LARGEST_DIMENSION`] on a GPU.
     pub fn build(self) -> Result<Plan> {
-        let PlanBuilder { device, a, b, c, variant, reads_c } = self;
+        let PlanBuilder { device, a, b, c, variant, reads_c, gram } = self;
         let variant = variant.as_deref();
         if let Kind::Refused(error) = device.kind() {
             return Err(Error::clone(error));
@@ -118,15 +130,18 @@ impl PlanBuilder {
         }
         let choice = match (device.kind(), variant) {
             _ if m == 0 || n == 0 || k == 0 => None,
-            (Kind::Cuda(gpu), variant) => Some(gpu.choice(&problem(&a, &b, &c, reads_c), variant)?),
+            (Kind::Cuda(gpu), variant) => {
+                let problem = Problem { gram: gram.is_some(), ..problem(&a, &b, &c, reads_c) };
+                Some(gpu.choice(&problem, variant)?)
+            }
             (_, Some(name)) => {
                 let what = format!("variant {name} on the CPU: the variants are a GPU's kernels");
                 return Err(Error::Unsupported { what });
             }
             (_, None) => None,
         };
-        let operation = classify(wide(m), wide(n), wide(k));
-        Ok(Plan { device, a, b, c, operation, choice, workspaces: Mutex::default() })
+        let operation = if gram.is_some() { Operation::Gram } else { classify(wide(m), wide(n), wide(k)) };
+        Ok(Plan { device, a, b, c, operation, gram, choice, workspaces: Mutex::default() })
     }
 }
 
@@ -134,7 +149,13 @@ impl Plan {
     /// Begins a plan for C ← α A B + β C on the device, A m x k, B k x n and C m x n, for operands of these shapes and
     /// strides (`view.shape()`).
     pub fn gemm(device: &Device, a: Shape, b: Shape, c: Shape) -> PlanBuilder {
-        PlanBuilder { device: device.clone(), a, b, c, variant: None, reads_c: false }
+        PlanBuilder { device: device.clone(), a, b, c, variant: None, reads_c: false, gram: None }
+    }
+
+    /// Begins a plan for C ← α Aᵀ A + β C on the device, A k x n and C n x n: [`Plan::run_gram`] runs it. Of C all is
+    /// written, unless [`PlanBuilder::triangle`] says otherwise.
+    pub fn gram(device: &Device, a: Shape, c: Shape) -> PlanBuilder {
+        PlanBuilder { gram: Some(Triangle::Full), ..Plan::gemm(device, a.t(), a, c) }
     }
 
     /// The device that it is for.
@@ -180,7 +201,7 @@ impl Plan {
         let bytes = self.workspace_bytes();
         let mut workspaces = lock(&self.workspaces);
         if bytes > 0 && workspaces.spare.is_none() && workspaces.of_stream.values().all(Option::is_none) {
-            workspaces.spare = Some(DeviceMemory::new(gpu, bytes)?);
+            workspaces.spare = Some(DeviceMemory::workspace(gpu, bytes)?);
         }
         Ok(())
     }
@@ -198,7 +219,7 @@ impl Plan {
         let mut workspaces = lock(&self.workspaces);
         let workspace = workspaces.of(queue.key());
         if bytes > 0 && workspace.is_none() {
-            *workspace = Some(DeviceMemory::new(gpu, bytes)?);
+            *workspace = Some(DeviceMemory::workspace(gpu, bytes)?);
         }
         Ok(())
     }
@@ -207,15 +228,21 @@ impl Plan {
         let _current = gpu.enter()?;
         // Also where k is not split: α = 0 is C ← β C, which is its work.
         gpu.module(model::variants::sum_slots(self.c.dtype))?;
+        if self.gram.is_some() {
+            gpu.module(model::variants::reduce_slots(self.c.dtype))?;
+        }
         match &self.choice {
-            Some(choice) => gpu.module(choice.variant.entry).map(drop),
+            Some(choice) => {
+                helpers(choice, self.c.dtype).map_or(Ok(()), |entry| gpu.module(entry).map(drop))?;
+                gpu.module(choice.variant.entry).map(drop)
+            }
             None => Ok(()),
         }
     }
 
     fn workspace_bytes(&self) -> u64 {
         match &self.choice {
-            Some(choice) if choice.splits > 1 => slots_bytes(choice, self.c.dtype),
+            Some(choice) if choice.slots_len > 0 => slots_bytes(choice, self.c.dtype),
             _ => 0,
         }
     }
@@ -245,19 +272,46 @@ impl Plan {
             check_planned(operand, &shape, planned)?;
         }
         check(&self.device, &a, &b, &c)?;
+        if self.gram.is_some() && (b.extent() != a.extent() || b.shape() != a.shape().t()) {
+            let what =
+                "other factors than a matrix and its transpose by a plan of a Gram matrix: make one by Plan::gemm";
+            return Err(Error::Unsupported { what: what.into() });
+        }
         if is_done(alpha, &a, beta, &c) {
             return Ok(());
         }
         match stream.queue() {
+            Queue::Cpu if self.gram.is_some() => gram::on_cpu(self.gram.unwrap_or_default(), alpha, b, beta, c),
             Queue::Cpu => cpu::product(alpha, a, b, beta, c),
             Queue::Cuda(queue) => {
                 let choice = self.choice.as_ref().filter(|_| alpha != T::zero());
                 // Locked until both launches of a split product are in the stream: another thread's on the same stream
                 // would come between them.
                 let mut workspaces = lock(&self.workspaces);
-                enqueue(queue, choice, workspaces.of(queue.key()), alpha, &a, &b, beta, &mut c)
+                enqueue(queue, choice, workspaces.of(queue.key()), alpha, &a, &b, beta, &mut c, self.gram)
             }
         }
+    }
+}
+
+impl Plan {
+    /// C ← α Aᵀ A + β C by a plan of [`Plan::gram`]; else as [`Plan::run`]. See [`gram`](crate::gram()) for what is promised.
+    ///
+    /// # Errors
+    /// As [`Plan::run`]; [`Error::Unsupported`] for a plan of another product.
+    pub fn run_gram<T: Scalar>(
+        &self,
+        stream: &Stream,
+        alpha: T,
+        a: MatRef<'_, T>,
+        beta: T,
+        c: MatMut<'_, T>,
+    ) -> Result<()> {
+        if self.gram.is_none() {
+            let what = "a Gram matrix by the plan of a product: make one by Plan::gram";
+            return Err(Error::Unsupported { what: what.into() });
+        }
+        self.run(stream, alpha, a.t(), a, beta, c)
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`tsm2r`] | C ← α A B + β C, a large matrix times a skinny one: Algorithms 1 to 4 of TSM2X, and what goes beyond them |
 //! | [`gemm`] | C ← α A B + β C of any shape: the plain register-tiled kernel |
+//! | [`tsmttsm`] | C ← α Aᵀ B + β C over the long side of two tall matrices, and Gram matrices: the variants of Ernst et al., and what goes beyond them |
 //! | [`slots`] | C ← α (S₀ + S₁ + ...) + β C: adds what the parts of k gave, in order |
 //! | [`ceiling`] | moves memory, and multiplies, as fast as the GPU can, to measure it |
 //!
@@ -26,6 +27,7 @@ pub mod slots;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod table;
 pub mod tsm2r;
+pub mod tsmttsm;
 
 /// Device code does not panic; should it, the grid is stopped and the launch reports an illegal instruction.
 #[cfg(target_arch = "nvptx64")]

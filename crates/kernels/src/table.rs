@@ -16,6 +16,13 @@ pub type ProductFn<T> =
 /// A kernel that adds slots; its parameters are those of [`slots::body`].
 pub type SumSlotsFn<T> = unsafe fn(u32, u32, Global<T>, u32, T, T, Global<T>, u64, u64);
 
+/// A kernel of two tall matrices; its parameters are those of [`crate::tsmttsm::Reduced`], in order, without `slot_len`.
+pub type ReducedFn<T> =
+    unsafe fn(u32, u32, u32, Global<T>, u64, u64, Global<T>, u64, u64, T, T, Global<T>, u64, u64, Global<T>, u32);
+
+/// A kernel that adds the slots of those; its parameters are those of [`crate::tsmttsm::finish::sreduce_slots_t256`].
+pub type ReduceSlotsFn<T> = unsafe fn(u32, u32, u32, T, T, Global<T>, u64, u64, Global<T>, u32);
+
 /// A product kernel of one of the element types.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
@@ -69,6 +76,69 @@ mod gemm {
     model::gemm_variants!(rows);
 }
 
+/// A kernel of two tall matrices of one of the element types.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub enum Reduced {
+    F32(ReducedFn<f32>),
+    F64(ReducedFn<f64>),
+}
+
+/// The rows of the kernels of two tall matrices.
+mod tall {
+    use super::{Reduced, ReducedFn};
+
+    mod elem {
+        use super::{Reduced, ReducedFn};
+        pub fn f32(entry: ReducedFn<f32>) -> Reduced {
+            Reduced::F32(entry)
+        }
+        pub fn f64(entry: ReducedFn<f64>) -> Reduced {
+            Reduced::F64(entry)
+        }
+    }
+
+    /// `reduced(entry)`: the function of a row of the table.
+    macro_rules! rows {
+        ($($entry:ident: $elem:ident $(, $parameter:tt)*;)*) => {
+            pub fn reduced(entry: &str) -> Option<super::Reduced> {
+                let rows = [$((stringify!($entry), super::elem::$elem(crate::tsmttsm::$entry))),*];
+                rows.into_iter().find(|(name, _)| *name == entry).map(|(_, reduced)| reduced)
+            }
+        };
+    }
+
+    mod tiles {
+        model::tsmttsm_variants!(rows);
+    }
+    mod mma {
+        model::tsmttsm_mma_variants!(rows);
+    }
+    mod gram {
+        model::gram_variants!(rows);
+    }
+    mod staged {
+        model::tsmttsm_staged_variants!(rows);
+    }
+    mod gram_staged {
+        model::gram_staged_variants!(rows);
+    }
+    mod gram_mma {
+        model::gram_mma_variants!(rows);
+    }
+
+    pub fn reduced(entry: &str) -> Option<Reduced> {
+        let tables =
+            [tiles::reduced, mma::reduced, gram::reduced, gram_mma::reduced, staged::reduced, gram_staged::reduced];
+        tables.into_iter().find_map(|table| table(entry))
+    }
+}
+
+/// The kernel of two tall matrices with this entry name; `None` if no row of `model::VARIANTS` has it.
+pub fn reduced(entry: &str) -> Option<Reduced> {
+    tall::reduced(entry)
+}
+
 /// The product kernel with this entry name; `None` if no row of `model::VARIANTS` has it.
 pub fn product(entry: &str) -> Option<Product> {
     [tsm2r::product, staged::product, mma::product, gemm::product].into_iter().find_map(|table| table(entry))
@@ -78,14 +148,22 @@ pub fn product(entry: &str) -> Option<Product> {
 pub trait Element: cuda_std::Scalar {
     /// The function of a [`Product`], if it is of this type.
     fn of(product: Product) -> Option<ProductFn<Self>>;
+    /// The function of a [`Reduced`], if it is of this type.
+    fn of_tall(reduced: Reduced) -> Option<ReducedFn<Self>>;
     /// The kernel that adds slots of this type; its name is `model::sum_slots`'s.
     const SUM_SLOTS: SumSlotsFn<Self>;
+    /// The one that adds those of two tall matrices; its name is `model::variants::reduce_slots`'s.
+    const REDUCE_SLOTS: ReduceSlotsFn<Self>;
 }
 
 impl Element for f32 {
     fn of(product: Product) -> Option<ProductFn<f32>> {
         if let Product::F32(function) = product { Some(function) } else { None }
     }
+    fn of_tall(reduced: Reduced) -> Option<ReducedFn<f32>> {
+        if let Reduced::F32(function) = reduced { Some(function) } else { None }
+    }
+    const REDUCE_SLOTS: ReduceSlotsFn<f32> = crate::tsmttsm::finish::sreduce_slots_t256;
     const SUM_SLOTS: SumSlotsFn<f32> = slots::ssum_slots_t256;
 }
 
@@ -93,5 +171,9 @@ impl Element for f64 {
     fn of(product: Product) -> Option<ProductFn<f64>> {
         if let Product::F64(function) = product { Some(function) } else { None }
     }
+    fn of_tall(reduced: Reduced) -> Option<ReducedFn<f64>> {
+        if let Reduced::F64(function) = reduced { Some(function) } else { None }
+    }
+    const REDUCE_SLOTS: ReduceSlotsFn<f64> = crate::tsmttsm::finish::dreduce_slots_t256;
     const SUM_SLOTS: SumSlotsFn<f64> = slots::dsum_slots_t256;
 }

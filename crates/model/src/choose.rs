@@ -1,10 +1,11 @@
 //! Filter what can run, estimate each, take the fastest; and say why.
 
+use crate::launch::tall::{self, Finish};
 use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
 use crate::occupancy::{registers_at, resident_blocks};
 use crate::roofline::{Bound, Constants, Estimate, Estimator, MOST_SPLITS, bound};
 use crate::variants::Layout;
-use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant, classify};
+use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant};
 use core::fmt;
 
 /// Who made a choice.
@@ -38,6 +39,8 @@ pub struct Choice {
     pub splits: u32,
     /// Elements of scratch for the slots.
     pub slots_len: u64,
+    /// How slots become C, for entries that can do it themselves; of others with slots it is another launch.
+    pub finish: Finish,
     /// What no kernel can beat.
     pub bound: Bound,
     /// What this one is expected to do.
@@ -54,7 +57,7 @@ pub(crate) fn reasons<'a>(
     problem: &'a Problem,
     machine: &'a Machine,
     force: Option<&'a str>,
-) -> impl Iterator<Item = [Option<Refusal>; 6]> + 'a {
+) -> impl Iterator<Item = [Option<Refusal>; 7]> + 'a {
     in_question(problem, force).map(move |place| {
         let variant = &VARIANTS[place];
         let (_, launched) = laid(variant, problem);
@@ -133,7 +136,13 @@ fn check(problem: &Problem, force: Option<&str>) -> Result<(), Refusal> {
             return Err(Refusal::DimensionTooLarge { name, value });
         }
     }
-    if VARIANTS.iter().any(|v| named(v, force)) { Ok(()) } else { Err(Refusal::UnknownVariant) }
+    if VARIANTS.iter().all(|v| !named(v, force)) {
+        return Err(Refusal::UnknownVariant);
+    }
+    if VARIANTS.iter().all(|v| !named(v, force) || (v.kernel == Kernel::Gram) != problem.gram) {
+        return Err(Refusal::OtherOperation { gram: problem.gram });
+    }
+    Ok(())
 }
 
 /// Whether an entry or its variant is the one that was asked for, if any was.
@@ -144,7 +153,8 @@ fn named(variant: &Variant, force: Option<&str>) -> bool {
 /// The places in [`VARIANTS`] of the entries that are in question for a problem.
 fn in_question<'a>(problem: &'a Problem, force: Option<&'a str>) -> impl Iterator<Item = usize> + 'a {
     let asked = move |v: &Variant| if force.is_none() { serves(v, problem) } else { named(v, force) };
-    (0..VARIANTS.len()).filter(move |place| VARIANTS[*place].dtype == problem.dtype && asked(&VARIANTS[*place]))
+    let of_kind = move |v: &Variant| v.dtype == problem.dtype && (v.kernel == Kernel::Gram) == problem.gram;
+    (0..VARIANTS.len()).filter(move |place| of_kind(&VARIANTS[*place]) && asked(&VARIANTS[*place]))
 }
 
 /// The same, each with what it would do or why it cannot.
@@ -163,6 +173,11 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY
         }
         Kernel::Gemm => true,
+        Kernel::Tsmttsm => {
+            let tall = problem.m.max(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;
+            tall && !variant.adds_atomically()
+        }
+        Kernel::Gram => true,
     }
 }
 
@@ -182,7 +197,7 @@ fn refusals(
     launched: &Problem,
     tiles: &Tiling,
     machine: &Machine,
-) -> [Option<Refusal>; 6] {
+) -> [Option<Refusal>; 7] {
     let too_many = tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ);
     [
         (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() }),
@@ -191,7 +206,13 @@ fn refusals(
         (registers > machine.registers_per_thread).then_some(Refusal::Registers { registers }),
         (variant.threads > machine.threads_per_block).then_some(Refusal::Threads { threads: variant.threads }),
         too_many.then_some(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) }),
+        too_wide(variant, launched).then_some(Refusal::TooWide { columns: variant.rows }),
     ]
+}
+
+/// Whether a Gram matrix has more columns than an entry can have.
+fn too_wide(variant: &Variant, launched: &Problem) -> bool {
+    variant.most_columns().is_some_and(|columns| launched.m > u64::from(columns))
 }
 
 /// How an entry computes a product: as it is, or transposed.
@@ -199,6 +220,15 @@ fn laid(variant: &Variant, problem: &Problem) -> (bool, Problem) {
     // A thread owns a row: the longer side of C gives more of them.
     let swapped = variant.kernel != Kernel::Gemm && problem.n > problem.m;
     (swapped, if swapped { problem.transposed() } else { *problem })
+}
+
+/// How an entry's slots become C.
+fn finish(variant: &Variant, launched: &Problem, splits: u32) -> Finish {
+    match variant.is_tall() {
+        true => tall::finish(launched.m, launched.n, splits, launched.dtype.bytes()),
+        false if splits > 1 => Finish::SecondLaunch,
+        false => Finish::Direct,
+    }
 }
 
 /// An entry laid over a problem.
@@ -253,7 +283,7 @@ impl<'a> Fit<'a> {
     fn launch(&self, splits: u32) -> Choice {
         let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
         Choice {
-            operation: classify(self.problem.m, self.problem.n, self.problem.k),
+            operation: self.problem.operation(),
             problem: self.launched,
             swapped: self.swapped,
             variant: self.variant,
@@ -261,7 +291,12 @@ impl<'a> Fit<'a> {
             threads: self.variant.threads,
             shared_bytes: self.tiles.shared_bytes,
             splits,
-            slots_len: slots_len(self.launched.m, self.launched.n, splits),
+            slots_len: if self.variant.adds_atomically() {
+                0
+            } else {
+                slots_len(self.launched.m, self.launched.n, splits)
+            },
+            finish: finish(self.variant, &self.launched, splits),
             bound: bound(&self.launched, self.machine),
             estimate: self.estimator.estimate(splits),
             chooser: Chooser::Model,
@@ -335,7 +370,13 @@ impl fmt::Display for Choice {
             "  launch    {x} x {y} x {z} blocks of {} threads, {} bytes of shared memory, {} blocks an SM",
             self.threads, self.shared_bytes, self.estimate.resident
         )?;
-        writeln!(f, "  splits    {} of k, {} elements of scratch", self.splits, self.slots_len)?;
+        let added = match (self.variant.adds_atomically(), self.variant.is_tall(), self.finish) {
+            (true, ..) => ", added atomically, in any order",
+            (_, true, Finish::LastBlock) => ", added by the last block",
+            (_, true, Finish::SecondLaunch) => ", added by a second launch",
+            _ => "",
+        };
+        writeln!(f, "  splits    {} of k, {} elements of scratch{added}", self.splits, self.slots_len)?;
         writeln!(
             f,
             "  expected  {:.1} us, {:.0}% of the bandwidth in flight",
@@ -352,12 +393,16 @@ impl fmt::Display for Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Dtype;
+    use crate::{Dtype, Operation};
 
     #[test]
     fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
         for v in VARIANTS {
             let mut p = Problem::column_major(v.dtype, 1000, 7, 300);
+            if v.kernel == Kernel::Gram {
+                assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::OtherOperation { gram: false }));
+                p = Problem::gram(v.dtype, 1, 300, p.a);
+            }
             assert_eq!(choose(&p, &Machine::H200, Some(v.name))?.variant.name, v.name);
             if v.layout == Layout::Rows {
                 assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::Layout { wanted: Layout::Rows }));
@@ -395,6 +440,53 @@ mod tests {
             let timed = crate::roofline::estimate(fast, &tiling(fast, p.m, p.n), splits, &p, &Machine::H200);
             assert!(timed.seconds <= choice.estimate.seconds * 1.03, "{splits} parts: {timed:?}, {choice}");
         }
+        Ok(())
+    }
+
+    /// Both tall matrices by rows, or both by columns, and k as in Ernst et al.
+    fn tall(dtype: Dtype, m: u64, n: u64, by_rows: bool) -> Problem {
+        let k = (1 << 29) / m.max(n);
+        let p = Problem::column_major(dtype, m, n, k);
+        let (a, b) = (crate::Strides::row_major(k), crate::Strides::column_major(k));
+        if by_rows { Problem { b: crate::Strides::row_major(n), ..p } } else { Problem { a, b, ..p } }
+    }
+
+    #[test]
+    fn two_tall_matrices_of_up_to_32_columns_get_kernels_of_their_own() -> Result<(), Refusal> {
+        for dtype in [Dtype::F32, Dtype::F64] {
+            for (m, n) in
+                [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (48, 48), (64, 64), (64, 1), (3, 17), (48, 16)]
+            {
+                for by_rows in [false, true] {
+                    let p = tall(dtype, m, n, by_rows);
+                    let choice = choose(&p, &Machine::H200, None)?;
+                    assert!(choice.variant.is_tall() || m >= 48, "{choice}");
+                    // What is finished by a second launch has the slots for it.
+                    assert_eq!(
+                        choice.slots_len,
+                        choice.problem.m * choice.problem.n * u64::from(choice.splits),
+                        "{choice}"
+                    );
+                    let gram = choose(&Problem::gram(dtype, m, p.k, p.a), &Machine::H200, None)?;
+                    assert!(gram.variant.kernel == Kernel::Gram && gram.operation == Operation::Gram, "{gram}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn gram_matrices_of_any_width_are_served() -> Result<(), Refusal> {
+        for n in [1, 63, 64, 65, 1000, 20_000] {
+            for dtype in [Dtype::F32, Dtype::F64] {
+                let p = Problem::gram(dtype, n, 100_000, crate::Strides::column_major(n));
+                assert!(u64::from(choose(&p, &Machine::H200, None)?.variant.rows) >= n.min(4));
+            }
+        }
+        let p = Problem::gram(Dtype::F64, 17, 1000, crate::Strides::column_major(17));
+        let entry = Some("dgram_mma_16x16_m16n16_d4_t256");
+        assert_eq!(choose(&p, &Machine::H200, entry), Err(Refusal::TooWide { columns: 16 }));
+        assert_eq!(choose(&p, &Machine::H200, Some("tsm2r_inner")), Err(Refusal::OtherOperation { gram: true }));
         Ok(())
     }
 

@@ -3,6 +3,8 @@
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Kernel, VARIANTS, Variant};
 
+pub mod tall;
+
 /// Most blocks along y and z of a grid.
 pub const GRID_YZ: u32 = 65_535;
 /// Most blocks along x of a grid.
@@ -79,6 +81,7 @@ pub struct Tiling {
 /// | [`Kernel::Tsm2r`] | T1 | T2 | [`tsm2r_bk`] · T2, or none; `tsm2r_inner` takes all columns and reads A for each |
 /// | [`Kernel::Ring`] | [`Variant::rows`] | T2 | stages · ([`ring_a_len`] + [`ring_b_len`]) |
 /// | [`Kernel::Gemm`] | 16 · TM | 16 · TN | K step · (BM + BN, each with [`gemm_pitch`]'s padding) |
+/// | [`Kernel::Tsmttsm`], [`Kernel::Gram`] | [`Variant::rows`] | T2 | [`tall::shared_len`] |
 ///
 /// # Source
 /// TSM2X, Sections 3.1.3 to 3.1.7, for the first; the others are ours.
@@ -110,6 +113,7 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             let shared_bytes = (gemm_pitch(bm, elem_bytes) + gemm_pitch(bn, elem_bytes)) * GEMM_BK * elem_bytes;
             Tiling { x: rows * cols, z: 1, shared_bytes, k_step: GEMM_BK, a_reads: cols, b_reads: rows }
         }
+        Kernel::Tsmttsm | Kernel::Gram => tall::tiling(variant, m, n),
     }
 }
 
@@ -137,7 +141,7 @@ pub fn block_shapes() -> impl Iterator<Item = BlockShape> {
         BlockShape {
             entry,
             threads: launch_bounds(entry).map_or(0, |bounds| bounds.threads),
-            shared_bytes: product.map_or(0, |v| tiling(v, 1, 1).shared_bytes),
+            shared_bytes: product.map_or_else(|| tall::reduce_shared(entry), |v| tiling(v, 1, 1).shared_bytes),
         }
     })
 }
@@ -167,7 +171,11 @@ mod tests {
         for v in VARIANTS {
             let t = tiling(v, 20480, 64);
             // A ring takes what a block may opt in to: of compute capability 8.0, or of 9.0 where it needs that anyhow.
-            let most = if v.kernel == Kernel::Ring { if v.mma { 227 << 10 } else { 163 << 10 } } else { 48 << 10 };
+            let most = if v.kernel == Kernel::Ring || v.is_staged() {
+                if v.mma { 227 << 10 } else { 163 << 10 }
+            } else {
+                48 << 10
+            };
             assert!(t.shared_bytes <= most, "{}: {} bytes", v.entry, t.shared_bytes);
             assert!(t.k_step > 0 && t.k_step % (if v.kernel == Kernel::Gemm { 1 } else { v.t3 }) == 0);
         }

@@ -70,8 +70,19 @@ pub fn registers_estimate(variant: &Variant) -> u32 {
         Kernel::Tsm2r => FIXED_REGISTERS + words * (3 * variant.t2 + 2 * variant.t3),
         Kernel::Ring => FIXED_REGISTERS + words * (variant.rows * variant.t2 / variant.threads + 16),
         Kernel::Gemm => FIXED_REGISTERS + words * (variant.t2 * variant.t3 + variant.t2 + variant.t3),
+        Kernel::Tsmttsm | Kernel::Gram => FIXED_REGISTERS + tall_registers(variant),
     };
     estimate.min(255)
+}
+
+/// Of an entry of two tall matrices the registers of sums and of what is loaded: Ernst et al., Section 5.2
+/// ([`crate::paper::tsmttsm::registers`]), a warp of the matrix units having 32 threads' tile.
+fn tall_registers(variant: &Variant) -> u32 {
+    let words = u32::try_from(variant.dtype.bytes() / 4).unwrap_or(2);
+    let (m, n, steps) = (variant.own_rows(), variant.cols, variant.t3);
+    let lanes = if variant.mma { 2 } else { 1 };
+    let sums = if variant.mma { m * n / 32 } else { m * n };
+    words * (sums + steps * (m + n) / lanes)
 }
 
 /// What ends the number of blocks that an SM holds.

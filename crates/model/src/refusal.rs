@@ -53,6 +53,16 @@ pub enum Refusal {
         /// Columns that it can serve at most.
         columns: u64,
     },
+    /// The Gram matrix has more columns than the variant's threads or warps, which have all of it.
+    TooWide {
+        /// Columns that it can serve at most.
+        columns: u32,
+    },
+    /// The variant computes Gram matrices alone, or none.
+    OtherOperation {
+        /// Whether a Gram matrix was asked for.
+        gram: bool,
+    },
 }
 
 impl fmt::Display for Refusal {
@@ -70,6 +80,9 @@ impl fmt::Display for Refusal {
             Refusal::Registers { registers } => write!(f, "its threads need {registers} registers"),
             Refusal::Threads { threads } => write!(f, "its blocks need {threads} threads"),
             Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
+            Refusal::TooWide { columns } => write!(f, "it serves Gram matrices of at most {columns} columns"),
+            Refusal::OtherOperation { gram: true } => f.write_str("it computes no Gram matrices"),
+            Refusal::OtherOperation { gram: false } => f.write_str("it computes Gram matrices alone"),
         }
     }
 }
@@ -95,7 +108,10 @@ impl fmt::Display for Refusals<'_> {
         let entries = || reasons(self.problem, self.machine, self.force);
         match self.refusal {
             // Of the product or the name, before any entry is looked at.
-            Refusal::UnknownVariant | Refusal::NoSuchDtype { .. } | Refusal::DimensionTooLarge { .. } => {
+            Refusal::UnknownVariant
+            | Refusal::NoSuchDtype { .. }
+            | Refusal::DimensionTooLarge { .. }
+            | Refusal::OtherOperation { .. } => {
                 return write!(f, "{}", self.refusal);
             }
             Refusal::Layout { .. }
@@ -103,7 +119,8 @@ impl fmt::Display for Refusals<'_> {
             | Refusal::SharedMemory { .. }
             | Refusal::Registers { .. }
             | Refusal::Threads { .. }
-            | Refusal::GridTooLarge { .. } => {}
+            | Refusal::GridTooLarge { .. }
+            | Refusal::TooWide { .. } => {}
         }
         let all = entries().count();
         let mut separator = "";

@@ -84,13 +84,15 @@ pub struct Problem {
     pub c: Strides,
     /// Whether C is read: β is not 0.
     pub reads_c: bool,
+    /// Whether B is Aᵀ, in the same memory: C is a Gram matrix.
+    pub gram: bool,
 }
 
 impl Problem {
     /// All three matrices column-major and packed, β = 0.
     pub const fn column_major(dtype: Dtype, m: u64, n: u64, k: u64) -> Self {
         let (a, b, c) = (Strides::column_major(m), Strides::column_major(k), Strides::column_major(m));
-        Problem { dtype, m, n, k, a, b, c, reads_c: false }
+        Problem { dtype, m, n, k, a, b, c, reads_c: false, gram: false }
     }
 
     /// The same product transposed: Cᵀ ← α Bᵀ Aᵀ + β Cᵀ.
@@ -104,7 +106,19 @@ impl Problem {
             b: self.a.transposed(),
             c: self.c.transposed(),
             reads_c: self.reads_c,
+            gram: self.gram,
         }
+    }
+
+    /// C (m x m) ← α A Aᵀ + β C, where A is m x k of these strides.
+    pub const fn gram(dtype: Dtype, m: u64, k: u64, a: Strides) -> Self {
+        let c = Strides::column_major(m);
+        Problem { dtype, m, n: m, k, a, b: a.transposed(), c, reads_c: false, gram: true }
+    }
+
+    /// What the shape asks for.
+    pub const fn operation(&self) -> Operation {
+        if self.gram { Operation::Gram } else { classify(self.m, self.n, self.k) }
     }
 
     /// 2mnk.
@@ -126,6 +140,8 @@ pub enum Operation {
     Tsmm,
     /// The product of two tall matrices over their long side: m, n <= 64 < k.
     Tsmttsm,
+    /// A tall matrix transposed times itself.
+    Gram,
     /// A large matrix times a skinny one: n <= 64 < k, or m <= 64 < k, which is the same transposed.
     Tsm2r,
     /// Everything else.
@@ -139,6 +155,7 @@ impl Operation {
             Operation::Gemv => "gemv",
             Operation::Tsmm => "tsmm",
             Operation::Tsmttsm => "tsmttsm",
+            Operation::Gram => "gram",
             Operation::Tsm2r => "tsm2r",
             Operation::Gemm => "gemm",
         }

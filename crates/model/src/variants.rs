@@ -2,6 +2,8 @@
 
 use crate::Dtype;
 
+mod tsmttsm;
+
 /// A family of kernels; all entries of both are called alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
@@ -11,6 +13,11 @@ pub enum Kernel {
     Ring,
     /// The plain register-tiled product.
     Gemm,
+    /// Two tall matrices over their long side: a block has [`Variant::rows`] x T2 of C, [`Variant::stages`] groups of its
+    /// threads have all of that, each for rows of its own.
+    Tsmttsm,
+    /// The same of a matrix and itself.
+    Gram,
 }
 
 /// Where an entry wants A's unit stride.
@@ -46,7 +53,7 @@ pub struct Variant {
     pub rows: u32,
     /// Columns of C a thread, or a warp of the matrix units.
     pub cols: u32,
-    /// Stages of [`Kernel::Ring`]; 0 of the others.
+    /// Stages of [`Kernel::Ring`]; groups of threads along k of [`Kernel::Tsmttsm`] and [`Kernel::Gram`]; 0 of the others.
     pub stages: u32,
     /// The layout of A that it takes.
     pub layout: Layout,
@@ -287,11 +294,30 @@ macro_rules! mma_rows {
 }
 mma_variants!(mma_rows);
 
-const TABLES: [&[Variant]; 4] = [TSM2R, STAGED, MMA, GEMM];
+const TABLES: [&[Variant]; 10] = [
+    TSM2R,
+    STAGED,
+    MMA,
+    GEMM,
+    tsmttsm::TILES,
+    tsmttsm::MMA,
+    tsmttsm::GRAM,
+    tsmttsm::GRAM_MMA,
+    tsmttsm::STAGED,
+    tsmttsm::GRAM_STAGED,
+];
+
+const fn rows_of_tables() -> usize {
+    let (mut table, mut rows) = (0, 0);
+    while table < TABLES.len() {
+        (table, rows) = (table + 1, rows + TABLES[table].len());
+    }
+    rows
+}
 
 /// Every row of all tables.
 pub const VARIANTS: &[Variant] = &{
-    let mut all = [TSM2R[0]; TSM2R.len() + STAGED.len() + MMA.len() + GEMM.len()];
+    let mut all = [TSM2R[0]; rows_of_tables()];
     let (mut table, mut row, mut at) = (0, 0, 0);
     while table < TABLES.len() {
         while row < TABLES[table].len() {
@@ -307,7 +333,37 @@ impl Variant {
     /// Rows of C a thread, or a warp of the matrix units.
     pub const fn own_rows(&self) -> u32 {
         let owners = if self.mma { self.threads / 32 } else { self.threads };
-        self.rows * self.t2 / self.cols / owners
+        match self.kernel {
+            // A Gram matrix's warps own squares.
+            Kernel::Gram if self.mma => self.cols,
+            Kernel::Gram | Kernel::Tsmttsm => self.rows * self.t2 * self.stages / self.cols / owners,
+            _ => self.rows * self.t2 / self.cols / owners,
+        }
+    }
+
+    /// Whether it multiplies two tall matrices over their long side.
+    pub const fn is_tall(&self) -> bool {
+        matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram)
+    }
+
+    /// Whether it is one of those that has its rows come through a ring of stages.
+    pub const fn is_staged(&self) -> bool {
+        self.is_tall() && self.wide_shared
+    }
+
+    /// The most columns of a Gram matrix, of an entry whose blocks take B to be what they have of A.
+    pub const fn most_columns(&self) -> Option<u32> {
+        let is_whole = self.own_rows() == self.rows && self.cols == self.t2;
+        if matches!(self.kernel, Kernel::Gram) && (self.mma || self.is_staged() || is_whole) {
+            Some(self.rows)
+        } else {
+            None
+        }
+    }
+
+    /// Whether its blocks add to C by float atomics: their order, and so the last bits, differ from run to run.
+    pub const fn adds_atomically(&self) -> bool {
+        self.is_tall() && matches!(self.name.as_bytes(), b"tsmttsm_atomic")
     }
 
     /// The oldest compute capability that has its instructions.
@@ -315,6 +371,7 @@ impl Variant {
         match (self.kernel, self.mma) {
             (_, true) => (9, 0),
             (Kernel::Ring, _) => (8, 0),
+            _ if self.is_staged() => (8, 0),
             // They need nothing that any GPU of the machines' table lacks.
             _ => (0, 0),
         }
@@ -329,9 +386,18 @@ pub const fn sum_slots(dtype: Dtype) -> &'static str {
     }
 }
 
+/// The entry that adds the slots of tall matrices' products: several threads an element.
+pub const fn reduce_slots(dtype: Dtype) -> &'static str {
+    match dtype {
+        Dtype::F32 => "sreduce_slots_t256",
+        Dtype::F64 => "dreduce_slots_t256",
+    }
+}
+
 /// Every entry that the PTX must hold.
 pub fn entries() -> impl Iterator<Item = &'static str> {
-    VARIANTS.iter().map(|v| v.entry).chain([sum_slots(Dtype::F32), sum_slots(Dtype::F64)]).chain(CEILINGS)
+    let adding = [Dtype::F32, Dtype::F64].into_iter().flat_map(|dtype| [sum_slots(dtype), reduce_slots(dtype)]);
+    VARIANTS.iter().map(|v| v.entry).chain(adding).chain(CEILINGS)
 }
 
 /// The oldest compute capability that has an entry's instructions: any for those that are not in the tables.
@@ -347,7 +413,8 @@ pub fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
     if CEILINGS.contains(&entry) {
         return Some(LaunchBounds { threads: CEILING_THREADS, min_blocks: 0 });
     }
-    let adds_slots = [Dtype::F32, Dtype::F64].into_iter().any(|dtype| sum_slots(dtype) == entry);
+    let adds_slots =
+        [Dtype::F32, Dtype::F64].into_iter().any(|dtype| sum_slots(dtype) == entry || reduce_slots(dtype) == entry);
     adds_slots.then_some(LaunchBounds { threads: SUM_SLOTS_THREADS, min_blocks: 0 })
 }
 
@@ -380,6 +447,10 @@ mod tests {
                 Kernel::Gemm => {
                     assert_eq!([next(), next(), next()], [Some(v.t3), Some(v.t2), Some(v.threads)], "{}", v.entry)
                 }
+                Kernel::Tsmttsm | Kernel::Gram => {
+                    let found = [next(), next(), next(), next(), next(), next()];
+                    assert_eq!(found, [v.own_rows(), v.cols, v.rows, v.t2, v.t3, v.threads].map(Some), "{}", v.entry);
+                }
             }
         }
     }
@@ -393,7 +464,13 @@ mod tests {
         }
         assert_eq!(launch_bounds("tsm2r"), None);
         for dtype in [Dtype::F32, Dtype::F64] {
-            assert!(VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel != Kernel::Gemm).count() <= 60);
+            assert!(
+                VARIANTS
+                    .iter()
+                    .filter(|v| v.dtype == dtype && matches!(v.kernel, Kernel::Tsm2r | Kernel::Ring))
+                    .count()
+                    <= 60
+            );
         }
     }
 }

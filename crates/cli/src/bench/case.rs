@@ -190,6 +190,7 @@ impl Case {
             b: if self.transpose_b { b.transposed() } else { b },
             c: c.strides(self.ldc),
             reads_c: self.beta != 0.0,
+            gram: self.family == "gram",
         };
         Some(Job { problem, reals, batch: self.batch, steps, shares_a: self.family == "gram" })
     }

@@ -71,16 +71,7 @@ impl Job {
     /// Of all members: a complex multiply-add is four real ones. Where both factors are one matrix, it is read once, and one
     /// triangle of C says all.
     pub fn bound(&self, rates: &Rates, reads_c: bool) -> Bound {
-        let mut one = bound_at(&self.problem, rates, reads_c);
-        if self.shares_a {
-            let Problem { dtype, m, n, k, .. } = self.problem;
-            let of_b = dtype.bytes().saturating_mul(k.saturating_mul(n));
-            let triangle = (m + 1) as f64 / (2 * m) as f64;
-            one.read_bytes = one.read_bytes.saturating_sub(of_b);
-            one.memory_s -= of_b as f64 / rates.read_bytes_per_s;
-            one.flops *= triangle;
-            one.arithmetic_s *= triangle;
-        }
+        let one = bound_at(&Problem { gram: self.shares_a, ..self.problem }, rates, reads_c);
         let moved = self.reals.saturating_mul(self.batch);
         let computed = self.reals.saturating_mul(moved) as f64;
         Bound {

@@ -8,6 +8,7 @@ use crate::scalar::Scalar;
 use crate::stream::CudaStream;
 use crate::view::{MatMut, MatRef};
 use cust::module::Module;
+use model::launch::tall::{Finish, Triangle, WORK_HEAD_BYTES};
 use model::{Choice, Dtype, Refusal, Refusals, VARIANTS};
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub(crate) fn enqueue<T: Scalar>(
     b: &MatRef<'_, T>,
     beta: T,
     c: &mut MatMut<'_, T>,
+    triangle: Option<Triangle>,
 ) -> Result<()> {
     let operands = Operands {
         m: dimension("m", a.nrows())?,
@@ -36,20 +38,52 @@ pub(crate) fn enqueue<T: Scalar>(
     };
     let _current = stream.gpu.enter()?;
     let Some(choice) = choice else {
+        if triangle.is_some() {
+            let module = warm(stream, model::variants::reduce_slots(T::DTYPE))?;
+            // SAFETY: as below.
+            return unsafe { launch::reduce_slots(stream, &module, 0, 0, operands, triangle) };
+        }
         let module = warm(stream, model::variants::sum_slots(T::DTYPE))?;
         // SAFETY: the context is current; C is memory of this device, as `check` found; no slot is read.
         return unsafe { launch::sum_slots(stream, &module, 0, 0, operands) };
     };
     let module = warm(stream, choice.variant.entry)?;
+    if choice.variant.is_tall() {
+        return tall(stream, choice, &module, scratch, operands, triangle.unwrap_or_default());
+    }
     let sum = match choice.splits {
         0 | 1 => None,
         _ => Some((warm(stream, model::variants::sum_slots(T::DTYPE))?, slots(stream, choice, T::DTYPE, scratch)?)),
     };
-    let sum = sum.as_ref().map(|(module, address)| (&**module, *address));
+    let head = u64::from(WORK_HEAD_BYTES);
+    let sum = sum.as_ref().map(|(module, address)| (&**module, *address + head));
     // SAFETY: the context is current; `check` found the operands on this device, of agreeing shapes, each inside its
     // memory (the views' constructors), and C overlapping neither A nor B; the choice is of this product; the slots are
     // the stream's (or the plan's for this stream) and as long as it asks.
     unsafe { launch::product(stream, choice, &module, sum, operands) }
+}
+
+/// The same by an entry of two tall matrices. Atomics add to C, which is scaled first.
+fn tall<T: Scalar>(
+    stream: &CudaStream,
+    choice: &Choice,
+    module: &Module,
+    scratch: &mut Option<DeviceMemory>,
+    operands: Operands<T>,
+    triangle: Triangle,
+) -> Result<()> {
+    let work = if choice.slots_len > 0 { slots(stream, choice, T::DTYPE, scratch)? } else { 0 };
+    let adds = match choice.finish {
+        Finish::SecondLaunch if choice.slots_len > 0 => Some(warm(stream, model::variants::reduce_slots(T::DTYPE))?),
+        _ => None,
+    };
+    if choice.variant.adds_atomically() && operands.beta != T::one() {
+        let module = warm(stream, model::variants::sum_slots(T::DTYPE))?;
+        // SAFETY: as in `enqueue`; no slot is read.
+        unsafe { launch::sum_slots(stream, &module, 0, 0, operands) }?;
+    }
+    // SAFETY: as in `enqueue`; a workspace's ticket is 0 from its making on, and after every launch that draws.
+    unsafe { launch::tall(stream, choice, module, (work, adds.as_deref()), operands, triangle) }
 }
 
 /// The module of an entry; loaded now if it never was, except while the stream is recorded into a graph.
@@ -63,7 +97,7 @@ fn warm(stream: &CudaStream, entry: &'static str) -> Result<Arc<Module>> {
     stream.gpu.module(entry)
 }
 
-/// Memory for the slots; allocated now if there is not enough, except while the stream is recorded into a graph.
+/// A workspace with its head and the slots; allocated now if there is not enough, except while the stream is recorded into a graph.
 fn slots(stream: &CudaStream, choice: &Choice, dtype: Dtype, scratch: &mut Option<DeviceMemory>) -> Result<u64> {
     let bytes = slots_bytes(choice, dtype);
     if let Some(memory) = scratch.as_ref().filter(|memory| memory.bytes() >= bytes) {
@@ -76,12 +110,18 @@ fn slots(stream: &CudaStream, choice: &Choice, dtype: Dtype, scratch: &mut Optio
     }
     // The old one is freed first, behind the work that uses it, so that both are never needed at once.
     *scratch = None;
-    Ok(scratch.insert(DeviceMemory::new(&stream.gpu, bytes)?).address())
+    Ok(scratch.insert(DeviceMemory::workspace(&stream.gpu, bytes)?).address())
 }
 
-/// Bytes of workspace that a choice asks for.
+/// Bytes of workspace that a choice with slots asks for: the head, and the slots.
 pub(crate) fn slots_bytes(choice: &Choice, dtype: Dtype) -> u64 {
-    choice.slots_len.saturating_mul(dtype.bytes())
+    choice.slots_len.saturating_mul(dtype.bytes()).saturating_add(WORK_HEAD_BYTES.into())
+}
+
+/// The entries beside the product's own that a choice launches.
+pub(crate) fn helpers(choice: &Choice, dtype: Dtype) -> Option<&'static str> {
+    let adds = choice.variant.is_tall() && choice.finish == Finish::SecondLaunch && choice.slots_len > 0;
+    adds.then(|| model::variants::reduce_slots(dtype))
 }
 
 /// The error for what the model refuses, with every reason.

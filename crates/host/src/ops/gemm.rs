@@ -67,7 +67,7 @@ pub fn gemm<T: Scalar>(
             let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
             // Locked until both launches of a split product are in the stream: its workspace is theirs till then.
             let mut scratch = lock(&queue.scratch);
-            enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a, &b, beta, &mut c)
+            enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a, &b, beta, &mut c, None)
         }
     }
 }
@@ -83,6 +83,7 @@ pub(crate) fn problem(a: &Shape, b: &Shape, c: &Shape, reads_c: bool) -> Problem
         b: b.strides,
         c: c.strides,
         reads_c,
+        gram: false,
     }
 }
 

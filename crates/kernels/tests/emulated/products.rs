@@ -77,6 +77,9 @@ fn check_variant(name: &str) {
         if variant.kernel == Kernel::Ring {
             cases.extend(aligned(variant));
         }
+        if variant.is_tall() {
+            cases.extend(crate::tall::streams(tile(variant)));
+        }
         let every = if cfg!(debug_assertions) { 9 } else { 1 };
         for case in cases.into_iter().skip(2 * row % every).step_by(every) {
             check(variant, case);
@@ -98,7 +101,21 @@ tests!(
     tsm2r_prefetch,
     tsm2r_staged,
     tsm2r_mma,
-    gemm_tiled
+    gemm_tiled,
+    tsmttsm_whole,
+    tsmttsm_columns,
+    tsmttsm_tiled,
+    tsmttsm_interleaved,
+    tsmttsm_leapfrog,
+    tsmttsm_atomic,
+    tsmttsm_along,
+    tsmttsm_mma,
+    tsmttsm_staged,
+    gram_staged,
+    gram_whole,
+    gram_leapfrog,
+    gram_along,
+    gram_mma
 );
 
 /// Those that have no test of their own above.
@@ -158,6 +175,7 @@ fn tiles_are_those_of_the_table() {
                 assert_eq!(tile(variant)[..2], [variant.threads, variant.t2]);
             }
             (Kernel::Gemm, _) => assert_eq!(tile(variant), [16 * variant.t3, 16 * variant.t2, 8]),
+            (Kernel::Tsmttsm | Kernel::Gram, _) => assert_eq!(tile(variant)[..2], [variant.rows, variant.t2]),
             _ => {}
         }
     }

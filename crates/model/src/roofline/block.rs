@@ -43,13 +43,15 @@ impl Block {
         let Work { fmas, delivered, chains, loads } = Work::of(variant, problem);
         let again = (tiling.a_reads as f64 - 1.0) * constants.read_again;
         let a_bytes = m * k * (1.0 + again) * e * detour(variant, problem, constants);
-        let bandwidth_s = (a_bytes + k * n * e) / blocks / machine.read_bytes_per_s;
+        let b_bytes = if problem.gram { 0.0 } else { k * n * e };
+        let bandwidth_s = (a_bytes + b_bytes) / blocks / machine.read_bytes_per_s;
         let in_flight_bytes = e * loads;
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
         let rate = if variant.mma { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
         let share = if variant.mma { constants.mma_share } else { 1.0 };
-        let handed =
-            if variant.wide_shared { constants.wide_bytes_per_cycle } else { constants.narrow_bytes_per_cycle };
+        // Two tall matrices' tiles are loaded by 16 bytes too, from the first-level cache.
+        let wide = variant.wide_shared || variant.is_tall();
+        let handed = if wide { constants.wide_bytes_per_cycle } else { constants.narrow_bytes_per_cycle };
         Block {
             in_flight_bytes,
             bandwidth_s,
@@ -124,6 +126,27 @@ impl Work {
                 let (sums, loads) = (threads * t2 * t3, threads * t3 / 4.0);
                 Work { fmas: sums * k, delivered: (t3 + t2) / (t3 * t2), chains: sums, loads }
             }
+            Kernel::Tsmttsm | Kernel::Gram => Work::of_tall(variant, problem),
+        }
+    }
+}
+
+impl Work {
+    /// Of two tall matrices: both stream, and each group of threads has its own rows of them in flight.
+    fn of_tall(variant: &Variant, problem: &Problem) -> Work {
+        let (rows, cols) = (f64::from(variant.rows), f64::from(variant.t2));
+        let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
+        let lines = if problem.gram { 1.0 } else { 2.0 };
+        let wide = (rows.min(problem.m as f64) + cols.min(problem.n as f64)) * lines / 2.0;
+        let ahead = if variant.is_staged() { crate::launch::tall::STAGES - 1 } else { 1 };
+        // Below the diagonal, and the tiles on it: those of 16 columns, or of a warp where there are several.
+        let diagonal = if a < rows { a } else { 16.0 };
+        let share = if problem.gram && variant.mma { (rows + diagonal) / (2.0 * rows) } else { 1.0 };
+        Work {
+            fmas: rows * cols * share * problem.k as f64,
+            delivered: (a + b) / (a * b) / if variant.mma { 16.0 } else { 1.0 },
+            chains: rows * cols * f64::from(variant.stages),
+            loads: f64::from(crate::launch::tall::k_step(variant) * ahead) * wide,
         }
     }
 }
@@ -136,6 +159,25 @@ fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
         (Kernel::Tsm2r, true, Dtype::F64) => constants.by_rows_f64,
         (Kernel::Tsm2r, true, Dtype::F32) => constants.by_rows_f32,
         (Kernel::Ring, ..) => constants.ring_reads,
+        (Kernel::Tsmttsm | Kernel::Gram, ..) => tall_detour(variant, problem),
         _ => 1.0,
     }
 }
+
+/// Bytes of the sectors that the loads of two tall matrices ask for, against those that they use: an entry's neighbouring
+/// lanes run along k or across it, and the matrix may have its unit stride the other way.
+fn tall_detour(variant: &Variant, problem: &Problem) -> f64 {
+    if variant.is_staged() {
+        return 1.0;
+    }
+    let along = variant.name.ends_with("_along");
+    let suits = |across: u64, down: u64, lines: u64| lines == 1 || if along { down == 1 } else { across == 1 };
+    let both = [(problem.a.row, problem.a.col, problem.m), (problem.b.col, problem.b.row, problem.n)];
+    // The matrix units' fragments are loaded either way.
+    let is_fit = both.into_iter().all(|(across, down, lines)| suits(across, down, lines) || (variant.mma && down == 1));
+    if is_fit { 1.0 } else { UNFIT }
+}
+
+/// Of loads along the wrong stride a sector holds one element that is asked for at a time; most of the others are asked for
+/// while it is in the first-level cache. Not fitted.
+const UNFIT: f64 = 3.0;

@@ -8,8 +8,10 @@ use crate::launch::Tiling;
 use crate::occupancy::{bytes_needed_in_flight, registers, resident_blocks};
 use crate::{Machine, Problem, Variant};
 
-/// Most parts that k is cut into.
-pub(crate) const MOST_SPLITS: u32 = 256;
+/// Most parts that k is cut into, where one block has all of C, or nearly.
+pub(crate) const MOST_SPLITS: u32 = 2048;
+/// Most parts that k is cut into of other products.
+const MOST_SPLITS_OF_TILES: u32 = 256;
 /// Most waves that k is cut for.
 const MOST_WAVES: u64 = 8;
 
@@ -134,8 +136,10 @@ impl<'a> Estimator<'a> {
         let block = Block::new(variant, tiling, problem, machine, constants);
         let steps = problem.k.div_ceil(u64::from(tiling.k_step));
         // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
-        let filling = (MOST_WAVES * wave).div_ceil(blocks.max(1));
-        let most_splits = u32::try_from(steps.min(filling)).unwrap_or(MOST_SPLITS).clamp(1, MOST_SPLITS);
+        // Blocks of two tall matrices are alike and run all at once: more of them than places are slots for nothing.
+        let (waves, most) = if variant.is_tall() { (1, MOST_SPLITS) } else { (MOST_WAVES, MOST_SPLITS_OF_TILES) };
+        let filling = (waves * wave).div_ceil(blocks.max(1));
+        let most_splits = u32::try_from(steps.min(filling)).unwrap_or(most).clamp(1, most);
         let full = block.wave(wave as f64, f64::from(resident));
         // Roots are most of what a choice costs: what they are not below decides for most entries and splits.
         let full_least_s = full.least_s();
@@ -434,7 +438,7 @@ mod tests {
                 for splits in estimator.splits() {
                     let seconds = estimator.seconds(splits);
                     for (first, last) in
-                        [(1, 256), (splits, splits), (splits.div_ceil(2), splits), (splits, 2 * splits)]
+                        [(1, MOST_SPLITS), (splits, splits), (splits.div_ceil(2), splits), (splits, 2 * splits)]
                     {
                         let least = estimator.least_between_s(first, last);
                         assert!(least <= seconds, "{} {m} {n} {k} in {splits}: {seconds} below {least}", v.entry);

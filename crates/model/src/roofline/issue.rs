@@ -41,7 +41,26 @@ fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> 
         Kernel::Tsm2r => k * (1.0 + 2.0 * t2 + constants.step_slots),
         Kernel::Ring => k / t3 * (stage(variant, width) + constants.stage_slots),
         Kernel::Gemm => k * (t3 * t2 + (t3 + t2) / width + constants.gemm_step_slots),
+        Kernel::Tsmttsm | Kernel::Gram => k * tall_row(variant, problem, width, constants),
     }
+}
+
+/// What a warp of a kernel of two tall matrices issues, a row of all that the block takes: of multiply-adds, loads of 16
+/// bytes (or of elements where lines are not multiples of that) and, a load, an address.
+fn tall_row(variant: &Variant, problem: &Problem, width: f64, constants: &Constants) -> f64 {
+    let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
+    let groups = f64::from(variant.stages);
+    let multiple = |length: u64| length as f64 % width == 0.0;
+    let wide = multiple(problem.m) && multiple(problem.n) && multiple(problem.a.row.max(problem.a.col));
+    let width = if wide || variant.name.ends_with("_along") { width } else { 1.0 };
+    let lines = if problem.gram && variant.mma { rows } else { rows + cols };
+    if variant.mma {
+        // 16 rows: two products of 16 x 8 x 16 a tile of 16 x 16, and 8 elements of 16 lines a lane.
+        return (rows * cols / 128.0 + COPY * lines / 2.0 / width) / 16.0 / groups;
+    }
+    // Loads, predicates and addresses of elements.
+    let steps = rows * cols + lines / width * COPY + constants.step_slots / f64::from(variant.t3);
+    steps / groups
 }
 
 /// What a warp of a ring issues a stage: multiply-adds, loads from shared memory, copies of A by 16 bytes and of B by

@@ -72,9 +72,12 @@ pub fn bound_at(problem: &Problem, rates: &Rates, reads_c: bool) -> Bound {
     let (m, n, k) = (problem.m, problem.n, problem.k);
     let write_bytes = e.saturating_mul(m.saturating_mul(n));
     let c_bytes = if reads_c { write_bytes } else { 0 };
-    let factors_bytes = e.saturating_mul(m.saturating_mul(k).saturating_add(k.saturating_mul(n)));
+    // A Gram matrix's two factors are one.
+    let b_elements = if problem.gram { 0 } else { k.saturating_mul(n) };
+    let factors_bytes = e.saturating_mul(m.saturating_mul(k).saturating_add(b_elements));
     let read_bytes = factors_bytes.saturating_add(c_bytes);
-    let flops = problem.flops();
+    // Of a Gram matrix one triangle says all.
+    let flops = if problem.gram { (m as f64 + 1.0) * m as f64 * k as f64 } else { problem.flops() };
     Bound {
         read_bytes,
         write_bytes,

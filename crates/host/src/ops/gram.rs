@@ -1,0 +1,111 @@
+//! C ← α Aᵀ A + β C.
+
+use crate::cpu;
+use crate::error::Result;
+use crate::gpu::lock;
+use crate::ops::enqueue::enqueue;
+use crate::ops::gemm::{check, is_done, problem};
+use crate::scalar::Scalar;
+use crate::stream::{Queue, Stream};
+use crate::view::{MatMut, MatRef};
+use model::Problem;
+use model::launch::tall::Triangle;
+
+/// C ← α Aᵀ A + β C, with A k x n and C n x n, all of C; asynchronous on `stream` on a GPU, where A is read once. The Gram
+/// matrix of A's rows is that of `a.t()`.
+///
+/// Elements (i, j) and (j, i) of Aᵀ A are one number: with β = 0, or a C that was symmetric, C is symmetric to the bit.
+/// With β ≠ 0 each element of C keeps its own β C(i, j). For α, β, empty operands and the error of a sum see
+/// [`gemm`](crate::gemm()).
+///
+/// # Errors
+/// Those of [`gemm`](crate::gemm()).
+///
+/// # Example
+/// ```
+/// use lanky_host::{Device, MatMut, MatRef, gram};
+/// let a = MatRef::column_major(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3, 2)?; // 1 4; 2 5; 3 6
+/// let mut c = [f64::NAN; 4];
+/// gram(&Device::cpu().stream()?, 1.0, a, 0.0, MatMut::row_major(&mut c, 2, 2)?)?;
+/// assert_eq!(c, [14.0, 32.0, 32.0, 77.0]);
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
+pub fn gram<T: Scalar>(stream: &Stream, alpha: T, a: MatRef<'_, T>, beta: T, c: MatMut<'_, T>) -> Result<()> {
+    gram_triangle(stream, Triangle::Full, alpha, a, beta, c)
+}
+
+/// As [`gram`](crate::gram()), of a triangle of C alone, its diagonal included: what is beyond is neither read nor written.
+///
+/// # Errors
+/// Those of [`gemm`](crate::gemm()).
+///
+/// # Example
+/// ```
+/// use lanky_host::{Device, MatMut, MatRef, Triangle, gram_triangle};
+/// let a = MatRef::row_major(&[1.0, 2.0], 1, 2)?;
+/// let mut c = [0.0, 0.0, -1.0, 0.0];
+/// let c_view = MatMut::column_major(&mut c, 2, 2)?;
+/// gram_triangle(&Device::cpu().stream()?, Triangle::Lower, 1.0, a, 0.0, c_view)?;
+/// assert_eq!(c, [1.0, 2.0, -1.0, 4.0]); // by columns
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
+pub fn gram_triangle<T: Scalar>(
+    stream: &Stream,
+    triangle: Triangle,
+    alpha: T,
+    a: MatRef<'_, T>,
+    beta: T,
+    mut c: MatMut<'_, T>,
+) -> Result<()> {
+    check(stream.device(), &a.t(), &a, &c)?;
+    if is_done(alpha, &a.t(), beta, &c) {
+        return Ok(());
+    }
+    match stream.queue() {
+        Queue::Cpu => on_cpu(triangle, alpha, a, beta, c),
+        Queue::Cuda(queue) => {
+            let multiplies = alpha != T::zero() && a.nrows() > 0;
+            let problem = Problem { gram: true, ..problem(&a.t().shape(), &a.shape(), &c.shape(), beta != T::zero()) };
+            let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
+            // Locked until both launches of a split product are in the stream: its workspace is theirs till then.
+            let mut scratch = lock(&queue.scratch);
+            enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a.t(), &a, beta, &mut c, Some(triangle))
+        }
+    }
+}
+
+/// The same on the CPU: Aᵀ A beside C first, then its lower triangle into both.
+pub(crate) fn on_cpu<T: Scalar>(
+    triangle: Triangle,
+    alpha: T,
+    a: MatRef<'_, T>,
+    beta: T,
+    mut c: MatMut<'_, T>,
+) -> Result<()> {
+    let n = a.ncols();
+    let multiplies = alpha != T::zero() && a.nrows() > 0;
+    let mut sums = vec![T::zero(); if multiplies { n * n } else { 0 }];
+    if multiplies {
+        cpu::product(T::one(), a.t(), a, T::zero(), MatMut::column_major(&mut sums, n, n)?)?;
+    }
+    for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))) {
+        let is_asked_for = match triangle {
+            Triangle::Full => true,
+            Triangle::Lower => i >= j,
+            Triangle::Upper => i <= j,
+        };
+        if !is_asked_for {
+            continue;
+        }
+        // β = 0 reads no element, α = 0 no sum.
+        let old = if beta == T::zero() { None } else { c.get(i, j).map(|old| beta * old) };
+        let new = sums.get(i.min(j) * n + i.max(j)).map(|sum| alpha * *sum);
+        let value = match (new, old) {
+            (Some(new), Some(old)) => new + old,
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => T::zero(),
+        };
+        c.set(i, j, value);
+    }
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! TSMTTSM: C ← α AᵀB + β C over the long side of two tall matrices; Gram matrices, where both are one.
+//!
+//! | operand | shape | strides | role |
+//! |---------|-------|---------|------|
+//! | A | m x k, the transposed tall matrix | any; fast where one of them is 1 | streamed, read once |
+//! | B | k x n, tall | any; fast where the one along n is 1 with A's along m, or along k with A's along k | streamed, read once |
+//! | C | m x n, a tile or few | any | written at the end |
+//!
+//! | variant | Ernst et al. | idea |
+//! |---|---|---|
+//! | [`tiles`] | K only; K and N; 2-D tiles; transposed; leap-frogging; unrolling | sums on the vector units |
+//! | [`staged`] | | the same, rows coming through a ring of stages in shared memory |
+//! | [`mma`] | | fragments straight from device memory to the matrix units: f64, from sm_90 |
+//!
+//! # Thread mapping
+//! Block (x, y, z) owns rows x·BM .. and columns z·BN .. of C, and part y of k. Its threads form groups along k; a group
+//! has all of the block's tile of C, each thread or warp a part of it, for rows of A and B that are dealt to the groups in
+//! turn.
+//! # Tile parameters
+//! BM x BN: C a block. TM x TN, or 16·X x 16·Y: C a thread, or a warp. Steps: rows that a group takes at a time.
+//! # Zero β, tails
+//! β = 0 never reads C. Rows past the block's part of k are zero; rows and columns past C are loaded from C's first or as
+//! zero, and not stored.
+//! # Determinism
+//! A sum runs over a group's rows in ascending order; lanes, groups and slots are added in orders that follow from the shape
+//! and the plan ([`finish`]). `tsmttsm_atomic` alone adds blocks in any order.
+//! # Cost
+//! 2mnk flops; reads (m + n)·k elements, a Gram matrix m·k: `model::roofline`.
+//! # Source
+//! Ernst, Hager, Thies, Wellein, Int. J. High Perform. Comput. Appl. 35 (2021), Sect. 3 and 4; T_M and T_N there are TM and TN
+//! here, K, M and N are k, m and n. Ours: 16-byte loads, slots in place of atomics, any strides, the matrix units.
+
+pub mod finish;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod mma;
+pub mod staged;
+pub mod tiles;
+
+use crate::product::Product;
+use cuda_std::prelude::*;
+
+/// What a kernel of two tall matrices is called with: a product, and what finishes it.
+#[derive(Clone, Copy)]
+pub struct Reduced<T> {
+    /// The product; its C is the caller's, and its `slot_len` is not used.
+    pub p: Product<T>,
+    /// The ticket, and `WORK_HEAD_BYTES` from there the slots, one for each part of k: column-major, m x n. Not used where
+    /// k is in one part.
+    pub work: Global<T>,
+    /// `model::launch::tall`'s codes of a `Finish` and a `Triangle`.
+    pub finish: u32,
+}
+
+/// Stamps an entry: flat parameters in, one [`Reduced`] to the body.
+macro_rules! reduced_entry {
+    ($entry:ident, $elem:ty, $body:expr) => {
+        #[cuda_std::kernel]
+        #[allow(missing_docs, clippy::missing_safety_doc, clippy::too_many_arguments)]
+        pub unsafe fn $entry(
+            m: u32,
+            n: u32,
+            k: u32,
+            a: Global<$elem>,
+            a_row: u64,
+            a_col: u64,
+            b: Global<$elem>,
+            b_row: u64,
+            b_col: u64,
+            alpha: $elem,
+            beta: $elem,
+            c: Global<$elem>,
+            c_row: u64,
+            c_col: u64,
+            work: Global<$elem>,
+            finish: u32,
+        ) {
+            let slot_len = 0;
+            let p = Product { m, n, k, a, a_row, a_col, b, b_row, b_col, alpha, beta, c, c_row, c_col, slot_len };
+            // SAFETY: the launch has the geometry of the entry's row in the table, and the operands span their elements.
+            unsafe { $body(Reduced { p, work, finish }) }
+        }
+    };
+}
+
+/// How the `tiles` of a variant load and finish: `HOW` of [`tiles::Block`], and whether atomically.
+mod how {
+    pub use super::tiles::{ALONG as along, LEAPFROG as leapfrog, LEAPFROG as atomic};
+    pub use super::tiles::{INTERLEAVED as interleaved, PLAIN as columns, PLAIN as tiled, PLAIN as whole};
+}
+
+/// Whether a variant adds to C by float atomics.
+const fn is_atomic(variant: &str) -> bool {
+    matches!(variant.as_bytes(), b"atomic")
+}
+
+macro_rules! entries {
+    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $steps:literal, $blocks:literal;)*) => {
+        $(reduced_entry!(
+            $entry,
+            $elem,
+            tiles::Tiles::<$elem, tiles::Block<$threads, $bm, $bn, { how::$variant }, false, { is_atomic(stringify!($variant)) }>, $tm, $tn, $steps>::body
+        );)*
+    };
+}
+model::tsmttsm_variants!(entries);
+
+macro_rules! gram_entries {
+    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $steps:literal, $blocks:literal;)*) => {
+        $(reduced_entry!(
+            $entry,
+            $elem,
+            tiles::Tiles::<$elem, tiles::Block<$threads, $bm, $bn, { how::$variant }, true, false>, $tm, $tn, $steps>::body
+        );)*
+    };
+}
+model::gram_variants!(gram_entries);
+
+macro_rules! staged_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $kt:literal, $blocks:literal;)*) => {
+        $(reduced_entry!(
+            $entry,
+            $elem,
+            staged::Staged::<$elem, tiles::Block<$threads, $bm, $bn, { tiles::INTERLEAVED }, false, false>, $tm, $tn, $kt>::body
+        );)*
+    };
+}
+model::tsmttsm_staged_variants!(staged_entries);
+
+macro_rules! gram_staged_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $kt:literal, $blocks:literal;)*) => {
+        $(reduced_entry!(
+            $entry,
+            $elem,
+            staged::Staged::<$elem, tiles::Block<$threads, $bm, $bn, { tiles::INTERLEAVED }, true, false>, $tm, $tn, $kt>::body
+        );)*
+    };
+}
+model::gram_staged_variants!(gram_staged_entries);
+
+macro_rules! mma_entries {
+    ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $depth:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, mma::Mma::<mma::Warps<$wx, $wy, $kg, false>, $x, $y, $depth>::body);
+        )*
+    };
+}
+model::tsmttsm_mma_variants!(mma_entries);
+
+macro_rules! gram_mma_entries {
+    ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $depth:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, mma::Mma::<mma::Warps<$wx, $wx, $kg, true>, $x, $x, $depth>::body);
+        )*
+    };
+}
+model::gram_mma_variants!(gram_mma_entries);

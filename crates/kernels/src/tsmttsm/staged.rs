@@ -1,0 +1,182 @@
+//! `tsmttsm_staged`, `gram_staged`: both matrices through a ring of stages in shared memory, TM x TN sums a thread.
+//!
+//! # Idea
+//! Threads that share a row also share what they hold of it in registers: of 8 x 8 sums a thread has 16 elements in flight,
+//! of which 1 in 4 is another one than its neighbours' at 32 columns. So few bytes are in flight from 8 columns on.
+//! `cp.async` has whole rows in flight that no register holds: STAGES − 1 stages of KT rows.
+//! # Thread mapping
+//! As [`super::tiles`] with `INTERLEAVED` tiles: a tile's rows and columns are 16 bytes out of every tile's, so that neighbours
+//! read neighbours. Group g multiplies rows g, g + G, .. of a stage.
+//! # Source
+//! Ours, after the ring of `tsm2r`; the outlook of Ernst et al. names shared memory for this mapping.
+
+use super::Reduced;
+use super::finish::Atomic;
+use super::tiles::{Shape, Tiles};
+use cuda_std::prelude::*;
+use cuda_std::warp::WarpShuffleValue;
+use model::launch::tall::STAGES;
+
+/// A block of shape S with TM x TN sums a thread and KT rows a stage.
+pub struct Staged<T, S, const TM: usize, const TN: usize, const KT: usize>(core::marker::PhantomData<(T, S)>);
+
+/// One matrix on its way into stages of `side` lines.
+#[derive(Clone, Copy)]
+struct Source<T> {
+    of: Global<T>,
+    /// From line to line of the tall matrix, and from row to row.
+    across: u64,
+    down: u64,
+    /// Lines there are from the block's first on.
+    lines: u32,
+    /// Whether 16 bytes of a row are inside or outside, and aligned.
+    wide: bool,
+}
+
+impl<T: Scalar> Source<T> {
+    /// From line `first` on.
+    #[inline(always)]
+    fn new(of: Global<T>, across: u64, down: u64, lines: u32, first: u32) -> Self {
+        let wide = across == 1 && (lines as u64 | down) % T::WIDTH as u64 == 0 && of.is_aligned(16);
+        let of = of.starting_at(first as u64 * across);
+        Source { of, across, down, lines: lines.saturating_sub(first), wide }
+    }
+
+    /// Starts copying rows l .. l + KT, as far as there are some before `end`, into a stage: row by row, SIDE lines each;
+    /// zeros where there is nothing.
+    ///
+    /// # Safety
+    /// The matrix spans its elements, `end` <= k; nobody reads the stage.
+    #[inline(always)]
+    unsafe fn fill(&self, stage: Shared<T>, (side, kt, threads): (u32, u32, u32), l: u32, end: u32) {
+        let t = thread::thread_idx_x() % threads;
+        let width = T::WIDTH as u32;
+        if self.wide {
+            let pieces = side / width;
+            for piece in (t..kt * pieces).step_by(threads as usize) {
+                let (row, line) = (piece / pieces, piece % pieces * width);
+                let inside = l + row < end && line < self.lines;
+                let from = if inside { (l + row) as u64 * self.down + line as u64 } else { 0 };
+                // SAFETY: inside the matrix, or nothing is read; the place is in the stage, and both are aligned.
+                unsafe { ptx::cp_async_16(stage.address(row * side + line), self.of.address(from), inside) };
+            }
+        } else {
+            for element in (t..kt * side).step_by(threads as usize) {
+                // Neighbouring threads copy neighbours.
+                let along_k = self.down == 1 && self.across != 1;
+                let (row, line) = if along_k { (element % kt, element / kt) } else { (element / side, element % side) };
+                let inside = l + row < end && line < self.lines;
+                let from = if inside { (l + row) as u64 * self.down + line as u64 * self.across } else { 0 };
+                let (into, from) = (stage.address(row * side + line), self.of.address(from));
+                // SAFETY: inside the matrix, or nothing is read; the place is in the stage.
+                unsafe {
+                    if size_of::<T>() == 8 {
+                        ptx::cp_async_8(into, from, inside);
+                    } else {
+                        ptx::cp_async_4(into, from, inside);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Atomic, S: Shape, const TM: usize, const TN: usize, const KT: usize> Staged<T, S, TM, TN, KT>
+where
+    T::Word: WarpShuffleValue,
+{
+    const OK: () = {
+        assert!(TM % T::WIDTH == 0 && TN % T::WIDTH == 0, "loads of 16 bytes");
+        assert!(KT as u32 % Tiles::<T, S, TM, TN, 1>::GROUPS == 0, "groups have as many rows of a stage each");
+    };
+    const A_LEN: u32 = KT as u32 * S::BM;
+    /// A Gram matrix's B is its A.
+    const B_LEN: u32 = if S::GRAM { 0 } else { KT as u32 * S::BN };
+
+    /// # Safety
+    /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
+    #[inline(always)]
+    pub unsafe fn body(x: Reduced<T>) {
+        const { Self::OK };
+        let mut sums = Tiles::<T, S, TM, TN, 1>::new();
+        let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
+        let p = &x.p;
+        let a = Source::new(p.a, p.a_row, p.a_col, p.m, row);
+        let b = Source::new(p.b, p.b_col, p.b_row, p.n, col);
+        let kt = KT as u32;
+        let (start, end) = p.part(kt);
+        let stages = (end - start).div_ceil(kt);
+        // SAFETY: `end` <= k. A stage is filled behind a barrier after which nobody reads it, and read behind the barrier after
+        // everyone's copies have come. All threads take the same turns.
+        unsafe {
+            for ahead in 0..STAGES - 1 {
+                Self::fill(&a, &b, ahead, start + ahead * kt, end);
+            }
+            for at in 0..stages {
+                ptx::cp_async_wait_group::<{ STAGES - 2 }>();
+                thread::sync_threads();
+                let ahead = at + STAGES - 1;
+                Self::fill(&a, &b, ahead % STAGES, start + ahead * kt, end);
+                Self::multiply(&mut sums, at % STAGES);
+            }
+            ptx::cp_async_wait_group::<0>();
+            thread::sync_threads(); // the stages' memory is the sums' now
+            sums.hand_in(&x);
+        }
+    }
+
+    #[inline(always)]
+    fn stage(index: u32) -> Shared<T> {
+        Shared::at(index * (Self::A_LEN + Self::B_LEN))
+    }
+
+    /// # Safety
+    /// As for [`Source::fill`].
+    #[inline(always)]
+    unsafe fn fill(a: &Source<T>, b: &Source<T>, stage: u32, l: u32, end: u32) {
+        if l < end {
+            // SAFETY: promised by the caller.
+            unsafe {
+                a.fill(Self::stage(stage), (S::BM, KT as u32, S::THREADS), l, end);
+                if !S::GRAM {
+                    b.fill(Self::stage(stage).starting_at(Self::A_LEN), (S::BN, KT as u32, S::THREADS), l, end);
+                }
+            }
+        }
+        ptx::cp_async_commit_group();
+    }
+
+    /// Multiplies this group's rows of a stage.
+    ///
+    /// # Safety
+    /// The stage is whole.
+    #[inline(always)]
+    unsafe fn multiply(sums: &mut Tiles<T, S, TM, TN, 1>, stage: u32) {
+        let sa = Self::stage(stage);
+        let sb = if S::GRAM { sa } else { sa.starting_at(Self::A_LEN) };
+        for l in (sums.group()..KT as u32).step_by(Tiles::<T, S, TM, TN, 1>::GROUPS as usize) {
+            // SAFETY: the row is in the stage, and so are the tile's lines.
+            let (ra, rb) = unsafe {
+                (lines::<T, TM>(sa, l * S::BM, |i| sums.row(i)), lines::<T, TN>(sb, l * S::BN, |j| sums.col(j)))
+            };
+            sums.multiply(([ra], [rb]));
+        }
+    }
+}
+
+/// A thread's lines of a row of a stage.
+///
+/// # Safety
+/// They are in the stage, 16 bytes of them neighbours and aligned.
+#[inline(always)]
+unsafe fn lines<T: Scalar, const SIDE: usize>(stage: Shared<T>, row: u32, line: impl Fn(usize) -> u32) -> [T; SIDE] {
+    let mut all = [T::ZERO; SIDE];
+    for i in (0..SIDE).step_by(T::WIDTH) {
+        // SAFETY: promised by the caller.
+        let wide = unsafe { stage.load_wide(row + line(i)) };
+        for v in 0..T::WIDTH {
+            all[i + v] = wide[v];
+        }
+    }
+    all
+}

@@ -1,0 +1,172 @@
+//! What the kernels of two tall matrices and their launches agree on.
+
+use super::Tiling;
+use crate::Variant;
+
+/// Bytes before the first slot in the workspace. The first four are the ticket: how many blocks of the launch have written
+/// their slots. It is 0 before a launch and after it.
+pub const WORK_HEAD_BYTES: u32 = 256;
+
+/// How the sums of the blocks become C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Finish {
+    /// k is not cut: each block writes its part of C.
+    Direct,
+    /// Each block writes a slot, and another launch adds them.
+    SecondLaunch,
+    /// Each block writes a slot, and the last one to do so adds them, in the slots' order.
+    LastBlock,
+}
+
+impl Finish {
+    /// As kernels are told.
+    pub const fn code(self) -> u32 {
+        match self {
+            Finish::Direct => 0,
+            Finish::SecondLaunch => 1,
+            Finish::LastBlock => 2,
+        }
+    }
+}
+
+/// Which elements of a symmetric C are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Triangle {
+    /// All.
+    #[default]
+    Full,
+    /// Those on and below the diagonal.
+    Lower,
+    /// Those on and above the diagonal.
+    Upper,
+}
+
+impl Triangle {
+    /// As kernels are told, beside a [`Finish::code`].
+    pub const fn code(self) -> u32 {
+        match self {
+            Triangle::Full => 0,
+            Triangle::Lower => 1 << 4,
+            Triangle::Upper => 2 << 4,
+        }
+    }
+}
+
+/// Threads that add one element's slots in the launch that does nothing else.
+pub const REDUCE_PARTS: u32 = 8;
+/// Elements of C a block of that launch.
+pub const REDUCE_ELEMENTS: u32 = crate::variants::SUM_SLOTS_THREADS / REDUCE_PARTS;
+
+/// Shared memory of a block of that launch: an element a thread.
+pub const fn reduce_bytes(elem_bytes: u64) -> u32 {
+    crate::variants::SUM_SLOTS_THREADS * if elem_bytes == 8 { 8 } else { 4 }
+}
+
+/// The same by an entry's name; 0 for every other entry.
+pub(super) fn reduce_shared(entry: &str) -> u32 {
+    let dtypes = [crate::Dtype::F32, crate::Dtype::F64];
+    let found = dtypes.into_iter().find(|dtype| crate::variants::reduce_slots(*dtype) == entry);
+    found.map_or(0, |dtype| reduce_bytes(dtype.bytes()))
+}
+
+/// As that launch is told of slots that have the lower triangle alone, of which a triangle is asked for.
+pub const fn lower_code(triangle: Triangle) -> u32 {
+    triangle.code() | 1 << 8
+}
+
+/// Most bytes of slots that the last block adds on its own, ahead of what another launch costs.
+const LAST_BLOCK_BYTES: u64 = 256 << 10;
+
+/// How an m x n product in `splits` parts of k is finished: by the last block where that has little to add, since one SM
+/// alone reads it.
+pub const fn finish(m: u64, n: u64, splits: u32, elem_bytes: u64) -> Finish {
+    if splits <= 1 {
+        Finish::Direct
+    } else if m.saturating_mul(n).saturating_mul(splits as u64 * elem_bytes) <= LAST_BLOCK_BYTES {
+        Finish::LastBlock
+    } else {
+        Finish::SecondLaunch
+    }
+}
+
+/// Parts in which `threads` threads add the slots of `len` elements: a power of two, a thread a part and element, 1 where
+/// there are more elements than threads.
+pub const fn slot_parts(len: u64, threads: u32) -> u32 {
+    let mut parts = 1;
+    while parts < 32 && 2 * parts as u64 * len <= threads as u64 {
+        parts *= 2;
+    }
+    parts
+}
+
+/// Stages of a ring, of entries that have one.
+pub const STAGES: u32 = 4;
+
+/// Elements of shared memory of a block: its tile of C, or one a thread; and what tells it that it is the last.
+pub const fn shared_len(rows: u32, cols: u32, threads: u32) -> u32 {
+    let tile = rows * cols;
+    if tile > threads { tile + 1 } else { threads + 1 }
+}
+
+/// Steps of k that a block takes at a time: those of a warp of the matrix units, or of a thread, of each of its groups.
+pub const fn k_step(variant: &Variant) -> u32 {
+    variant.stages * variant.t3 * if variant.mma { 16 } else { 1 }
+}
+
+/// The tiling of an m x n product: tiles of BM x BN, both matrices read once for each.
+pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
+    let elem_bytes = if variant.dtype.bytes() == 8 { 8 } else { 4 };
+    let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
+    let lines = if variant.kernel == crate::Kernel::Gram { variant.rows } else { variant.rows + variant.t2 };
+    let ring = if variant.is_staged() { STAGES * k_step(variant) * lines } else { 0 };
+    let shared_bytes = ring.max(shared_len(variant.rows, variant.t2, variant.threads)) * elem_bytes;
+    Tiling { x, z, shared_bytes, k_step: k_step(variant), a_reads: z, b_reads: x }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::VARIANTS;
+
+    #[test]
+    fn a_result_that_one_sm_would_read_for_long_takes_another_launch() {
+        assert_eq!(finish(64, 64, 1, 8), Finish::Direct);
+        assert_eq!(finish(16, 16, 128, 8), Finish::LastBlock);
+        assert_eq!(finish(16, 16, 129, 8), Finish::SecondLaunch);
+        assert_eq!(finish(16, 16, 129, 4), Finish::LastBlock);
+        assert_eq!(finish(u64::MAX, 2, 2, 8), Finish::SecondLaunch);
+    }
+
+    #[test]
+    fn parts_are_whole_and_fit_the_threads() {
+        assert_eq!([1, 8, 9, 16, 17, 128, 129, 4096].map(|len| slot_parts(len, 256)), [32, 32, 16, 16, 8, 2, 1, 1]);
+        for len in 1..=5000 {
+            let parts = slot_parts(len, 256);
+            assert!(parts == 1 || u64::from(parts) * len <= 256);
+        }
+    }
+
+    #[test]
+    fn codes_do_not_overlap() {
+        for finish in [Finish::Direct, Finish::SecondLaunch, Finish::LastBlock] {
+            for triangle in [Triangle::Full, Triangle::Lower, Triangle::Upper] {
+                let code = finish.code() | triangle.code();
+                assert_eq!((code & 15, code >> 4), (finish.code(), triangle.code() >> 4));
+            }
+        }
+    }
+
+    /// A whole number of steps, and of each group as many.
+    #[test]
+    fn groups_have_equal_steps() {
+        for v in VARIANTS.iter().filter(|v| v.is_tall()) {
+            assert!(v.stages > 0 && v.own_rows() * v.cols > 0, "{}", v.entry);
+            let owners = if v.mma { v.threads / 32 } else { v.threads };
+            let (down, along) = (v.rows / v.own_rows(), v.t2 / v.cols);
+            // By the matrix units a Gram matrix has none above the diagonal.
+            let is_triangle = v.mma && v.kernel == crate::Kernel::Gram;
+            let tiles = if is_triangle { down * (down + 1) / 2 } else { down * along };
+            assert_eq!(tiles * v.stages, owners, "{}", v.entry);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The entries of TSMTTSM and of Gram matrices: products of two tall matrices over their long side.
+
+use super::{Kernel, Layout, Variant, elem};
+
+/// The entries of TSMTTSM on the vector units: `entry: element, variant, threads, BM, BN, TM, TN, steps, blocks an SM`; a
+/// thread owns TM x TN of C, a group of a block's threads BM x BN; each group has rows of its own, `steps` at a time.
+///
+/// | variant | Ernst et al. | idea |
+/// |---|---|---|
+/// | whole | parallel over K | a thread has all of C |
+/// | columns | over K and N | a thread has a column of C |
+/// | tiled | 2-D tiles | a thread has a tile of C |
+/// | interleaved | transposed, with leap-frogging | the rows and columns of a tile are not neighbours |
+/// | leapfrog | with leap-frogging | the next rows are loaded before this one is multiplied |
+/// | atomic | global atomics | float atomics in place of slots: other bits each time; never chosen |
+/// | along | | unit stride along k: neighbouring lanes and wide loads run along k |
+#[macro_export]
+macro_rules! tsmttsm_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                               elem variant     threads BM BN TM TN steps blocks
+            stsmttsm_whole_1x1_m1n1_u16_t256:              f32, whole, 256, 1, 1, 1, 1, 16, 0;
+            stsmttsm_whole_2x2_m2n2_u8_t256:               f32, whole, 256, 2, 2, 2, 2, 8, 0;
+            stsmttsm_whole_4x4_m4n4_u4_t256:               f32, whole, 256, 4, 4, 4, 4, 4, 0;
+            stsmttsm_columns_8x1_m8n8_u4_t256:             f32, columns, 256, 8, 8, 8, 1, 4, 0;
+            stsmttsm_columns_16x1_m16n16_u2_t256:          f32, columns, 256, 16, 16, 16, 1, 2, 0;
+            stsmttsm_tiled_4x4_m8n8_u2_t256:               f32, tiled, 256, 8, 8, 4, 4, 2, 0;
+            stsmttsm_tiled_8x8_m32n32_u1_t256:             f32, tiled, 256, 32, 32, 8, 8, 1, 0;
+            stsmttsm_interleaved_4x4_m16n16_u2_t256:       f32, interleaved, 256, 16, 16, 4, 4, 2, 0;
+            stsmttsm_leapfrog_4x4_m4n4_u2_t256:            f32, leapfrog, 256, 4, 4, 4, 4, 2, 0;
+            stsmttsm_leapfrog_4x4_m8n8_u2_t256:            f32, leapfrog, 256, 8, 8, 4, 4, 2, 0;
+            stsmttsm_leapfrog_4x4_m16n16_u2_t256:          f32, leapfrog, 256, 16, 16, 4, 4, 2, 0;
+            stsmttsm_leapfrog_8x8_m16n16_u1_t256:          f32, leapfrog, 256, 16, 16, 8, 8, 1, 0;
+            stsmttsm_leapfrog_8x4_m32n32_u1_t256:          f32, leapfrog, 256, 32, 32, 8, 4, 1, 0;
+            stsmttsm_leapfrog_8x8_m32n32_u1_t256:          f32, leapfrog, 256, 32, 32, 8, 8, 1, 0;
+            stsmttsm_leapfrog_8x4_m64n16_u1_t256:          f32, leapfrog, 256, 64, 16, 8, 4, 1, 0;
+            stsmttsm_leapfrog_8x8_m64n64_u1_t256:          f32, leapfrog, 256, 64, 64, 8, 8, 1, 0;
+            stsmttsm_atomic_4x4_m16n16_u2_t256:            f32, atomic, 256, 16, 16, 4, 4, 2, 0;
+            stsmttsm_along_1x1_m1n1_u8_t256:               f32, along, 256, 1, 1, 1, 1, 8, 0;
+            stsmttsm_along_2x2_m2n2_u4_t256:               f32, along, 256, 2, 2, 2, 2, 4, 0;
+            stsmttsm_along_4x4_m4n4_u4_t256:               f32, along, 256, 4, 4, 4, 4, 4, 0;
+            stsmttsm_along_4x4_m16n16_u4_t256:             f32, along, 256, 16, 16, 4, 4, 4, 0;
+            stsmttsm_along_4x4_m32n32_u4_t256:             f32, along, 256, 32, 32, 4, 4, 4, 0;
+
+            dtsmttsm_whole_1x1_m1n1_u8_t256:               f64, whole, 256, 1, 1, 1, 1, 8, 0;
+            dtsmttsm_whole_2x2_m2n2_u4_t256:               f64, whole, 256, 2, 2, 2, 2, 4, 0;
+            dtsmttsm_whole_4x4_m4n4_u2_t256:               f64, whole, 256, 4, 4, 4, 4, 2, 0;
+            dtsmttsm_columns_8x1_m8n8_u2_t256:             f64, columns, 256, 8, 8, 8, 1, 2, 0;
+            dtsmttsm_tiled_4x4_m8n8_u2_t256:               f64, tiled, 256, 8, 8, 4, 4, 2, 0;
+            dtsmttsm_interleaved_4x4_m16n16_u1_t256:       f64, interleaved, 256, 16, 16, 4, 4, 1, 0;
+            dtsmttsm_leapfrog_4x4_m4n4_u2_t256:            f64, leapfrog, 256, 4, 4, 4, 4, 2, 0;
+            dtsmttsm_leapfrog_4x4_m8n8_u2_t256:            f64, leapfrog, 256, 8, 8, 4, 4, 2, 0;
+            dtsmttsm_leapfrog_4x4_m16n16_u1_t256:          f64, leapfrog, 256, 16, 16, 4, 4, 1, 0;
+            dtsmttsm_leapfrog_8x8_m32n32_u1_t128:          f64, leapfrog, 128, 32, 32, 8, 8, 1, 0;
+            dtsmttsm_atomic_4x4_m16n16_u1_t256:            f64, atomic, 256, 16, 16, 4, 4, 1, 0;
+            dtsmttsm_along_1x1_m1n1_u8_t256:               f64, along, 256, 1, 1, 1, 1, 8, 0;
+            dtsmttsm_along_2x2_m2n2_u4_t256:               f64, along, 256, 2, 2, 2, 2, 4, 0;
+            dtsmttsm_along_4x4_m4n4_u2_t256:               f64, along, 256, 4, 4, 4, 4, 2, 0;
+        }
+    };
+}
+
+/// The entries of TSMTTSM on the matrix units of sm_90: `entry: element, X, Y, warps along BM, along BN, along k, steps in
+/// flight, blocks an SM`; a warp owns 16·X x 16·Y of C.
+#[macro_export]
+macro_rules! tsmttsm_mma_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                           elem X  Y  WX WY KG depth blocks
+            dtsmttsm_mma_16x16_m16n16_d2_t128:             f64, 1, 1, 1, 1, 4, 2, 3;
+            dtsmttsm_mma_16x16_m16n16_d2_t256:             f64, 1, 1, 1, 1, 8, 2, 1;
+            dtsmttsm_mma_32x16_m32n16_d2_t256:             f64, 2, 1, 1, 1, 8, 2, 1;
+            dtsmttsm_mma_32x32_m32n32_d1_t256:             f64, 2, 2, 1, 1, 8, 1, 1;
+            dtsmttsm_mma_48x16_m48n16_d1_t256:             f64, 3, 1, 1, 1, 8, 1, 1;
+            dtsmttsm_mma_48x16_m48n48_d1_t192:             f64, 3, 1, 1, 3, 2, 1, 1;
+            dtsmttsm_mma_64x16_m64n16_d1_t256:             f64, 4, 1, 1, 1, 8, 1, 1;
+            dtsmttsm_mma_32x32_m64n64_d1_t256:             f64, 2, 2, 2, 2, 2, 1, 1;
+        }
+    };
+}
+
+/// The entries of Gram matrices on the vector units, as [`tsmttsm_variants`] has them.
+#[macro_export]
+macro_rules! gram_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                         elem variant  threads BM BN TM TN steps blocks
+            sgram_whole_1x1_m1n1_u16_t256:                 f32, whole, 256, 1, 1, 1, 1, 16, 0;
+            sgram_whole_2x2_m2n2_u8_t256:                  f32, whole, 256, 2, 2, 2, 2, 8, 0;
+            sgram_whole_4x4_m4n4_u4_t256:                  f32, whole, 256, 4, 4, 4, 4, 4, 0;
+            sgram_leapfrog_4x4_m8n8_u2_t256:               f32, leapfrog, 256, 8, 8, 4, 4, 2, 0;
+            sgram_leapfrog_4x4_m16n16_u2_t256:             f32, leapfrog, 256, 16, 16, 4, 4, 2, 0;
+            sgram_leapfrog_8x8_m32n32_u1_t256:             f32, leapfrog, 256, 32, 32, 8, 8, 1, 0;
+            sgram_leapfrog_8x8_m64n64_u1_t256:             f32, leapfrog, 256, 64, 64, 8, 8, 1, 0;
+            sgram_along_4x4_m4n4_u4_t256:                  f32, along, 256, 4, 4, 4, 4, 4, 0;
+            sgram_along_4x4_m16n16_u4_t256:                f32, along, 256, 16, 16, 4, 4, 4, 0;
+
+            dgram_whole_1x1_m1n1_u8_t256:                  f64, whole, 256, 1, 1, 1, 1, 8, 0;
+            dgram_whole_2x2_m2n2_u4_t256:                  f64, whole, 256, 2, 2, 2, 2, 4, 0;
+            dgram_whole_4x4_m4n4_u4_t256:                  f64, whole, 256, 4, 4, 4, 4, 4, 0;
+            dgram_leapfrog_4x4_m8n8_u2_t256:               f64, leapfrog, 256, 8, 8, 4, 4, 2, 0;
+            dgram_leapfrog_4x4_m16n16_u1_t256:             f64, leapfrog, 256, 16, 16, 4, 4, 1, 0;
+            dgram_leapfrog_8x8_m64n64_u1_t256:             f64, leapfrog, 256, 64, 64, 8, 8, 1, 0;
+            dgram_along_4x4_m4n4_u2_t256:                  f64, along, 256, 4, 4, 4, 4, 2, 0;
+        }
+    };
+}
+
+/// The entries of Gram matrices on the matrix units of sm_90: `entry: element, X, WX, groups along k, steps in flight,
+/// blocks an SM`; a warp owns 16·X x 16·X, a group of WX·(WX + 1)/2 warps what of WX x WX of those lies on and below the
+/// diagonal.
+#[macro_export]
+macro_rules! gram_mma_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                       elem X WX KG depth blocks
+            dgram_mma_16x16_m16n16_d4_t256:                f64, 1, 1, 8, 4, 1;
+            dgram_mma_32x32_m32n32_d2_t256:                f64, 2, 1, 8, 2, 1;
+            dgram_mma_48x48_m48n48_d1_t256:                f64, 3, 1, 8, 1, 1;
+            dgram_mma_32x32_m64n64_d1_t192:                f64, 2, 2, 2, 1, 1;
+        }
+    };
+}
+
+/// The entries of TSMTTSM through a ring of stages in shared memory: `entry: element, threads, BM, BN, TM, TN, KT, blocks an
+/// SM`, KT rows a stage.
+#[macro_export]
+macro_rules! tsmttsm_staged_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                  elem threads BM BN TM TN KT blocks
+            stsmttsm_staged_4x4_m8n8_u2_t256:      f32, 256, 8,  8,  4, 4, 128, 0;
+            stsmttsm_staged_8x8_m16n16_u2_t256:    f32, 256, 16, 16, 8, 8, 128, 0;
+            stsmttsm_staged_8x8_m32n32_u4_t256:    f32, 256, 32, 32, 8, 8, 64, 0;
+            stsmttsm_staged_8x8_m64n16_u2_t256:    f32, 256, 64, 16, 8, 8, 32, 0;
+            stsmttsm_staged_8x8_m64n64_u8_t256:    f32, 256, 64, 64, 8, 8, 32, 0;
+        }
+    };
+}
+
+/// The same of Gram matrices.
+#[macro_export]
+macro_rules! gram_staged_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                               elem threads BM BN TM TN KT blocks
+            sgram_staged_4x4_m8n8_u4_t256:      f32, 256, 8,  8,  4, 4, 256, 0;
+            sgram_staged_8x8_m16n16_u4_t256:    f32, 256, 16, 16, 8, 8, 256, 0;
+            sgram_staged_8x8_m32n32_u8_t256:    f32, 256, 32, 32, 8, 8, 128, 0;
+            sgram_staged_8x8_m64n64_u16_t256:   f32, 256, 64, 64, 8, 8, 64, 0;
+        }
+    };
+}
+
+macro_rules! staged_rows {
+    ($kernel:ident, $name:literal; $($entry:ident: $elem:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $kt:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: $name, entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::$kernel,
+            threads: $threads, t2: $bn, t3: $kt * $bm * $bn / ($threads * $tm * $tn), rows: $bm, cols: $tn,
+            stages: $threads * $tm * $tn / ($bm * $bn), layout: Layout::Any, mma: false, min_blocks: $blocks, wide_shared: true,
+        }),*]
+    };
+}
+
+macro_rules! tsmttsm_staged_rows {
+    ($($rows:tt)*) => { staged_rows!(Tsmttsm, "tsmttsm_staged"; $($rows)*) };
+}
+
+macro_rules! gram_staged_rows {
+    ($($rows:tt)*) => { staged_rows!(Gram, "gram_staged"; $($rows)*) };
+}
+
+macro_rules! rows {
+    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $unroll:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: concat!("tsmttsm_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmttsm,
+            threads: $threads, t2: $bn, t3: $unroll, rows: $bm, cols: $tn, stages: $threads * $tm * $tn / ($bm * $bn), layout: Layout::Any, mma: false,
+            min_blocks: $blocks, wide_shared: false,
+        }),*]
+    };
+}
+
+macro_rules! gram_rows {
+    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $unroll:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: concat!("gram_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
+            threads: $threads, t2: $bn, t3: $unroll, rows: $bm, cols: $tn, stages: $threads * $tm * $tn / ($bm * $bn), layout: Layout::Any, mma: false,
+            min_blocks: $blocks, wide_shared: false,
+        }),*]
+    };
+}
+
+macro_rules! mma_rows {
+    ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $depth:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: "tsmttsm_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmttsm,
+            threads: 32 * $wx * $wy * $kg, t2: 16 * $y * $wy, t3: $depth, rows: 16 * $x * $wx, cols: 16 * $y, stages: $kg,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: false,
+        }),*]
+    };
+}
+
+macro_rules! gram_mma_rows {
+    ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $depth:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: "gram_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
+            threads: 16 * $wx * ($wx + 1) * $kg, t2: 16 * $x * $wx, t3: $depth, rows: 16 * $x * $wx, cols: 16 * $x, stages: $kg,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: false,
+        }),*]
+    };
+}
+
+/// TSMTTSM on the vector units.
+pub(super) const TILES: &[Variant] = tsmttsm_variants!(rows);
+/// TSMTTSM on the matrix units.
+pub(super) const MMA: &[Variant] = tsmttsm_mma_variants!(mma_rows);
+/// Gram matrices on the vector units.
+pub(super) const GRAM: &[Variant] = gram_variants!(gram_rows);
+/// Gram matrices on the matrix units.
+pub(super) const GRAM_MMA: &[Variant] = gram_mma_variants!(gram_mma_rows);
+/// TSMTTSM through a ring.
+pub(super) const STAGED: &[Variant] = tsmttsm_staged_variants!(tsmttsm_staged_rows);
+/// Gram matrices through a ring.
+pub(super) const GRAM_STAGED: &[Variant] = gram_staged_variants!(gram_staged_rows);
