@@ -3,8 +3,13 @@
 pub const MUL: &str = "\
 Examples:
   lanky mul A.npy B.npy -o C.npy
-  lanky mul A.npy A.npy -o gram.npy --transpose-a
+  lanky mul A.npy B.npy -o C.npy --transpose-a
   lanky mul A.npy B.npy -o C.npy --alpha 2 --c C0.npy --beta -1 --device cpu";
+
+pub const GRAM: &str = "\
+Examples:
+  lanky gram A.npy -o G.npy
+  lanky gram A.npy -o G.npy --alpha -1 --c G0.npy --device cpu --json";
 
 pub const DEMO: &str = "\
 Examples:
@@ -53,7 +58,7 @@ mod tests {
 
     #[test]
     fn every_example_is_a_command_line() {
-        let all = [MUL, DEMO, INFO, PLAN, BENCH, REPORT, TRACE, COMPLETIONS, MAN];
+        let all = [MUL, GRAM, DEMO, INFO, PLAN, BENCH, REPORT, TRACE, COMPLETIONS, MAN];
         for line in all.iter().flat_map(|text| text.lines().skip(1)) {
             let parsed = Cli::try_parse_from(line.split_whitespace());
             assert!(parsed.is_ok(), "{line}: {}", parsed.err().map_or_else(String::new, |error| error.to_string()));

@@ -150,13 +150,13 @@ impl Job {
     }
 }
 
-fn load<T: Scalar>(stream: &Stream, operand: &mut Operand, progress: &Progress) -> Result<Matrix<T>, Fault> {
+pub fn load<T: Scalar>(stream: &Stream, operand: &mut Operand, progress: &Progress) -> Result<Matrix<T>, Fault> {
     let layout = operand.input.header().order.layout();
     upload(stream, &mut operand.input, operand.rows, operand.cols, layout, progress)
 }
 
 /// Reads the file straight into the buffers that are sent.
-fn upload<T: Scalar>(
+pub fn upload<T: Scalar>(
     stream: &Stream,
     input: &mut Input,
     rows: usize,
@@ -174,7 +174,7 @@ fn upload<T: Scalar>(
 }
 
 /// Writes the header and the elements as they come from the device.
-fn save<T: Scalar>(
+pub fn save<T: Scalar>(
     stream: &Stream,
     c: &Matrix<T>,
     header: &Header,

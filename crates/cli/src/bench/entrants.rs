@@ -1,7 +1,8 @@
 //! Who takes part in a case: our plans and the opponents, each checked before anything is timed.
 
 use lanky::Scalar;
-use model::{Dtype, VARIANTS};
+use model::shape::SKINNY;
+use model::{Problem, VARIANTS};
 
 use super::case::Case;
 use super::check::{Oracle, Verdict};
@@ -41,7 +42,7 @@ impl<'b> Bench<'b> {
         oracle: &Oracle,
     ) -> Result<Served<'b>, Fault> {
         let mut right = Vec::new();
-        for (variant, role) in self.variants(data.job.problem.dtype) {
+        for (variant, role) in self.variants(&data.job.problem) {
             let by = variant.unwrap_or("the plan's choice");
             let mut ours = match Ours::<T>::new(self.stream, &data.job.problem, case.beta, variant) {
                 Ok(ours) => ours,
@@ -70,11 +71,11 @@ impl<'b> Bench<'b> {
     }
 
     /// The plan's choice, and what is forced besides.
-    fn variants(&self, dtype: Dtype) -> Vec<(Option<&'b str>, Role)> {
+    fn variants(&self, problem: &Problem) -> Vec<(Option<&'b str>, Role)> {
         let mut all = vec![(None, Role::Ours)];
         match self.args.variant.as_deref() {
             Some("all") if self.stream.device().is_cuda() => {
-                all.extend(entries(dtype).map(|entry| (Some(entry), Role::Entry)));
+                all.extend(entries(problem).map(|entry| (Some(entry), Role::Entry)));
             }
             Some("all") | None => {}
             forced => all.push((forced, Role::Ours)),
@@ -109,24 +110,30 @@ impl<'b> Bench<'b> {
     }
 }
 
-/// All entries of an element type.
-fn entries(dtype: Dtype) -> impl Iterator<Item = &'static str> {
-    VARIANTS.iter().filter(move |variant| variant.dtype == dtype).map(|variant| variant.entry)
+/// All entries of an element type that are made for the shape: where both sides of C are skinny those of two tall matrices,
+/// else the others. What is left out would run for minutes: a thread a row has few rows here, and long ones.
+fn entries(problem: &Problem) -> impl Iterator<Item = &'static str> {
+    let tall = problem.gram || (problem.m.max(problem.n) <= SKINNY && problem.k > SKINNY);
+    let dtype = problem.dtype;
+    VARIANTS.iter().filter(move |v| v.dtype == dtype && v.is_tall() == tall).map(|variant| variant.entry)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::Dtype;
     use std::collections::BTreeSet;
 
     #[test]
     fn all_entries_have_names_of_their_own() {
         for dtype in [Dtype::F32, Dtype::F64] {
-            let names: BTreeSet<&str> = entries(dtype).collect();
-            assert_eq!(names.len(), entries(dtype).count());
+            let of = |(m, n, k)| entries(&Problem::column_major(dtype, m, n, k)).collect::<Vec<_>>();
+            let (large, tall) = (of((1000, 4, 1000)), of((64, 64, 65)));
+            let names: BTreeSet<&str> = large.iter().chain(&tall).copied().collect();
+            assert_eq!(names.len(), large.len() + tall.len());
             // More than one of a variant: its block shapes.
             let of = |name: &str| VARIANTS.iter().filter(|v| v.dtype == dtype && v.name == name).count();
-            assert!(of("tsm2r_prefetch") > 1 && names.len() > of("tsm2r_prefetch"));
+            assert!(of("tsm2r_prefetch") > 1 && large.len() > of("tsm2r_prefetch"));
             assert!(VARIANTS.iter().filter(|v| v.dtype == dtype).all(|v| names.contains(v.entry)));
         }
     }
