@@ -28,7 +28,7 @@ fn around(tiles: impl Iterator<Item = u32>) -> Vec<usize> {
 impl Edges {
     /// For an element type.
     pub fn of(dtype: Dtype) -> Edges {
-        let entries = || VARIANTS.iter().filter(move |v| v.dtype == dtype);
+        let entries = || VARIANTS.iter().filter(move |v| v.dtype == dtype && !v.is_tall());
         let tsm2r = || entries().filter(|v| v.kernel != Kernel::Gemm);
         let gemm = || entries().filter(|v| v.kernel == Kernel::Gemm);
         Edges {
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn edges_surround_every_tile() {
-        for v in VARIANTS {
+        for v in VARIANTS.iter().filter(|v| !v.is_tall()) {
             let edges = Edges::of(v.dtype);
             let has =
                 |edges: &[usize], tile: u32| (tile - 1..=tile + 1).all(|t| t == 0 || edges.contains(&(t as usize)));
@@ -84,6 +84,7 @@ mod tests {
                     )
                 }
                 Kernel::Gemm => assert!(has(&edges.sides, v.t2 * GEMM_SIDE) && has(&edges.steps, GEMM_BK)),
+                Kernel::Tsmttsm | Kernel::Gram => {}
             }
             assert!(edges.sizes().len() < 3300, "{} sizes take too long", edges.sizes().len());
         }

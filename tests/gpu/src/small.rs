@@ -45,6 +45,7 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
     for (index, entry) in lab.entries::<T>().into_iter().enumerate() {
         in_parts::<T>(lab, entry, index)?;
     }
+    crate::check::tall::small::<T>(lab)?;
     // C <- beta C is an entry's work too.
     for beta in BETAS {
         let mut case = Spec { alpha: 0.0, beta, ..Spec::plain((37, 11, 5)) }.integers::<T>(lab)?;

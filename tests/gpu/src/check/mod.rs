@@ -16,6 +16,7 @@ mod rounding;
 mod special;
 pub mod splits;
 mod streams;
+pub mod tall;
 
 use crate::lab::{Lab, Outcome};
 use std::time::Instant;
@@ -38,6 +39,11 @@ pub const CHECKS: &[Check] = &[
     ("columns", "a column depends on its column alone; permutations; powers of two", columns::run),
     ("repeat", "100 runs, the same bits", repeat::run),
     ("streams", "one plan on several streams at once, its workspaces reused", streams::run),
+    (
+        "tall",
+        "every entry of two tall matrices and of Gram matrices: integers, layouts, parts, triangles, the same bits",
+        tall::run,
+    ),
     ("grids", "more than 65535 blocks; grids that do not exist are refused", grids::run),
     ("refusals", "wrong arguments are named, nothing is written", refusals::run),
     ("memory", "out of memory says how much, and passes", memory::run),
