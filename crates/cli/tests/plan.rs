@@ -369,8 +369,7 @@ fn rows(file: &str) -> u64 {
 }
 
 /// Entries that were measured and are gone: their rows, and no others, cannot be predicted.
-const GONE: [&str; 3] =
-    ["dtsm2r_mma_32x24_n24_k16_s4_t128", "dtsm2r_mma_32x32_n32_k16_s3_t128", "stsm2r_staged_4x4_n4_k16_s3_t128"];
+const GONE: [&str; 0] = [];
 
 fn only_the_gone_are_skipped(compared: &Value, files: &[&str]) {
     let count = |name: &str| compared[name].as_u64().expect("a count");
@@ -418,8 +417,8 @@ fn predictions_are_what_an_h200_took() {
     assert!(words.contains(&format!("within 10%  {:.1}% of the predictions", 100.0 * within)), "{words}");
 }
 
-/// Rows of the results are of what an earlier model chose, some by entries that are gone: what is chosen today has a time in
-/// the other file, for every case.
+/// Rows of the results are of what the model of their commit chose: what is chosen today has a time in the other file, for every
+/// case.
 #[test]
 fn predictions_of_todays_choices_are_what_an_h200_took() {
     let compared = object(&Bench::new(), &["--against", VARIANTS]);

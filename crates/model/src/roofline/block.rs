@@ -3,10 +3,13 @@
 use super::ends::Ends;
 use super::issue::issue_s;
 use super::terms::Alone;
-use super::{Constants, fma_rate};
+use super::{Constants, WARP, fma_rate};
 use crate::launch::Tiling;
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
+
+/// Sums a thread from which on instructions limit a kernel that has one warp a scheduler.
+const MANY_SUMS: u32 = 64;
 
 /// A block, k whole, and the times that follow from it.
 pub(super) struct Block {
@@ -22,6 +25,10 @@ pub(super) struct Block {
     arithmetic_s: f64,
     /// Of its instructions on its SM, s.
     issue_s: f64,
+    /// Warps that it gives each scheduler of its SM.
+    warps: f64,
+    /// [`Constants::lone_warp`] of threads with many sums.
+    lone_warp: f64,
     /// Share of the multiply-adds that must be in flight on an SM that it has.
     busy: f64,
     /// Of its begin and end, s.
@@ -48,6 +55,7 @@ impl Block {
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
         let rate = if variant.mma { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
         let share = if variant.mma { constants.mma_share } else { 1.0 };
+        let large_tile = variant.kernel == Kernel::Ring && variant.own_rows() * variant.cols >= MANY_SUMS;
         let handed =
             if variant.wide_shared { constants.wide_bytes_per_cycle } else { constants.narrow_bytes_per_cycle };
         Block {
@@ -57,6 +65,8 @@ impl Block {
             delivery_s: fmas * delivered * e / (handed * machine.clock_hz),
             arithmetic_s: sms * fmas / (rate * share),
             issue_s: issue_s(variant, problem, machine, constants),
+            warps: f64::from(variant.threads) / WARP / f64::from(machine.register_partitions),
+            lone_warp: if large_tile { constants.lone_warp } else { 0.0 },
             busy: chains / fmas_needed_in_flight(machine, rate),
             ends: Ends::of(variant, problem, machine, rate, constants),
         }
@@ -69,8 +79,13 @@ impl Block {
             latency_s: self.latency_s,
             delivery_s: fullest_sm * self.delivery_s,
             arithmetic_s: fullest_sm * self.arithmetic_s / (fullest_sm * self.busy).min(1.0),
-            issue_s: fullest_sm * self.issue_s,
+            issue_s: fullest_sm * self.issue_s * self.unfilled(fullest_sm),
         }
+    }
+
+    /// How many times as long instructions take because the schedulers of an SM with so many blocks have too few warps.
+    fn unfilled(&self, blocks: f64) -> f64 {
+        1.0 + self.lone_warp * (2.0 - blocks * self.warps).clamp(0.0, 1.0)
     }
 
     /// A wave that takes no longer than all waves of `blocks` do, whatever k is cut into up to `most_splits` parts.

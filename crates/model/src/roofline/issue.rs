@@ -1,10 +1,8 @@
 //! Instructions, against the slots in which an SM issues them.
 
-use super::Constants;
+use super::{Constants, WARP};
 use crate::{Kernel, Machine, Problem, Variant};
 
-/// Threads a warp.
-const WARP: f64 = 32.0;
 /// Bytes of the widest load or copy.
 const PIECE_BYTES: f64 = 16.0;
 /// Instructions of a copy into a stage: an address and the copy.

@@ -15,6 +15,9 @@ pub use terms::Terms;
 
 use crate::{Dtype, Machine, Problem};
 
+/// Threads a warp.
+const WARP: f64 = 32.0;
+
 /// The least that a product can cost: every element of A and B read once, every element of C written once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
