@@ -135,14 +135,14 @@ macro_rules! staged_variants {
             stsm2r_staged_4x4_n4_k16_s4_t128:            f32, 128, 4,     4,  4,  16, 4,     1,     false;
             stsm2r_staged_4x4_n8_k16_s3_t128:            f32, 128, 4,     4,  8,  16, 3,     4,     false;
             stsm2r_staged_4x4_n8_k16_s4_t256:            f32, 256, 4,     4,  8,  16, 4,     1,     false;
-            stsm2r_staged_4x8_n16_k16_s3_t128:           f32, 128, 4,     8,  16, 16, 3,     4,     false;
+            stsm2r_staged_4x8_n16_k16_s3_t128:           f32, 128, 4,     8,  16, 16, 3,     3,     false;
             stsm2r_staged_4x8_n16_k16_s4_t256:           f32, 256, 4,     8,  16, 16, 4,     1,     false;
             stsm2r_staged_8x8_n16_k16_s2_t256:           f32, 256, 8,     8,  16, 16, 2,     1,     false;
-            stsm2r_staged_4x12_n24_k16_s3_t128:          f32, 128, 4,     12, 24, 16, 3,     4,     false;
+            stsm2r_staged_4x12_n24_k16_s3_t128:          f32, 128, 4,     12, 24, 16, 3,     3,     false;
             stsm2r_staged_8x12_n24_k16_s2_t128:          f32, 128, 8,     12, 24, 16, 2,     2,     false;
-            stsm2r_staged_8x8_n32_k16_s3_t128:           f32, 128, 8,     8,  32, 16, 3,     4,     false;
+            stsm2r_staged_8x8_n32_k16_s3_t128:           f32, 128, 8,     8,  32, 16, 3,     3,     false;
             stsm2r_staged_8x8_n32_k16_s2_t256:           f32, 256, 8,     8,  32, 16, 2,     2,     false;
-            stsm2r_staged_8x12_n48_k16_s3_t128:          f32, 128, 8,     12, 48, 16, 3,     3,     false;
+            stsm2r_staged_8x12_n48_k16_s3_t128:          f32, 128, 8,     12, 48, 16, 3,     2,     false;
             stsm2r_staged_8x8_n64_k16_s3_t128:           f32, 128, 8,     8,  64, 16, 3,     4,     false;
             stsm2r_staged_8x8_n64_k16_s3_t256:           f32, 256, 8,     8,  64, 16, 3,     2,     false;
             stsm2r_staged_2x4_n4_k64_s2_t128_rows:       f32, 128, 2,     4,  4,  64, 2,     1,     true;
