@@ -369,7 +369,12 @@ fn rows(file: &str) -> u64 {
 }
 
 /// Entries that were measured and are gone: their rows, and no others, cannot be predicted.
-const GONE: [&str; 0] = [];
+const GONE: [&str; 4] = [
+    "stsm2r_staged_2x4_n8_k32_s2_t128_rows",
+    "stsm2r_staged_8x8_n32_k16_s3_t128_rows",
+    "dtsm2r_mma_16x16_n16_k64_s2_t128_rows",
+    "dtsm2r_mma_16x32_n32_k32_s2_t128_rows",
+];
 
 fn only_the_gone_are_skipped(compared: &Value, files: &[&str]) {
     let count = |name: &str| compared[name].as_u64().expect("a count");

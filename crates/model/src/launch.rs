@@ -23,20 +23,32 @@ pub const fn gemm_pitch(rows: u32, elem_bytes: u32) -> u32 {
     rows + 16 / elem_bytes
 }
 
-/// Elements from one line to the next of what a stage of [`Kernel::Ring`] stores in lines: 16 bytes more than a line
-/// has, so that what neighbouring lines start with lies in different banks.
-pub const fn ring_pitch(line: u32, elem_bytes: u32) -> u32 {
-    line + 16 / elem_bytes
+/// Bytes behind each line of what a stage of [`Kernel::Ring`] stores in lines, so that what lanes load at once lies in different
+/// banks.
+///
+/// 16, but with A by rows, whose lines are filled 16 bytes at a time, whole sectors of 32: a copy whose sector straddles two in
+/// shared memory fetches it twice. For the matrix units two of them, since a row's four lanes then take 64 bytes in turn.
+pub const fn ring_gap(a_by_rows: bool, mma: bool) -> u32 {
+    match (a_by_rows, mma) {
+        (true, true) => 64,
+        (true, false) => 32,
+        (false, _) => 16,
+    }
 }
 
-/// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`: rows · steps, by rows rows · [`ring_pitch`].
-pub const fn ring_a_len(rows: u32, steps: u32, by_rows: bool, elem_bytes: u32) -> u32 {
-    rows * if by_rows { ring_pitch(steps, elem_bytes) } else { steps }
+/// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`; by rows each is followed by [`ring_gap`].
+pub const fn ring_a_len(rows: u32, steps: u32, a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
+    rows * if a_by_rows { steps + ring_gap(true, mma) / elem_bytes } else { steps }
 }
 
-/// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`: cols · steps, by columns cols · [`ring_pitch`].
-pub const fn ring_b_len(cols: u32, steps: u32, by_rows: bool, elem_bytes: u32) -> u32 {
-    if by_rows { steps * ring_pitch(cols, elem_bytes) } else { cols * ring_pitch(steps, elem_bytes) }
+/// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`: by columns for the matrix units, else by rows, each
+/// followed by a gap: of columns as A's, of rows 16 bytes.
+pub const fn ring_b_len(cols: u32, steps: u32, a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
+    if mma {
+        cols * (steps + ring_gap(a_by_rows, true) / elem_bytes)
+    } else {
+        steps * (cols + ring_gap(false, false) / elem_bytes)
+    }
 }
 
 /// The `index`-th of `parts` nearly equal parts of `0 .. k`, cut at multiples of `tile`: (start, end).
@@ -98,9 +110,9 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
         Kernel::Ring => {
             let (steps, groups) = (variant.t3, n.div_ceil(u64::from(variant.t2)));
             let rows = m.div_ceil(u64::from(variant.rows));
-            // The matrix units take B by columns, the vector units by rows.
-            let stage_len = ring_a_len(variant.rows, steps, variant.layout == Layout::Rows, elem_bytes)
-                + ring_b_len(variant.t2, steps, !variant.mma, elem_bytes);
+            let by_rows = variant.layout == Layout::Rows;
+            let stage_len = ring_a_len(variant.rows, steps, by_rows, variant.mma, elem_bytes)
+                + ring_b_len(variant.t2, steps, by_rows, variant.mma, elem_bytes);
             let shared_bytes = variant.stages * stage_len * elem_bytes;
             Tiling { x: rows, z: groups, shared_bytes, k_step: steps, a_reads: groups, b_reads: rows }
         }
