@@ -3,7 +3,7 @@
 use host::Scalar;
 
 /// An element type as checks see it.
-pub trait Real: Scalar {
+pub trait Real: Scalar + num_traits::Float {
     /// Unit roundoff.
     const U: f64;
     /// Smallest subnormal.
