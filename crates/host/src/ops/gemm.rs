@@ -16,15 +16,16 @@ use model::Problem;
 /// `a.h()`). Asynchronous on `stream` on a GPU.
 ///
 /// As in BLAS: β = 0 does not read C (a NaN there is overwritten), α = 0 reads neither A nor B, m = 0 or n = 0 does
-/// nothing, k = 0 gives C ← β C. NaN and infinities in A and B travel. Unlike BLAS's gemv, a product with k = 0 scales C
-/// also where n is 1.
+/// nothing, k = 0 gives C ← β C. NaN and infinities in A and B travel. Complex numbers are multiplied by the plain
+/// formula, (a + bi)(c + di) = (ac − bd) + (ad + bc)i, which makes NaN of many an infinity. Unlike BLAS's gemv, a
+/// product with k = 0 scales C also where n is 1.
 ///
 /// The kernel is the one the model expects to be the fastest; a [`Plan`](crate::Plan) shows or forces it. Each element
 /// of C is a sum of k products in an order that shapes, strides and the device decide: the same bits under any load and
 /// for any number of threads. Where nothing overflows its error is at most γ(k + 2) |α| |A||B| + γ(2) |β| |C|, and k +
 /// 2 times the least positive number for what underflows, with γ(n) = n u / (1 − n u) and u = 2⁻²⁴ or 2⁻⁵³ (Higham,
 /// Accuracy and Stability of Numerical Algorithms, Sect. 3.5). Of complex elements it is at most √2 times γ(2k + 4) |α|
-/// |A||B| + γ(4) |β| |C|, with absolute values of complex numbers: each part is a sum of 2k real products (the same, Sect. 3.6).
+/// |A||B| + γ(4) |β| |C|, absolute values being those of complex numbers: either part is a sum of 2k products of reals.
 ///
 /// Cost on a GPU: one launch, or two if k is cut into parts. Their sums lie in a workspace of the stream's, which grows
 /// as they ask for it; the first product by a kernel waits until the driver has compiled it. On the CPU: blocks of C by
