@@ -7,7 +7,7 @@
 pub use host::interop::dlpack;
 #[cfg(feature = "host")]
 pub use host::{
-    CeilingTimes, Ceilings, Device, Dtype, Error, Graph, Layout, Mark, MatMut, MatRef, Matrix, Operand, Plan,
+    CeilingTimes, Ceilings, Complex, Device, Dtype, Error, Graph, Layout, Mark, MatMut, MatRef, Matrix, Operand, Plan,
     PlanBuilder, Result, Rule, Scalar, Shape, ShapeError, Stream, Strides, Version, gemm,
 };
 #[cfg(feature = "host")]
@@ -25,7 +25,7 @@ pub use host::ndarray;
 /// What most programs name: `use lanky::prelude::*`.
 #[cfg(feature = "host")]
 pub mod prelude {
-    pub use crate::{Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Result, Scalar, Stream, gemm};
+    pub use crate::{Complex, Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Result, Scalar, Stream, gemm};
 }
 
 /// Every Rust block of the README is a test.

@@ -14,6 +14,8 @@ use std::ffi::c_void;
 pub(crate) struct DeviceOperand {
     pub(crate) address: u64,
     pub(crate) strides: Strides,
+    /// Whether the elements are the conjugates of what is stored.
+    pub(crate) conj: bool,
 }
 
 impl DeviceOperand {
@@ -63,11 +65,12 @@ pub(crate) unsafe fn product<T: Scalar>(
     let (sum, out, alpha, beta, slot_len) = match sum {
         Some((module, slots)) if choice.splits > 1 => {
             let strides = Strides::column_major(u64::from(p.m));
-            let out = DeviceOperand { address: slots, strides };
+            let out = DeviceOperand { address: slots, strides, conj: false };
             (Some((module, slots)), out, T::one(), T::zero(), u64::from(p.m) * u64::from(p.n))
         }
         _ => (None, p.c, p.alpha, p.beta, 0),
     };
+    let conj = u32::from(p.a.conj) | u32::from(p.b.conj) << 1;
     let arguments = parameters![
         p.m,
         p.n,
@@ -84,6 +87,7 @@ pub(crate) unsafe fn product<T: Scalar>(
         out.strides.row,
         out.strides.col,
         slot_len,
+        conj,
     ];
     let [x, y, z] = choice.grid;
     let entry = choice.variant.entry;

@@ -65,6 +65,7 @@ pub use error::{Error, Operand, Result, Rule, ShapeError, Version};
 pub use matrix::Matrix;
 pub use model;
 pub use model::{Dtype, Strides};
+pub use num_complex::Complex;
 pub use ops::gemm::gemm;
 pub use plan::{Plan, PlanBuilder};
 pub use scalar::Scalar;

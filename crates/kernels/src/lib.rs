@@ -7,7 +7,7 @@
 //! | [`slots`] | C ← α (S₀ + S₁ + ...) + β C: adds what the parts of k gave, in order |
 //! | [`ceiling`] | moves memory, and multiplies, as fast as the GPU can, to measure it |
 //!
-//! C is m x n, A m x k, B k x n, of f32 or f64; sizes are 32 bits, strides and offsets 64 bits, in elements. An entry
+//! C is m x n, A m x k, B k x n, of f32, f64 or complex numbers of them; sizes are 32 bits, strides and offsets 64 bits, in elements. An entry
 //! is called by a launch on the GPU, which is the host's affair, or by an emulator on the host; it allocates nothing,
 //! and its result has the same bits every time. TSM2X: Rivera et al., J. Parallel Distrib. Comput. 151 (2021).
 //!

@@ -7,11 +7,12 @@
 //! ```
 
 use crate::slots;
+pub use cuda_std::Complex;
 use cuda_std::Global;
 
 /// A product kernel; its parameters are those of [`crate::product::Product`], in order.
 pub type ProductFn<T> =
-    unsafe fn(u32, u32, u32, Global<T>, u64, u64, Global<T>, u64, u64, T, T, Global<T>, u64, u64, u64);
+    unsafe fn(u32, u32, u32, Global<T>, u64, u64, Global<T>, u64, u64, T, T, Global<T>, u64, u64, u64, u32);
 
 /// A kernel that adds slots; its parameters are those of [`slots::body`].
 pub type SumSlotsFn<T> = unsafe fn(u32, u32, Global<T>, u32, T, T, Global<T>, u64, u64);
@@ -22,16 +23,24 @@ pub type SumSlotsFn<T> = unsafe fn(u32, u32, Global<T>, u32, T, T, Global<T>, u6
 pub enum Product {
     F32(ProductFn<f32>),
     F64(ProductFn<f64>),
+    C64(ProductFn<Complex<f32>>),
+    C128(ProductFn<Complex<f64>>),
 }
 
 /// The spelling of an element type in a table row.
 mod elem {
-    use super::{Product, ProductFn};
+    use super::{Complex, Product, ProductFn};
     pub fn f32(entry: ProductFn<f32>) -> Product {
         Product::F32(entry)
     }
     pub fn f64(entry: ProductFn<f64>) -> Product {
         Product::F64(entry)
+    }
+    pub fn c64(entry: ProductFn<Complex<f32>>) -> Product {
+        Product::C64(entry)
+    }
+    pub fn c128(entry: ProductFn<Complex<f64>>) -> Product {
+        Product::C128(entry)
     }
 }
 
@@ -69,9 +78,29 @@ mod gemm {
     model::gemm_variants!(rows);
 }
 
+mod tsm2r_complex {
+    use super::{Product, elem};
+    use crate::tsm2r as entries;
+    model::tsm2r_complex_variants!(rows);
+}
+
+mod staged_complex {
+    use super::{Product, elem};
+    use crate::tsm2r as entries;
+    model::staged_complex_variants!(rows);
+}
+
+mod gemm_complex {
+    use super::{Product, elem};
+    use crate::gemm as entries;
+    model::gemm_complex_variants!(rows);
+}
+
 /// The product kernel with this entry name; `None` if no row of `model::VARIANTS` has it.
 pub fn product(entry: &str) -> Option<Product> {
-    [tsm2r::product, staged::product, mma::product, gemm::product].into_iter().find_map(|table| table(entry))
+    let real = [tsm2r::product, staged::product, mma::product, gemm::product];
+    let complex = [tsm2r_complex::product, staged_complex::product, gemm_complex::product];
+    real.into_iter().chain(complex).find_map(|table| table(entry))
 }
 
 /// An element type whose product kernels are in the table.
@@ -94,4 +123,18 @@ impl Element for f64 {
         if let Product::F64(function) = product { Some(function) } else { None }
     }
     const SUM_SLOTS: SumSlotsFn<f64> = slots::dsum_slots_t256;
+}
+
+impl Element for Complex<f32> {
+    fn of(product: Product) -> Option<ProductFn<Self>> {
+        if let Product::C64(function) = product { Some(function) } else { None }
+    }
+    const SUM_SLOTS: SumSlotsFn<Self> = slots::csum_slots_t256;
+}
+
+impl Element for Complex<f64> {
+    fn of(product: Product) -> Option<ProductFn<Self>> {
+        if let Product::C128(function) = product { Some(function) } else { None }
+    }
+    const SUM_SLOTS: SumSlotsFn<Self> = slots::zsum_slots_t256;
 }

@@ -95,7 +95,11 @@ pub struct Tiling {
 /// # Source
 /// TSM2X, Sections 3.1.3 to 3.1.7, for the first; the others are ours.
 pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
-    let elem_bytes = if variant.dtype.bytes() == 8 { 8 } else { 4 };
+    let elem_bytes = match variant.dtype.bytes() {
+        16 => 16,
+        8 => 8,
+        _ => 4,
+    };
     match variant.kernel {
         Kernel::Tsm2r => {
             let bk = tsm2r_bk(variant.threads, variant.t3);

@@ -65,7 +65,7 @@ const FIXED_REGISTERS: u32 = 40;
 /// TSM2X, Eq. (1), reconstructed from its prose: two sets of t2 for B, t2 sums, two sets of t3 for A. A compiler that
 /// reloads each register right after its use needs fewer.
 pub fn registers_estimate(variant: &Variant) -> u32 {
-    let words = u32::try_from(variant.dtype.bytes() / 4).unwrap_or(2);
+    let words = u32::try_from(variant.dtype.bytes() / 4).unwrap_or(4);
     let estimate = match variant.kernel {
         Kernel::Tsm2r => FIXED_REGISTERS + words * (3 * variant.t2 + 2 * variant.t3),
         Kernel::Ring => FIXED_REGISTERS + words * (variant.rows * variant.t2 / variant.threads + 16),

@@ -236,11 +236,15 @@ mod elem {
     pub const f32: Dtype = Dtype::F32;
     #[allow(non_upper_case_globals)]
     pub const f64: Dtype = Dtype::F64;
+    #[allow(non_upper_case_globals)]
+    pub const c64: Dtype = Dtype::C64;
+    #[allow(non_upper_case_globals)]
+    pub const c128: Dtype = Dtype::C128;
 }
 
 macro_rules! tsm2r_rows {
     ($($entry:ident: $elem:ident, $variant:ident, $t1:literal, $t2:literal, $t3:literal, $blocks:literal, $wide:literal;)*) => {
-        const TSM2R: &[Variant] = &[$(Variant {
+        pub(super) const TSM2R: &[Variant] = &[$(Variant {
             name: concat!("tsm2r_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem,
             kernel: Kernel::Tsm2r, threads: $t1, t2: $t2, t3: $t3, rows: $t1, cols: $t2, stages: 0, layout: Layout::Any, mma: false,
             min_blocks: $blocks, wide_shared: $wide,
@@ -251,7 +255,7 @@ tsm2r_variants!(tsm2r_rows);
 
 macro_rules! gemm_rows {
     ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
-        const GEMM: &[Variant] = &[$(Variant {
+        pub(super) const GEMM: &[Variant] = &[$(Variant {
             name: "gemm_tiled", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gemm,
             threads: $threads, t2: $tn, t3: $tm, rows: GEMM_SIDE * $tm, cols: $tn, stages: 0, layout: Layout::Any, mma: false,
             min_blocks: $blocks, wide_shared: true,
@@ -267,7 +271,7 @@ const fn layout(by_rows: bool) -> Layout {
 
 macro_rules! staged_rows {
     ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
-        const STAGED: &[Variant] = &[$(Variant {
+        pub(super) const STAGED: &[Variant] = &[$(Variant {
             name: "tsm2r_staged", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Ring,
             threads: $threads, t2: $bn, t3: $kt, rows: $threads / ($bn / $tn) * $tm, cols: $tn,
             stages: $stages, layout: layout($by_rows), mma: false, min_blocks: $blocks, wide_shared: true,
@@ -287,12 +291,23 @@ macro_rules! mma_rows {
 }
 mma_variants!(mma_rows);
 
-const TABLES: [&[Variant]; 4] = [TSM2R, STAGED, MMA, GEMM];
+mod complex;
+
+const TABLES: [&[Variant]; 7] = [TSM2R, STAGED, MMA, GEMM, complex::TSM2R, complex::STAGED, complex::GEMM];
+
+/// Rows of all tables.
+const ROWS: usize = {
+    let (mut rows, mut table) = (0, 0);
+    while table < TABLES.len() {
+        (rows, table) = (rows + TABLES[table].len(), table + 1);
+    }
+    rows
+};
 
 /// Every row of all tables.
 pub const VARIANTS: &[Variant] = &{
-    let mut all = [TSM2R[0]; TSM2R.len() + STAGED.len() + MMA.len() + GEMM.len()];
     let (mut table, mut row, mut at) = (0, 0, 0);
+    let mut all = [TSM2R[0]; ROWS];
     while table < TABLES.len() {
         while row < TABLES[table].len() {
             all[at] = TABLES[table][row];
@@ -326,12 +341,14 @@ pub const fn sum_slots(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::F32 => "ssum_slots_t256",
         Dtype::F64 => "dsum_slots_t256",
+        Dtype::C64 => "csum_slots_t256",
+        Dtype::C128 => "zsum_slots_t256",
     }
 }
 
 /// Every entry that the PTX must hold.
 pub fn entries() -> impl Iterator<Item = &'static str> {
-    VARIANTS.iter().map(|v| v.entry).chain([sum_slots(Dtype::F32), sum_slots(Dtype::F64)]).chain(CEILINGS)
+    VARIANTS.iter().map(|v| v.entry).chain(Dtype::ALL.map(sum_slots)).chain(CEILINGS)
 }
 
 /// The oldest compute capability that has an entry's instructions: any for those that are not in the tables.
@@ -347,7 +364,7 @@ pub fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
     if CEILINGS.contains(&entry) {
         return Some(LaunchBounds { threads: CEILING_THREADS, min_blocks: 0 });
     }
-    let adds_slots = [Dtype::F32, Dtype::F64].into_iter().any(|dtype| sum_slots(dtype) == entry);
+    let adds_slots = Dtype::ALL.into_iter().any(|dtype| sum_slots(dtype) == entry);
     adds_slots.then_some(LaunchBounds { threads: SUM_SLOTS_THREADS, min_blocks: 0 })
 }
 
@@ -392,7 +409,7 @@ mod tests {
             assert!(bounds.threads % 32 == 0 && bounds.threads * bounds.min_blocks <= 2048, "{entry}");
         }
         assert_eq!(launch_bounds("tsm2r"), None);
-        for dtype in [Dtype::F32, Dtype::F64] {
+        for dtype in Dtype::ALL {
             assert!(VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel != Kernel::Gemm).count() <= 60);
         }
     }

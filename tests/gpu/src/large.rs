@@ -6,7 +6,7 @@
 
 use crate::entries::{Entry, refused, takes};
 use crate::lab::{Lab, Outcome, ensure, named};
-use crate::real::{Real, integer};
+use crate::real::{Element, Real, integer};
 use host::{Layout, MatMut, MatRef, Matrix, Plan, gemm};
 use rayon::prelude::*;
 use std::ops::Range;

@@ -19,10 +19,11 @@ const SIZES: [(usize, usize, usize); 3] = [(131, 3, 37), (7, 19, 13), (1, 1, 1)]
 /// The first k of these that is cut into parts is taken.
 pub const LONG: [usize; 6] = [300, 600, 1200, 2500, 5000, 20000];
 
-/// Both element types.
+/// All element types.
 pub fn run(lab: &Lab) -> Outcome {
     sweep::<f32>(lab)?;
-    sweep::<f64>(lab)
+    sweep::<f64>(lab)?;
+    crate::check::complex::small(lab)
 }
 
 fn spec(size: (usize, usize, usize), layouts: usize, index: usize) -> Spec {

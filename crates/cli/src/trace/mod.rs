@@ -4,11 +4,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use kernels::table::Complex;
+use lanky::Scalar;
 use model::{Dtype, VARIANTS, Variant};
 
 use crate::args::{Coefficient, Element};
 use crate::error::Fault;
 use crate::output::Output;
+use crate::real::Real;
 use crate::say;
 
 mod counted;
@@ -79,6 +82,8 @@ pub fn run(args: &TraceArgs) -> Result<(), Fault> {
         let outcome = match variant.dtype {
             Dtype::F32 => request.run::<f32>(args.alpha.get("--alpha")?, args.beta.get("--beta")?)?,
             Dtype::F64 => request.run::<f64>(args.alpha.get("--alpha")?, args.beta.get("--beta")?)?,
+            Dtype::C64 => request.run(complex::<f32>(&args.alpha, "--alpha")?, complex(&args.beta, "--beta")?)?,
+            Dtype::C128 => request.run(complex::<f64>(&args.alpha, "--alpha")?, complex(&args.beta, "--beta")?)?,
         };
         if let Some(path) = &args.svg {
             write(path, &drawing::drawing(&outcome))?;
@@ -90,6 +95,12 @@ pub fn run(args: &TraceArgs) -> Result<(), Fault> {
         (true, traces) => say::print_json(&traces),
         (false, traces) => say::print(&counted::text(traces)),
     }
+}
+
+/// The factor as kernels take it.
+fn complex<T: Real>(factor: &Coefficient, option: &str) -> Result<Complex<T>, Fault> {
+    let (re, im) = factor.get::<T::Complex>(option)?.parts();
+    Ok(Complex::new(re, im))
 }
 
 /// The entries to trace: the one that is named, or one of the variant or of each.

@@ -3,8 +3,8 @@
 use crate::ptx::{GlobalAddress, Hint, SharedAddress};
 use core::ops::Index;
 
-/// 32 or 64 bits in a register, `u32` or `u64`: what loads and stores move, one instruction each, whose name ends in
-/// `.b32` or `.b64`. [`crate::Global`] and [`crate::Shared`] call them.
+/// 32, 64 or 128 bits in registers, `u32`, `u64` or `[u64; 2]`: what loads and stores move, one instruction each, whose
+/// name ends in `.b32`, `.b64` or `.v2.b64`. [`crate::Global`] and [`crate::Shared`] call them.
 pub trait Word: Copy {
     /// 16 bytes of them.
     type Wide: Copy;
@@ -53,7 +53,7 @@ pub trait Word: Copy {
     unsafe fn st_shared(at: SharedAddress, value: Self);
 }
 
-/// An element of a matrix; `f32` and `f64` are. Nothing here touches memory; on the host it is ordinary arithmetic, of
+/// An element of a matrix; `f32` and `f64` are, and [`Complex`](crate::Complex) numbers of them. Nothing here touches memory; on the host it is ordinary arithmetic, of
 /// which an emulator counts [`Scalar::fma`].
 pub trait Scalar: Copy + 'static {
     /// The word that carries it.
@@ -68,7 +68,7 @@ pub trait Scalar: Copy + 'static {
     const ONE: Self;
     /// 16 bytes of zeros.
     const ZEROS: Self::Wide;
-    /// self · factor + addend, rounded once. `fma.rn`.
+    /// self · factor + addend, rounded once. `fma.rn`; of complex numbers four of them.
     fn fma(self, factor: Self, addend: Self) -> Self;
     /// self · factor. `mul.rn`.
     fn mul(self, factor: Self) -> Self;
@@ -76,6 +76,21 @@ pub trait Scalar: Copy + 'static {
     fn add(self, addend: Self) -> Self;
     /// Whether it equals 0, of either sign.
     fn is_zero(self) -> bool;
+    /// The conjugate where `conj`: one `xor` of a complex number, and nothing at all of a real one.
+    #[inline(always)]
+    fn conj_if(self, _conj: bool) -> Self {
+        self
+    }
+    /// self · value, where a self without an imaginary part multiplies as a real number: its 0 meets no infinity.
+    #[inline(always)]
+    fn scale(self, value: Self) -> Self {
+        self.mul(value)
+    }
+    /// self · value + addend, in the same way.
+    #[inline(always)]
+    fn scale_onto(self, value: Self, addend: Self) -> Self {
+        self.fma(value, addend)
+    }
     /// The element in a word.
     fn from_word(word: Self::Word) -> Self;
     /// The word of an element.

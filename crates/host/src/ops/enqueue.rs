@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::launch::{self, DeviceOperand, Operands, dimension};
 use crate::memory::DeviceMemory;
 use crate::scalar::Scalar;
+use crate::shape::Shape;
 use crate::stream::CudaStream;
 use crate::view::{MatMut, MatRef};
 use cust::module::Module;
@@ -29,10 +30,10 @@ pub(crate) fn enqueue<T: Scalar>(
         n: dimension("n", b.ncols())?,
         k: dimension("k", a.ncols())?,
         alpha,
-        a: DeviceOperand { address: a.extent().0, strides: a.shape().strides },
-        b: DeviceOperand { address: b.extent().0, strides: b.shape().strides },
+        a: operand(a.extent().0, &a.shape()),
+        b: operand(b.extent().0, &b.shape()),
         beta,
-        c: DeviceOperand { address: c.extent().0, strides: c.shape().strides },
+        c: operand(c.extent().0, &c.shape()),
     };
     let _current = stream.gpu.enter()?;
     let Some(choice) = choice else {
@@ -50,6 +51,10 @@ pub(crate) fn enqueue<T: Scalar>(
     // memory (the views' constructors), and C overlapping neither A nor B; the choice is of this product; the slots are
     // the stream's (or the plan's for this stream) and as long as it asks.
     unsafe { launch::product(stream, choice, &module, sum, operands) }
+}
+
+fn operand(address: u64, shape: &Shape) -> DeviceOperand {
+    DeviceOperand { address, strides: shape.strides, conj: shape.conj }
 }
 
 /// The module of an entry; loaded now if it never was, except while the stream is recorded into a graph.

@@ -39,6 +39,7 @@ fn around([rows, cols, step]: [u32; 3], layout: Layout) -> Vec<Case> {
             alpha: FACTORS[x ^ times2[y]],
             beta: FACTORS[x ^ times2[times2[y]]],
             splits: 1 + (run * 2 + x) as u32 % 3,
+            conj: (x ^ times2[times2[y]]) as u32,
         }
     });
     let small = [Case::plain(1, 1, 1), Case { beta: 0.5, ..Case::plain(3, 2, 0) }, Case::plain(2, 1, 0)];
@@ -129,6 +130,9 @@ fn cases_cover_edges_layouts_factors_and_parts() {
     for layout in 0..8 {
         let by_rows = [layout & 1 == 1, layout & 2 == 2, layout & 4 == 4];
         assert!(cases.iter().any(|case| case.by_rows == by_rows), "{by_rows:?}");
+    }
+    for conj in 0..4 {
+        assert!(cases.iter().filter(|case| case.conj == conj && case.k > 0).count() >= 4);
     }
     for splits in 1..=3 {
         assert!(cases.iter().filter(|case| case.splits == splits && case.k > 0).count() >= 4);

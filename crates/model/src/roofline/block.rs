@@ -62,7 +62,7 @@ impl Block {
             in_flight_bytes,
             bandwidth_s,
             latency_s: latencies * bandwidth_s * sms * bytes_needed_in_flight(machine) / in_flight_bytes,
-            delivery_s: fmas * delivered * e / (handed * machine.clock_hz),
+            delivery_s: fmas / f64::from(problem.dtype.fmas()) * delivered * e / (handed * machine.clock_hz),
             arithmetic_s: sms * fmas / (rate * share),
             issue_s: issue_s(variant, problem, machine, constants),
             warps: f64::from(variant.threads) / WARP / f64::from(machine.register_partitions),
@@ -107,10 +107,11 @@ impl Block {
 
 /// What is counted of a block, k whole.
 struct Work {
+    /// Of real numbers.
     fmas: f64,
-    /// Elements that shared memory or cache hands the lanes, a multiply-add.
+    /// Elements that shared memory or cache hands the lanes, a product of two.
     delivered: f64,
-    /// Independent sums.
+    /// Independent sums: of a complex one both parts.
     chains: f64,
     /// Elements of A in flight.
     loads: f64,
@@ -119,6 +120,12 @@ struct Work {
 impl Work {
     fn of(variant: &Variant, problem: &Problem) -> Work {
         let (n, k) = (problem.n as f64, problem.k as f64);
+        let parts = if variant.dtype.is_complex() { 2.0 } else { 1.0 };
+        let work = Work::of_elements(variant, n, k);
+        Work { fmas: work.fmas * f64::from(variant.dtype.fmas()), chains: work.chains * parts, ..work }
+    }
+
+    fn of_elements(variant: &Variant, n: f64, k: f64) -> Work {
         let (threads, rows) = (f64::from(variant.threads), f64::from(variant.rows));
         let (t2, t3) = (f64::from(variant.t2), f64::from(variant.t3));
         match variant.kernel {
@@ -148,8 +155,9 @@ impl Work {
 fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
     let by_rows = problem.a.row != 1 && problem.m > 1;
     match (variant.kernel, by_rows, variant.dtype) {
-        (Kernel::Tsm2r, true, Dtype::F64) => constants.by_rows_f64,
         (Kernel::Tsm2r, true, Dtype::F32) => constants.by_rows_f32,
+        // Of complex elements nothing was measured: as of f64, which are as long or shorter.
+        (Kernel::Tsm2r, true, Dtype::F64 | Dtype::C64 | Dtype::C128) => constants.by_rows_f64,
         (Kernel::Ring, ..) => constants.ring_reads,
         _ => 1.0,
     }

@@ -40,8 +40,8 @@ impl Factors {
 
     fn address(&self, which: usize) -> *const c_void {
         match self.dtype {
-            Dtype::F32 => (&raw const self.single[which]).cast(),
-            Dtype::F64 => (&raw const self.double[which]).cast(),
+            Dtype::F32 | Dtype::C64 => (&raw const self.single[which]).cast(),
+            Dtype::F64 | Dtype::C128 => (&raw const self.double[which]).cast(),
         }
     }
 

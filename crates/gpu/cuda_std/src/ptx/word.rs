@@ -99,6 +99,69 @@ word!(u32, 4, reg32, "b32", "v4.b32", "{4}", "{{{0}, {1}, {2}, {3}}}", [x, y, z,
 #[cfg(target_arch = "nvptx64")]
 word!(u64, 2, reg64, "b64", "v2.b64", "{2}", "{{{0}, {1}}}", [x, y]);
 
+/// Loads 16 bytes as a word, by the instruction of this name; with a condition predicated, and zeros else.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! load_pair {
+    ($at:expr, $mnemonic:literal, $options:tt) => {{
+        let (x, y): (u64, u64);
+        unsafe { asm!(concat!($mnemonic, ".v2.b64 {{{0}, {1}}}, [{2}];"), out(reg64) x, out(reg64) y, in(reg64) $at, options $options) }
+        [x, y]
+    }};
+    ($at:expr, $inside:expr, $mnemonic:literal, $options:tt) => {{
+        let (x, y): (u64, u64);
+        unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {3}, 0; mov.b64 {0}, 0; mov.b64 {1}, 0; @p ", $mnemonic, ".v2.b64 {{{0}, {1}}}, [{2}]; }}"), out(reg64) x, out(reg64) y, in(reg64) $at, in(reg32) $inside as u32, options $options) }
+        [x, y]
+    }};
+}
+
+/// A complex number of two f64: the wide instructions, as a word.
+// SAFETY, all blocks: the trait's caller promises that the address holds (or may take) the word.
+#[cfg(target_arch = "nvptx64")]
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Word for [u64; 2] {
+    type Wide = [[u64; 2]; 1];
+    #[inline(always)]
+    unsafe fn ld_global(at: GlobalAddress, hint: Hint) -> [u64; 2] {
+        match hint {
+            Hint::Coherent => load_pair!(at.0, "ld.global", (readonly, nostack)),
+            Hint::ReadOnly => load_pair!(at.0, "ld.global.nc", (pure, readonly, nostack)),
+            Hint::Streamed => load_pair!(at.0, "ld.global.nc.L1::evict_first", (pure, readonly, nostack)),
+        }
+    }
+    #[inline(always)]
+    unsafe fn ld_global_if(at: GlobalAddress, hint: Hint, inside: bool) -> [u64; 2] {
+        match hint {
+            Hint::Coherent => load_pair!(at.0, inside, "ld.global", (readonly, nostack)),
+            Hint::ReadOnly => load_pair!(at.0, inside, "ld.global.nc", (pure, readonly, nostack)),
+            Hint::Streamed => load_pair!(at.0, inside, "ld.global.nc.L1::evict_first", (pure, readonly, nostack)),
+        }
+    }
+    #[inline(always)]
+    unsafe fn ld_global_wide(at: GlobalAddress) -> [[u64; 2]; 1] {
+        [unsafe { u64::ld_global_wide(at) }]
+    }
+    #[inline(always)]
+    unsafe fn st_global(at: GlobalAddress, [x, y]: [u64; 2]) {
+        unsafe {
+            asm!("st.global.v2.b64 [{0}], {{{1}, {2}}};", in(reg64) at.0, in(reg64) x, in(reg64) y, options(nostack))
+        }
+    }
+    #[inline(always)]
+    unsafe fn ld_shared(at: SharedAddress) -> [u64; 2] {
+        unsafe { u64::ld_shared_wide(at) }
+    }
+    #[inline(always)]
+    unsafe fn ld_shared_wide(at: SharedAddress) -> [[u64; 2]; 1] {
+        [unsafe { u64::ld_shared_wide(at) }]
+    }
+    #[inline(always)]
+    unsafe fn st_shared(at: SharedAddress, [x, y]: [u64; 2]) {
+        unsafe {
+            asm!("st.shared.v2.b64 [{0}], {{{1}, {2}}};", in(reg32) at.0, in(reg64) x, in(reg64) y, options(nostack))
+        }
+    }
+}
+
 /// On the host: the same seven, as bytes handed to the hooks.
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! word {
@@ -143,10 +206,49 @@ word!(u32, 4);
 #[cfg(not(target_arch = "nvptx64"))]
 word!(u64, 2);
 
+/// A complex number of two f64: 16 bytes handed to the hooks at once.
+#[cfg(not(target_arch = "nvptx64"))]
+impl Word for [u64; 2] {
+    type Wide = [[u64; 2]; 1];
+    unsafe fn ld_global(at: GlobalAddress, _hint: Hint) -> [u64; 2] {
+        wide(at.0).map(u64::from_le_bytes)
+    }
+    unsafe fn ld_global_if(at: GlobalAddress, _hint: Hint, inside: bool) -> [u64; 2] {
+        wide_if(at.0, inside).map(u64::from_le_bytes)
+    }
+    unsafe fn ld_global_wide(at: GlobalAddress) -> [[u64; 2]; 1] {
+        [wide(at.0).map(u64::from_le_bytes)]
+    }
+    unsafe fn st_global(at: GlobalAddress, value: [u64; 2]) {
+        hooks().store(at.0, &pair(value));
+    }
+    unsafe fn ld_shared(at: SharedAddress) -> [u64; 2] {
+        wide(at.0).map(u64::from_le_bytes)
+    }
+    unsafe fn ld_shared_wide(at: SharedAddress) -> [[u64; 2]; 1] {
+        [wide(at.0).map(u64::from_le_bytes)]
+    }
+    unsafe fn st_shared(at: SharedAddress, value: [u64; 2]) {
+        hooks().store(at.0, &pair(value));
+    }
+}
+
+/// The bytes of two words.
+#[cfg(not(target_arch = "nvptx64"))]
+fn pair([x, y]: [u64; 2]) -> [u8; 16] {
+    (u128::from(x) | u128::from(y) << 64).to_le_bytes()
+}
+
 /// One access of 16 bytes, cut into words.
 #[cfg(not(target_arch = "nvptx64"))]
 fn wide<const WORD: usize, const WIDTH: usize>(access: Access) -> [[u8; WORD]; WIDTH] {
+    wide_if(access, true)
+}
+
+/// The same, or zeros.
+#[cfg(not(target_arch = "nvptx64"))]
+fn wide_if<const WORD: usize, const WIDTH: usize>(access: Access, inside: bool) -> [[u8; WORD]; WIDTH] {
     let mut bytes = [0; 16];
-    hooks().load(access, &mut bytes, true);
+    hooks().load(access, &mut bytes, inside);
     core::array::from_fn(|word| core::array::from_fn(|byte| bytes[word * WORD + byte]))
 }
