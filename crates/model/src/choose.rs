@@ -1,9 +1,10 @@
 //! Filter what can run, estimate each, take the fastest; and say why.
 
-use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
+use crate::launch::{GRID_X, GRID_YZ, Tiling, blocks_along_x, slots_len, tiling};
 use crate::occupancy::{registers_at, resident_blocks};
 use crate::roofline::{Bound, Constants, Estimate, Estimator, MOST_SPLITS, bound};
 use crate::variants::Layout;
+use crate::variants::tsmm::widest;
 use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant, classify};
 use core::fmt;
 
@@ -54,7 +55,7 @@ pub(crate) fn reasons<'a>(
     problem: &'a Problem,
     machine: &'a Machine,
     force: Option<&'a str>,
-) -> impl Iterator<Item = [Option<Refusal>; 6]> + 'a {
+) -> impl Iterator<Item = [Option<Refusal>; 7]> + 'a {
     in_question(problem, force).map(move |place| {
         let variant = &VARIANTS[place];
         let (_, launched) = laid(variant, problem);
@@ -163,6 +164,9 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY
         }
         Kernel::Gemm => true,
+        Kernel::Tsmm | Kernel::Tall => {
+            problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY
+        }
     }
 }
 
@@ -182,9 +186,13 @@ fn refusals(
     launched: &Problem,
     tiles: &Tiling,
     machine: &Machine,
-) -> [Option<Refusal>; 6] {
+) -> [Option<Refusal>; 7] {
     let too_many = tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ);
+    let too_wide = widest(variant)
+        .filter(|(columns, steps)| launched.n > u64::from(*columns) || launched.k > u64::from(*steps))
+        .map(|(columns, steps)| Refusal::TooWide { columns, steps });
     [
+        too_wide,
         (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() }),
         (!takes(variant.layout, launched)).then_some(Refusal::Layout { wanted: variant.layout }),
         (tiles.shared_bytes > machine.shared_per_block).then_some(Refusal::SharedMemory { bytes: tiles.shared_bytes }),
@@ -252,12 +260,13 @@ impl<'a> Fit<'a> {
 
     fn launch(&self, splits: u32) -> Choice {
         let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
+        let x = blocks_along_x(self.variant, &self.tiles, self.launched.m, self.estimator.places());
         Choice {
             operation: classify(self.problem.m, self.problem.n, self.problem.k),
             problem: self.launched,
             swapped: self.swapped,
             variant: self.variant,
-            grid: [narrow(self.tiles.x), splits, narrow(self.tiles.z)],
+            grid: [narrow(x), splits, narrow(self.tiles.z)],
             threads: self.variant.threads,
             shared_bytes: self.tiles.shared_bytes,
             splits,
@@ -357,7 +366,13 @@ mod tests {
     #[test]
     fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
         for v in VARIANTS {
-            let mut p = Problem::column_major(v.dtype, 1000, 7, 300);
+            // As wide as it can be, if it serves no more than that.
+            let (n, k) = widest(v).map_or((7, 300), |(columns, steps)| (columns.into(), steps.into()));
+            let mut p = Problem::column_major(v.dtype, 1000, n, k);
+            if let Some((columns, steps)) = widest(v) {
+                let wider = Problem::column_major(v.dtype, 1000, n + 1, k);
+                assert_eq!(choose(&wider, &Machine::H200, Some(v.entry)), Err(Refusal::TooWide { columns, steps }));
+            }
             assert_eq!(choose(&p, &Machine::H200, Some(v.name))?.variant.name, v.name);
             if v.layout == Layout::Rows {
                 assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::Layout { wanted: Layout::Rows }));

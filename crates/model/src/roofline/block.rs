@@ -3,6 +3,7 @@
 use super::ends::Ends;
 use super::issue::issue_s;
 use super::terms::Alone;
+use super::tsmm;
 use super::{Constants, fma_rate};
 use crate::launch::Tiling;
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight};
@@ -120,6 +121,10 @@ impl Work {
                 let loads = f64::from(variant.stages - 1) * rows * t3;
                 Work { fmas: rows * t2 * k, delivered: (a + b) / (a * b), chains: rows * t2, loads }
             }
+            Kernel::Tsmm | Kernel::Tall => {
+                let (fmas, delivered, chains, loads) = tsmm::work(variant, problem);
+                Work { fmas, delivered, chains, loads }
+            }
             Kernel::Gemm => {
                 let (sums, loads) = (threads * t2 * t3, threads * t3 / 4.0);
                 Work { fmas: sums * k, delivered: (t3 + t2) / (t3 * t2), chains: sums, loads }
@@ -136,6 +141,7 @@ fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
         (Kernel::Tsm2r, true, Dtype::F64) => constants.by_rows_f64,
         (Kernel::Tsm2r, true, Dtype::F32) => constants.by_rows_f32,
         (Kernel::Ring, ..) => constants.ring_reads,
+        (Kernel::Tsmm | Kernel::Tall, ..) => tsmm::detour(variant, problem, constants),
         _ => 1.0,
     }
 }

@@ -259,6 +259,11 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    /// Blocks that run at once on the whole machine.
+    pub(crate) fn places(&self) -> u64 {
+        self.wave
+    }
+
     /// The most of [`Estimator::splits`].
     pub fn most_splits(&self) -> u32 {
         self.most_splits

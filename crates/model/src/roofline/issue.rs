@@ -40,6 +40,7 @@ fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> 
         Kernel::Tsm2r if variant.wide_shared => k * (1.0 + t2 + t2 / width + constants.step_slots),
         Kernel::Tsm2r => k * (1.0 + 2.0 * t2 + constants.step_slots),
         Kernel::Ring => k / t3 * (stage(variant, width) + constants.stage_slots),
+        Kernel::Tsmm | Kernel::Tall => super::tsmm::instructions(variant, problem, constants),
         Kernel::Gemm => k * (t3 * t2 + (t3 + t2) / width + constants.gemm_step_slots),
     }
 }
