@@ -66,6 +66,7 @@ pub use matrix::Matrix;
 pub use model;
 pub use model::{Dtype, Strides};
 pub use ops::gemm::gemm;
+pub use ops::tsmm::tsmm_in_place;
 pub use plan::{Plan, PlanBuilder};
 pub use scalar::Scalar;
 pub use shape::{Layout, Shape};

@@ -127,6 +127,30 @@ pub fn candidates<'a>(
     Ok(fits.map(move |fit| Choice { chooser, ..fit.choice() }))
 }
 
+/// The entry and launch for a product whose C is the first n columns of A: those entries are weighed that read all rows of a
+/// tile before they write any of them, on a grid that may have any number of blocks; never transposed.
+///
+/// # Errors
+/// A [`Refusal`]: [`Refusal::TooWide`] if k exceeds 64 or C has more columns than A.
+pub fn choose_in_place(problem: &Problem, machine: &Machine) -> Result<Choice, Refusal> {
+    check(problem, None)?;
+    if problem.n > problem.k {
+        let columns = u32::try_from(problem.k).unwrap_or(u32::MAX);
+        return Err(Refusal::TooWide { columns, steps: crate::variants::tsmm::WIDEST });
+    }
+    let mut best: Result<Choice, Refusal> = Err(Refusal::NoSuchDtype { dtype: problem.dtype });
+    let of_type = |place: &usize| VARIANTS[*place].dtype == problem.dtype && VARIANTS[*place].kernel == Kernel::Tsmm;
+    for place in (0..VARIANTS.len()).filter(of_type) {
+        let candidate = Fit::lying(place, problem, machine, (false, *problem)).map(|fit| fit.choice());
+        best = match (best, candidate) {
+            (Ok(so_far), Ok(next)) if next.estimate.seconds < so_far.estimate.seconds => Ok(next),
+            (Ok(so_far), _) => Ok(so_far),
+            (Err(_), next) => next,
+        };
+    }
+    best
+}
+
 /// What rules out every entry.
 fn check(problem: &Problem, force: Option<&str>) -> Result<(), Refusal> {
     for (name, value) in [("m", problem.m), ("n", problem.n), ("k", problem.k)] {
@@ -226,8 +250,17 @@ struct Fit<'a> {
 
 impl<'a> Fit<'a> {
     fn new(place: usize, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
+        Self::lying(place, problem, machine, laid(&VARIANTS[place], problem))
+    }
+
+    /// The same for a problem that is launched so, transposed or not.
+    fn lying(
+        place: usize,
+        problem: &'a Problem,
+        machine: &'a Machine,
+        (swapped, launched): (bool, Problem),
+    ) -> Result<Self, Refusal> {
         let variant = &VARIANTS[place];
-        let (swapped, launched) = laid(variant, problem);
         let tiles = tiling(variant, launched.m, launched.n);
         let registers = registers_at(place, machine);
         if let Some(refusal) = refusals(variant, registers, &launched, &tiles, machine).into_iter().flatten().next() {
@@ -446,6 +479,47 @@ mod tests {
                         .reduce(|best, next| if next.estimate.seconds < best.estimate.seconds { next } else { best });
                     assert_eq!(of_all, Some(choice));
                     candidates(&p, &machine, None)?.for_each(|candidate| has_its_best_splits(&candidate, &machine));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn in_place_only_tiles_that_are_read_first() -> Result<(), Refusal> {
+        for dtype in [Dtype::F32, Dtype::F64] {
+            for (m, n, k) in [(10_000_000, 16, 16), (3, 7, 8), (1, 64, 64), (1000, 1, 64)] {
+                let p = Problem::column_major(dtype, m, n, k);
+                let choice = choose_in_place(&p, &Machine::H200)?;
+                assert!(choice.variant.kernel == Kernel::Tsmm && !choice.swapped && choice.splits == 1, "{choice}");
+                assert!(choose_in_place(&p, &Machine::A100).is_ok_and(|choice| !choice.variant.mma));
+            }
+            let wide = Problem::column_major(dtype, 100, 9, 8);
+            assert_eq!(choose_in_place(&wide, &Machine::H200), Err(Refusal::TooWide { columns: 8, steps: 64 }));
+            let deep = Problem::column_major(dtype, 100, 9, 65);
+            assert!(matches!(choose_in_place(&deep, &Machine::H200), Err(Refusal::TooWide { .. })));
+        }
+        Ok(())
+    }
+
+    /// A tall product is served by its own kernels, on a grid of no more blocks than the machine holds.
+    #[test]
+    fn tall_products_have_kernels_of_their_own() -> Result<(), Refusal> {
+        for dtype in [Dtype::F32, Dtype::F64] {
+            for (n, k) in [(1, 1), (3, 5), (1, 64), (17, 3), (48, 16), (16, 16), (33, 33), (64, 64), (64, 1)] {
+                let by_columns = Problem::column_major(dtype, 10_000_000, n, k);
+                let (a, c) = (crate::Strides::row_major(k), crate::Strides::row_major(n));
+                for p in [by_columns, Problem { a, c, ..by_columns }, Problem { a, ..by_columns }] {
+                    for p in [p, p.transposed()] {
+                        let choice = choose(&p, &Machine::H200, None)?;
+                        assert!(matches!(choice.variant.kernel, Kernel::Tsmm | Kernel::Tall), "{choice}");
+                        assert!(choice.splits == 1 && choice.slots_len == 0, "{choice}");
+                        let places = u64::from(choice.estimate.resident) * u64::from(Machine::H200.sms);
+                        assert!(
+                            u64::from(choice.grid[0]) <= places || choice.variant.name.starts_with("tsm2l_"),
+                            "{choice}"
+                        );
+                    }
                 }
             }
         }

@@ -100,7 +100,7 @@ pub(crate) fn check<T: Scalar>(device: &Device, a: &MatRef<'_, T>, b: &MatRef<'_
     refuse_overlap(Operand::B, b, c)
 }
 
-fn check_places<const N: usize>(device: &Device, operands: [(Operand, Place); N]) -> Result<()> {
+pub(crate) fn check_places<const N: usize>(device: &Device, operands: [(Operand, Place); N]) -> Result<()> {
     if let Kind::Refused(error) = device.kind() {
         return Err(Error::clone(error));
     }
@@ -115,7 +115,7 @@ fn check_places<const N: usize>(device: &Device, operands: [(Operand, Place); N]
 
 /// C may share no address with what is read, not even between its columns: whether the elements themselves meet is not
 /// worth deciding.
-fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
+pub(crate) fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
     let ((from, bytes), (c_from, c_bytes)) = (read.extent(), c.extent());
     let start = from.max(c_from);
     let end = from.saturating_add(bytes).min(c_from.saturating_add(c_bytes));

@@ -45,6 +45,8 @@ impl Block {
         let again = (tiling.a_reads as f64 - 1.0) * constants.read_again;
         let a_bytes = m * k * (1.0 + again) * e * detour(variant, problem, constants);
         let bandwidth_s = (a_bytes + k * n * e) / blocks / machine.read_bytes_per_s;
+        let latencies_s = bandwidth_s * sms * bytes_needed_in_flight(machine);
+        let streamed_s = tsmm::streamed_s(variant, problem, machine) / blocks;
         let in_flight_bytes = e * loads;
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
         let rate = if variant.mma { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
@@ -53,8 +55,8 @@ impl Block {
             if variant.wide_shared { constants.wide_bytes_per_cycle } else { constants.narrow_bytes_per_cycle };
         Block {
             in_flight_bytes,
-            bandwidth_s,
-            latency_s: latencies * bandwidth_s * sms * bytes_needed_in_flight(machine) / in_flight_bytes,
+            bandwidth_s: bandwidth_s + streamed_s,
+            latency_s: latencies * latencies_s / in_flight_bytes,
             delivery_s: fmas * delivered * e / (handed * machine.clock_hz),
             arithmetic_s: sms * fmas / (rate * share),
             issue_s: issue_s(variant, problem, machine, constants),

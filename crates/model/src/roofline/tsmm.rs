@@ -1,9 +1,9 @@
 //! What a tile of TSMM moves, multiplies and issues.
 //!
-//! C's bytes, read where β is not 0 and written, are an [`Estimator`](super::Estimator)'s own term; here is A's way.
+//! Blocks walk over tiles, of which some are on their way in, and C's on their way out, while one is multiplied.
 
 use super::Constants;
-use crate::{Dtype, Kernel, Problem, Variant};
+use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
 /// Bytes of a piece: the widest load, store or copy.
 const PIECE_BYTES: f64 = 16.0;
@@ -11,6 +11,22 @@ const PIECE_BYTES: f64 = 16.0;
 const COPY: f64 = 15.0;
 /// Instructions of a load from a tile: the place and the load.
 const PLACED: f64 = 5.0;
+
+/// Whether blocks take tile after tile, so that C's bytes and A's are moved at the same time.
+pub(super) fn streams(variant: &Variant) -> bool {
+    matches!(variant.kernel, Kernel::Tsmm | Kernel::Tall)
+}
+
+/// Time of C's bytes, written, and read where β is not 0, of a kernel that [`streams`]; of others it is an
+/// [`Estimator`](super::Estimator)'s own term. s.
+pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine) -> f64 {
+    if !streams(variant) {
+        return 0.0;
+    }
+    let bytes = problem.m as f64 * problem.n as f64 * problem.dtype.bytes() as f64;
+    let read_s = if problem.reads_c { bytes / machine.read_bytes_per_s } else { 0.0 };
+    bytes / machine.write_bytes_per_s + read_s
+}
 
 /// Rows of C that a block has at a time.
 fn rows(variant: &Variant, problem: &Problem) -> f64 {

@@ -98,7 +98,9 @@ macro_rules! tsmm_staged_variants {
             stsmm_staged_4x4_n8_k8_s3_t128:        f32, 128,    4, 4, 8,  8,  3,     4;
             stsmm_staged_4x4_n16_k16_s3_t256:      f32, 256,    4, 4, 16, 16, 3,     2;
             stsmm_staged_4x4_n16_k64_s2_t128:      f32, 128,    4, 4, 16, 64, 2,     2;
-            stsmm_staged_4x8_n32_k32_s3_t128:      f32, 128,    4, 8, 32, 32, 3,     2;
+            stsmm_staged_2x4_n4_k32_s3_t64:        f32, 64,     2, 4, 4,  32, 3,     3;
+            stsmm_staged_4x4_n32_k32_s3_t128:      f32, 128,    4, 4, 32, 32, 3,     3;
+            stsmm_staged_4x8_n32_k32_s2_t128:      f32, 128,    4, 8, 32, 32, 2,     2;
             stsmm_staged_4x8_n64_k4_s2_t256:       f32, 256,    4, 8, 64, 4,  2,     2;
             stsmm_staged_4x8_n64_k16_s2_t256:      f32, 256,    4, 8, 64, 16, 2,     2;
             stsmm_staged_4x8_n64_k64_s2_t256:      f32, 256,    4, 8, 64, 64, 2,     1;
@@ -123,6 +125,7 @@ macro_rules! tsmm_mma_variants {
         $emit! {
             // entry                               elem warps NT n   k   stages blocks
             dtsmm_mma_16x8_n8_k16_s4_t128:         f64, 4,    1, 8,  16, 4,     4;
+            dtsmm_mma_16x8_n8_k32_s3_t128:         f64, 4,    1, 8,  32, 3,     3;
             dtsmm_mma_16x8_n8_k64_s2_t128:         f64, 4,    1, 8,  64, 2,     2;
             dtsmm_mma_16x16_n16_k16_s3_t128:       f64, 4,    2, 16, 16, 3,     3;
             dtsmm_mma_16x16_n16_k64_s2_t128:       f64, 4,    2, 16, 64, 2,     2;
