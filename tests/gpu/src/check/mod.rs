@@ -16,6 +16,7 @@ mod rounding;
 mod special;
 pub mod splits;
 mod streams;
+pub mod tall;
 
 use crate::lab::{Lab, Outcome};
 use std::time::Instant;
@@ -38,6 +39,7 @@ pub const CHECKS: &[Check] = &[
     ("columns", "a column depends on its column alone; permutations; powers of two", columns::run),
     ("repeat", "100 runs, the same bits", repeat::run),
     ("streams", "one plan on several streams at once, its workspaces reused", streams::run),
+    ("tall", "entries of a tall A: widths and tiles, several turns, 100 runs, graphs, in place", tall::run),
     ("grids", "more than 65535 blocks; grids that do not exist are refused", grids::run),
     ("refusals", "wrong arguments are named, nothing is written", refusals::run),
     ("memory", "out of memory says how much, and passes", memory::run),
