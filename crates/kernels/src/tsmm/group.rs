@@ -15,7 +15,7 @@
 //! thread's columns of B whole, for k up to U.
 //!
 //! # Source
-//! Ernst, Hager, Thies, Wellein (2021): TSMM, Sect. 6; M, N, K there are our k, n, m. Ours: tails, strides, β.
+//! Ernst, Hager, Thies, Wellein (2020), TSMM, Figs. 13 and 14; M, N, K there are our k, n, m. Ours: tails, strides, β.
 
 use crate::product::Product;
 use cuda_std::prelude::*;

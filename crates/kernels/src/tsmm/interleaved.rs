@@ -9,7 +9,7 @@
 //! As [`super::tiled`].
 //!
 //! # Source
-//! TSM2X, Sect. 3.2, Algorithm 7 and Fig. 3. C is loaded where β is not 0, which in the paper it always is.
+//! TSM2X, Algorithm 7. C is loaded where β is not 0, which in the paper it always is.
 
 use crate::product::Product;
 use crate::tsm2r::shared::{fill, multiply};

@@ -27,8 +27,8 @@
 //! 2mnk flops; reads m·k elements, and m·n where β is not 0; writes m·n: `model::roofline`.
 //!
 //! # Source
-//! Rivera et al., TSM2X, JPDC 151 (2021), Sect. 3.2; Ernst, Hager, Thies, Wellein, Performance engineering for real and
-//! complex tall & skinny matrix multiplication kernels on GPUs (2021).
+//! Rivera et al., TSM2X, JPDC 151 (2021), Algorithms 6 and 7; Ernst, Hager, Thies, Wellein, Performance engineering for real and
+//! complex tall & skinny matrix multiplication kernels on GPUs (2020).
 
 pub mod columns;
 pub mod group;

@@ -160,6 +160,7 @@ impl<T: Scalar> Out<'_, T> {
 pub unsafe fn body<T: Scalar, S: Shape, M: Multiply<T>>(x: Product<T>) {
     const { assert!(S::STAGES >= 2 && S::STAGES <= 4, "a ring has 2 to 4 stages") };
     const { assert!(S::BM % 16 == 0, "tiles start at multiples of 16 bytes") };
+    const { assert!(S::THREADS % 64 == 0, "a thread's pieces of a run are equally far apart") };
     let bytes = size_of::<T>() as u32;
     let (a_len, c_len) = (tile_len(S::BM * S::BK, bytes), tile_len(S::BM * S::BN, bytes));
     let stages = Shared::<T>::at(staged_b_len(S::BK, S::BN, bytes));

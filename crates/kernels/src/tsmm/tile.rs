@@ -13,6 +13,9 @@
 use cuda_std::prelude::*;
 use model::variants::tsmm::place_of_piece;
 
+/// Pieces of a run that a thread loads before it stores the first.
+const TOGETHER: u32 = 4;
+
 /// Where element `x` of a tile lies.
 #[inline(always)]
 pub(super) fn place<T: Scalar>(x: u32) -> u32 {
@@ -68,7 +71,7 @@ impl<T: Scalar> Rows<T> {
     const WIDTH: u32 = T::WIDTH as u32;
     const BYTES: u32 = size_of::<T>() as u32;
 
-    /// `rows` is a multiple of 16.
+    /// `rows` is a multiple of 16, `threads` of 64.
     #[inline(always)]
     pub(super) fn new(base: Global<T>, (row, col): (u64, u64), (m, cols): (u32, u32), rows: u32, threads: u32) -> Self {
         let by_columns = row == 1;
@@ -105,6 +108,34 @@ impl<T: Scalar> Rows<T> {
         !self.by_columns && self.cols % Self::WIDTH == 0
     }
 
+    /// Whole pieces of a tile that is a single run, and the elements behind them.
+    #[inline(always)]
+    fn run(&self, rows: u32) -> (u32, u32) {
+        let len = rows * self.cols;
+        (len / Self::WIDTH, len % Self::WIDTH)
+    }
+
+    /// Places from a piece of a thread to its next, `threads` pieces further on: the threads are a multiple of 64.
+    #[inline(always)]
+    fn apart(&self) -> u32 {
+        place_of_piece(self.threads)
+    }
+
+    /// This thread's first piece of a single run: its number, and both its places.
+    #[inline(always)]
+    fn own(&self, shared: Shared<T>, global: Global<T>) -> (u32, Shared<T>, Global<T>) {
+        let piece = thread::thread_idx_x();
+        let shared = shared.starting_at(place_of_piece(piece) * Self::WIDTH);
+        (piece, shared, global.starting_at((piece * Self::WIDTH) as u64))
+    }
+
+    /// And its next.
+    #[inline(always)]
+    fn on(&self, piece: u32, shared: Shared<T>, global: Global<T>) -> (u32, Shared<T>, Global<T>) {
+        let shared = shared.starting_at(self.apart() * Self::WIDTH);
+        (piece + self.threads, shared, global.starting_at((self.threads * Self::WIDTH) as u64))
+    }
+
     /// What `each` gets for every copy of this thread: the element of the tile, its distance from the tile's first in
     /// memory, and the elements that are left of its line.
     #[inline(always)]
@@ -138,7 +169,17 @@ impl<T: Scalar> Rows<T> {
         let rows = self.rows_from(first);
         // SAFETY: elements of the operand; pieces are aligned, as `new` found.
         unsafe {
-            if self.unit > 1 {
+            if self.unit > 1 && self.single {
+                let (whole, rest) = self.run(rows);
+                let (mut piece, mut into, mut from) = self.own(into, from);
+                while piece < whole {
+                    ptx::cp_async_16(into.address(0), from.address(0), true);
+                    (piece, into, from) = self.on(piece, into, from);
+                }
+                if piece == whole && rest > 0 {
+                    ptx::cp_async_16_first(into.address(0), from.address(0), rest * Self::BYTES);
+                }
+            } else if self.unit > 1 {
                 self.for_each(rows, |x, at, left| {
                     let bytes = left.min(Self::WIDTH) * Self::BYTES;
                     ptx::cp_async_16_first(into.address(place::<T>(x)), from.address(at), bytes);
@@ -159,7 +200,30 @@ impl<T: Scalar> Rows<T> {
         let rows = self.rows_from(first);
         // SAFETY: elements of the operand; pieces are aligned, as `new` found.
         unsafe {
-            if self.unit > 1 {
+            if self.unit > 1 && self.single {
+                let (whole, rest) = self.run(rows);
+                let (mut piece, mut from, mut into) = self.own(from, into);
+                while piece + (TOGETHER - 1) * self.threads < whole {
+                    let pieces: [T::Wide; TOGETHER as usize] =
+                        core::array::from_fn(|i| from.load_wide(i as u32 * self.apart() * Self::WIDTH));
+                    for i in 0..TOGETHER as usize {
+                        into.store_wide((i as u32 * self.threads * Self::WIDTH) as u64, |v| pieces[i][v]);
+                    }
+                    piece += TOGETHER * self.threads;
+                    from = from.starting_at(TOGETHER * self.apart() * Self::WIDTH);
+                    into = into.starting_at((TOGETHER * self.threads * Self::WIDTH) as u64);
+                }
+                while piece < whole {
+                    let wide = from.load_wide(0);
+                    into.store_wide(0, |v| wide[v]);
+                    (piece, from, into) = self.on(piece, from, into);
+                }
+                if piece == whole {
+                    for i in 0..rest {
+                        into.store(i as u64, from.load(i));
+                    }
+                }
+            } else if self.unit > 1 {
                 self.for_each(rows, |x, at, left| {
                     if left >= Self::WIDTH {
                         let wide = from.load_wide(place::<T>(x));

@@ -9,7 +9,7 @@
 //! row t of a tile and all T2 columns.
 //!
 //! # Source
-//! TSM2X, Sect. 3.2, Algorithm 6. Tiles of a block lie a grid apart here, which keeps their reads together.
+//! TSM2X, Algorithm 6. Tiles of a block lie a grid apart here, which keeps their reads together.
 
 use crate::product::Product;
 use crate::tsm2r::shared::{fill, multiply};

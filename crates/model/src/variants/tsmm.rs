@@ -273,6 +273,9 @@ mod tests {
         }
         for piece in 0..1000 {
             assert!(place_of_piece(piece + 1) > place_of_piece(piece));
+            for threads in [64, 128, 256] {
+                assert_eq!(place_of_piece(piece + threads), place_of_piece(piece) + place_of_piece(threads));
+            }
         }
     }
 
