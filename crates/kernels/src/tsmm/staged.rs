@@ -3,7 +3,7 @@
 //! # Idea
 //! The product is a stream: memory must always have enough in flight, in both directions, whatever the widths and layouts
 //! are. A block walks over tiles of rows; those of the next STAGES - 1 turns are on their way into shared memory while
-//! one is multiplied ([`super::tile`]). Where β is not 0 C's tile comes the same way, ahead of the multiplication. C's tile is
+//! one is multiplied (`tile.rs`). Where β is not 0 C's tile comes the same way, ahead of the multiplication. C's tile is
 //! gathered in shared memory and leaves as it lies in device memory, in whole sectors.
 //!
 //! # Thread mapping
