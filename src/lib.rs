@@ -8,7 +8,7 @@ pub use host::interop::dlpack;
 #[cfg(feature = "host")]
 pub use host::{
     CeilingTimes, Ceilings, Complex, Device, Dtype, Error, Graph, Layout, Mark, MatMut, MatRef, Matrix, Operand, Plan,
-    PlanBuilder, Result, Rule, Scalar, Shape, ShapeError, Stream, Strides, Version, gemm,
+    PlanBuilder, Result, Rule, Scalar, Shape, ShapeError, Stream, Strides, Version, gemm, tsmm_in_place,
 };
 #[cfg(feature = "host")]
 pub use host::{env, ptx};

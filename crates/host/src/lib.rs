@@ -67,6 +67,7 @@ pub use model;
 pub use model::{Dtype, Strides};
 pub use num_complex::Complex;
 pub use ops::gemm::gemm;
+pub use ops::tsmm::tsmm_in_place;
 pub use plan::{Plan, PlanBuilder};
 pub use scalar::Scalar;
 pub use shape::{Layout, Shape};

@@ -3,6 +3,7 @@
 //! | folder | operation |
 //! |---|---|
 //! | [`tsm2r`] | C ← α A B + β C, a large matrix times a skinny one: Algorithms 1 to 4 of TSM2X, and what goes beyond them |
+//! | [`tsmm`] | the same for a tall A of few columns: TSM2X's Algorithms 6 and 7, Ernst et al.'s mappings, and what goes beyond |
 //! | [`gemm`] | C ← α A B + β C of any shape: the plain register-tiled kernel |
 //! | [`slots`] | C ← α (S₀ + S₁ + ...) + β C: adds what the parts of k gave, in order |
 //! | [`ceiling`] | moves memory, and multiplies, as fast as the GPU can, to measure it |
@@ -26,6 +27,7 @@ pub mod slots;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod table;
 pub mod tsm2r;
+pub mod tsmm;
 
 /// Device code does not panic; should it, the grid is stopped and the launch reports an illegal instruction.
 #[cfg(target_arch = "nvptx64")]

@@ -96,11 +96,30 @@ mod gemm_complex {
     model::gemm_complex_variants!(rows);
 }
 
+/// The tables of TSMM.
+macro_rules! tall {
+    ($($module:ident: $variants:ident),*) => {$(
+        mod $module {
+            use super::{Product, elem};
+            use crate::tsmm as entries;
+            model::$variants!(rows);
+        }
+    )*};
+}
+tall!(
+    tsm2l: tsm2l_variants,
+    group: group_variants,
+    columns: columns_variants,
+    tsmm_staged: tsmm_staged_variants,
+    tsmm_mma: tsmm_mma_variants
+);
+
 /// The product kernel with this entry name; `None` if no row of `model::VARIANTS` has it.
 pub fn product(entry: &str) -> Option<Product> {
     let real = [tsm2r::product, staged::product, mma::product, gemm::product];
     let complex = [tsm2r_complex::product, staged_complex::product, gemm_complex::product];
-    real.into_iter().chain(complex).find_map(|table| table(entry))
+    let tall = [tsm2l::product, group::product, columns::product, tsmm_staged::product, tsmm_mma::product];
+    real.into_iter().chain(complex).chain(tall).find_map(|table| table(entry))
 }
 
 /// An element type whose product kernels are in the table.

@@ -1,9 +1,10 @@
 //! Filter what can run, estimate each, take the fastest; and say why.
 
-use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
+use crate::launch::{GRID_X, GRID_YZ, Tiling, blocks_along_x, slots_len, tiling};
 use crate::occupancy::{registers_at, resident_blocks};
 use crate::roofline::{Bound, Constants, Estimate, Estimator, MOST_SPLITS, bound};
 use crate::variants::Layout;
+use crate::variants::tsmm::widest;
 use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant, classify};
 use core::fmt;
 
@@ -54,7 +55,7 @@ pub(crate) fn reasons<'a>(
     problem: &'a Problem,
     machine: &'a Machine,
     force: Option<&'a str>,
-) -> impl Iterator<Item = [Option<Refusal>; 6]> + 'a {
+) -> impl Iterator<Item = [Option<Refusal>; 7]> + 'a {
     in_question(problem, force).map(move |place| {
         let variant = &VARIANTS[place];
         let (_, launched) = laid(variant, problem);
@@ -126,6 +127,30 @@ pub fn candidates<'a>(
     Ok(fits.map(move |fit| Choice { chooser, ..fit.choice() }))
 }
 
+/// The entry and launch for a product whose C is the first n columns of A: those entries are weighed that read all rows of a
+/// tile before they write any of them, on a grid that may have any number of blocks; never transposed.
+///
+/// # Errors
+/// A [`Refusal`]: [`Refusal::TooWide`] if k exceeds 64 or C has more columns than A.
+pub fn choose_in_place(problem: &Problem, machine: &Machine) -> Result<Choice, Refusal> {
+    check(problem, None)?;
+    if problem.n > problem.k {
+        let columns = u32::try_from(problem.k).unwrap_or(u32::MAX);
+        return Err(Refusal::TooWide { columns, steps: crate::variants::tsmm::WIDEST });
+    }
+    let mut best: Result<Choice, Refusal> = Err(Refusal::NoSuchDtype { dtype: problem.dtype });
+    let of_type = |place: &usize| VARIANTS[*place].dtype == problem.dtype && VARIANTS[*place].kernel == Kernel::Tsmm;
+    for place in (0..VARIANTS.len()).filter(of_type) {
+        let candidate = Fit::lying(place, problem, machine, (false, *problem)).map(|fit| fit.choice());
+        best = match (best, candidate) {
+            (Ok(so_far), Ok(next)) if next.estimate.seconds < so_far.estimate.seconds => Ok(next),
+            (Ok(so_far), _) => Ok(so_far),
+            (Err(_), next) => next,
+        };
+    }
+    best
+}
+
 /// What rules out every entry.
 fn check(problem: &Problem, force: Option<&str>) -> Result<(), Refusal> {
     for (name, value) in [("m", problem.m), ("n", problem.n), ("k", problem.k)] {
@@ -163,6 +188,9 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY
         }
         Kernel::Gemm => true,
+        Kernel::Tsmm | Kernel::Tall => {
+            problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY
+        }
     }
 }
 
@@ -182,9 +210,13 @@ fn refusals(
     launched: &Problem,
     tiles: &Tiling,
     machine: &Machine,
-) -> [Option<Refusal>; 6] {
+) -> [Option<Refusal>; 7] {
     let too_many = tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ);
+    let too_wide = widest(variant)
+        .filter(|(columns, steps)| launched.n > u64::from(*columns) || launched.k > u64::from(*steps))
+        .map(|(columns, steps)| Refusal::TooWide { columns, steps });
     [
+        too_wide,
         (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() }),
         (!takes(variant.layout, launched)).then_some(Refusal::Layout { wanted: variant.layout }),
         (tiles.shared_bytes > machine.shared_per_block).then_some(Refusal::SharedMemory { bytes: tiles.shared_bytes }),
@@ -218,8 +250,17 @@ struct Fit<'a> {
 
 impl<'a> Fit<'a> {
     fn new(place: usize, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
+        Self::lying(place, problem, machine, laid(&VARIANTS[place], problem))
+    }
+
+    /// The same for a problem that is launched so, transposed or not.
+    fn lying(
+        place: usize,
+        problem: &'a Problem,
+        machine: &'a Machine,
+        (swapped, launched): (bool, Problem),
+    ) -> Result<Self, Refusal> {
         let variant = &VARIANTS[place];
-        let (swapped, launched) = laid(variant, problem);
         let tiles = tiling(variant, launched.m, launched.n);
         let registers = registers_at(place, machine);
         if let Some(refusal) = refusals(variant, registers, &launched, &tiles, machine).into_iter().flatten().next() {
@@ -252,12 +293,13 @@ impl<'a> Fit<'a> {
 
     fn launch(&self, splits: u32) -> Choice {
         let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
+        let x = blocks_along_x(self.variant, &self.tiles, self.launched.m, self.estimator.places());
         Choice {
             operation: classify(self.problem.m, self.problem.n, self.problem.k),
             problem: self.launched,
             swapped: self.swapped,
             variant: self.variant,
-            grid: [narrow(self.tiles.x), splits, narrow(self.tiles.z)],
+            grid: [narrow(x), splits, narrow(self.tiles.z)],
             threads: self.variant.threads,
             shared_bytes: self.tiles.shared_bytes,
             splits,
@@ -357,7 +399,13 @@ mod tests {
     #[test]
     fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
         for v in VARIANTS {
-            let mut p = Problem::column_major(v.dtype, 1000, 7, 300);
+            // As wide as it can be, if it serves no more than that.
+            let (n, k) = widest(v).map_or((7, 300), |(columns, steps)| (columns.into(), steps.into()));
+            let mut p = Problem::column_major(v.dtype, 1000, n, k);
+            if let Some((columns, steps)) = widest(v) {
+                let wider = Problem::column_major(v.dtype, 1000, n + 1, k);
+                assert_eq!(choose(&wider, &Machine::H200, Some(v.entry)), Err(Refusal::TooWide { columns, steps }));
+            }
             assert_eq!(choose(&p, &Machine::H200, Some(v.name))?.variant.name, v.name);
             if v.layout == Layout::Rows {
                 assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::Layout { wanted: Layout::Rows }));
@@ -431,6 +479,47 @@ mod tests {
                         .reduce(|best, next| if next.estimate.seconds < best.estimate.seconds { next } else { best });
                     assert_eq!(of_all, Some(choice));
                     candidates(&p, &machine, None)?.for_each(|candidate| has_its_best_splits(&candidate, &machine));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn in_place_only_tiles_that_are_read_first() -> Result<(), Refusal> {
+        for dtype in [Dtype::F32, Dtype::F64] {
+            for (m, n, k) in [(10_000_000, 16, 16), (3, 7, 8), (1, 64, 64), (1000, 1, 64)] {
+                let p = Problem::column_major(dtype, m, n, k);
+                let choice = choose_in_place(&p, &Machine::H200)?;
+                assert!(choice.variant.kernel == Kernel::Tsmm && !choice.swapped && choice.splits == 1, "{choice}");
+                assert!(choose_in_place(&p, &Machine::A100).is_ok_and(|choice| !choice.variant.mma));
+            }
+            let wide = Problem::column_major(dtype, 100, 9, 8);
+            assert_eq!(choose_in_place(&wide, &Machine::H200), Err(Refusal::TooWide { columns: 8, steps: 64 }));
+            let deep = Problem::column_major(dtype, 100, 9, 65);
+            assert!(matches!(choose_in_place(&deep, &Machine::H200), Err(Refusal::TooWide { .. })));
+        }
+        Ok(())
+    }
+
+    /// A tall product is served by its own kernels, on a grid of no more blocks than the machine holds.
+    #[test]
+    fn tall_products_have_kernels_of_their_own() -> Result<(), Refusal> {
+        for dtype in [Dtype::F32, Dtype::F64] {
+            for (n, k) in [(1, 1), (3, 5), (1, 64), (17, 3), (48, 16), (16, 16), (33, 33), (64, 64), (64, 1)] {
+                let by_columns = Problem::column_major(dtype, 10_000_000, n, k);
+                let (a, c) = (crate::Strides::row_major(k), crate::Strides::row_major(n));
+                for p in [by_columns, Problem { a, c, ..by_columns }, Problem { a, ..by_columns }] {
+                    for p in [p, p.transposed()] {
+                        let choice = choose(&p, &Machine::H200, None)?;
+                        assert!(matches!(choice.variant.kernel, Kernel::Tsmm | Kernel::Tall), "{choice}");
+                        assert!(choice.splits == 1 && choice.slots_len == 0, "{choice}");
+                        let places = u64::from(choice.estimate.resident) * u64::from(Machine::H200.sms);
+                        assert!(
+                            u64::from(choice.grid[0]) <= places || choice.variant.name.starts_with("tsm2l_"),
+                            "{choice}"
+                        );
+                    }
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! What a kernel and its launch must agree on: tiles, parts of k, grids, shared memory and scratch.
 
+use crate::paper::tsm2x::tcf;
+use crate::variants::tsmm::{WIDEST, staged_b_len, tile_len};
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Kernel, VARIANTS, Variant};
 
@@ -91,6 +93,10 @@ pub struct Tiling {
 /// | [`Kernel::Tsm2r`] | T1 | T2 | [`tsm2r_bk`] · T2, or none; `tsm2r_inner` takes all columns and reads A for each |
 /// | [`Kernel::Ring`] | [`Variant::rows`] | T2 | stages · ([`ring_a_len`] + [`ring_b_len`]) |
 /// | [`Kernel::Gemm`] | 16 · TM | 16 · TN | K step · (BM + BN, each with [`gemm_pitch`]'s padding) |
+/// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile |
+/// | [`Kernel::Tall`] | [`Variant::rows`]; `tsmm_element` T1 / n | all | B, or none |
+///
+/// The last two are tiles that fewer blocks may take in turn: [`blocks_along_x`].
 ///
 /// # Source
 /// TSM2X, Sections 3.1.3 to 3.1.7, for the first; the others are ours.
@@ -126,6 +132,41 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             let shared_bytes = (gemm_pitch(bm, elem_bytes) + gemm_pitch(bn, elem_bytes)) * GEMM_BK * elem_bytes;
             Tiling { x: rows * cols, z: 1, shared_bytes, k_step: GEMM_BK, a_reads: cols, b_reads: rows }
         }
+        Kernel::Tsmm => {
+            let tiles =
+                tile_len(variant.rows * variant.t3, elem_bytes) + tile_len(variant.rows * variant.t2, elem_bytes);
+            let b_len = staged_b_len(variant.t3, variant.t2, elem_bytes);
+            tall(m.div_ceil(u64::from(variant.rows)), (b_len + variant.stages * tiles) * elem_bytes, variant)
+        }
+        Kernel::Tall => {
+            // The papers' tiles of B have T1 rows; the others have no more than there are.
+            let steps = if variant.name.starts_with("tsm2l_") && variant.name != "tsm2l_columns" {
+                tsm2r_bk(variant.threads, variant.t3)
+            } else {
+                WIDEST
+            };
+            let tiles = match variant.name {
+                "tsmm_element" => m.saturating_mul(n).div_ceil(u64::from(variant.threads)),
+                _ => m.div_ceil(u64::from(variant.rows)),
+            };
+            tall(tiles, variant.stages * steps * variant.t2 * elem_bytes, variant)
+        }
+    }
+}
+
+/// Tiles of rows that have all of k and all columns.
+fn tall(tiles: u64, shared_bytes: u32, variant: &Variant) -> Tiling {
+    Tiling { x: tiles, z: 1, shared_bytes, k_step: variant.t3 * WIDEST, a_reads: 1, b_reads: tiles }
+}
+
+/// Blocks along x for an m-row product's tiles on a machine with room for `places` blocks at a time: of [`Kernel::Tsmm`] and
+/// [`Kernel::Tall`] no more than there are places, each of which takes tiles in turn; the papers' TSM2L has tcf tiles a block
+/// ([`tcf`]). Of all others one a tile.
+pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, m: u64, places: u64) -> u64 {
+    match (variant.kernel, variant.name) {
+        (Kernel::Tall, "tsm2l_tiled" | "tsm2l_interleaved") => tiles.x.div_ceil(u64::from(tcf(variant.dtype, m))),
+        (Kernel::Tsmm | Kernel::Tall, _) => tiles.x.min(places.max(1)),
+        _ => tiles.x,
     }
 }
 
@@ -183,7 +224,11 @@ mod tests {
         for v in VARIANTS {
             let t = tiling(v, 20480, 64);
             // A ring takes what a block may opt in to: of compute capability 8.0, or of 9.0 where it needs that anyhow.
-            let most = if v.kernel == Kernel::Ring { if v.mma { 227 << 10 } else { 163 << 10 } } else { 48 << 10 };
+            let most = if matches!(v.kernel, Kernel::Ring | Kernel::Tsmm) {
+                if v.mma { 227 << 10 } else { 163 << 10 }
+            } else {
+                48 << 10
+            };
             assert!(t.shared_bytes <= most, "{}: {} bytes", v.entry, t.shared_bytes);
             assert!(t.k_step > 0 && t.k_step % (if v.kernel == Kernel::Gemm { 1 } else { v.t3 }) == 0);
         }

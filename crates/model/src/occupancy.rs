@@ -68,6 +68,14 @@ pub fn registers_estimate(variant: &Variant) -> u32 {
     let words = u32::try_from(variant.dtype.bytes() / 4).unwrap_or(4);
     let estimate = match variant.kernel {
         Kernel::Tsm2r => FIXED_REGISTERS + words * (3 * variant.t2 + 2 * variant.t3),
+        // Of the matrix units the sums of a warp are dealt to its lanes.
+        Kernel::Tsmm => FIXED_REGISTERS + words * (variant.rows * variant.t2 / variant.threads + 16),
+        // V rows of 16 bytes, two sets of t3 loads.
+        Kernel::Tall if variant.name == "tsm2l_columns" => {
+            let rows = variant.rows / variant.threads;
+            FIXED_REGISTERS + words * (rows * variant.cols + 2 * rows * variant.t3)
+        }
+        Kernel::Tall => FIXED_REGISTERS + words * (3 * variant.cols + 2 * variant.t3),
         Kernel::Ring => FIXED_REGISTERS + words * (variant.rows * variant.t2 / variant.threads + 16),
         Kernel::Gemm => FIXED_REGISTERS + words * (variant.t2 * variant.t3 + variant.t2 + variant.t3),
     };

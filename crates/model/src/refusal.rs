@@ -48,6 +48,13 @@ pub enum Refusal {
         /// Threads that a block needs.
         threads: u32,
     },
+    /// C has more columns, or k is more, than the variant's last entry has room for.
+    TooWide {
+        /// Columns of C that it serves at most.
+        columns: u32,
+        /// The most that k may be.
+        steps: u32,
+    },
     /// The variant would need more blocks than a grid has.
     GridTooLarge {
         /// Columns that it can serve at most.
@@ -69,6 +76,9 @@ impl fmt::Display for Refusal {
             Refusal::SharedMemory { bytes } => write!(f, "its blocks need {bytes} bytes of shared memory"),
             Refusal::Registers { registers } => write!(f, "its threads need {registers} registers"),
             Refusal::Threads { threads } => write!(f, "its blocks need {threads} threads"),
+            Refusal::TooWide { columns, steps } => {
+                write!(f, "it serves at most {columns} columns of C and k up to {steps}")
+            }
             Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
         }
     }
@@ -103,6 +113,7 @@ impl fmt::Display for Refusals<'_> {
             | Refusal::SharedMemory { .. }
             | Refusal::Registers { .. }
             | Refusal::Threads { .. }
+            | Refusal::TooWide { .. }
             | Refusal::GridTooLarge { .. } => {}
         }
         let all = entries().count();

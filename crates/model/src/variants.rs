@@ -1,5 +1,7 @@
 //! Which kernels exist: one table, from which `kernels` stamps the entries and the host picks.
 
+pub mod tsmm;
+
 use crate::Dtype;
 
 /// A family of kernels; all entries of both are called alike.
@@ -11,6 +13,10 @@ pub enum Kernel {
     Ring,
     /// The plain register-tiled product.
     Gemm,
+    /// A tall matrix of few columns, by tiles of rows through a ring of stages: [`Variant::t3`] is the most that k may be.
+    Tsmm,
+    /// The same straight from memory: [`Variant::t3`] steps of k together.
+    Tall,
 }
 
 /// Where an entry wants A's unit stride.
@@ -293,7 +299,20 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 7] = [TSM2R, STAGED, MMA, GEMM, complex::TSM2R, complex::STAGED, complex::GEMM];
+const TABLES: [&[Variant]; 12] = [
+    TSM2R,
+    STAGED,
+    MMA,
+    GEMM,
+    complex::TSM2R,
+    complex::STAGED,
+    complex::GEMM,
+    tsmm::TSM2L,
+    tsmm::GROUP,
+    tsmm::COLUMNS,
+    tsmm::STAGED,
+    tsmm::MMA,
+];
 
 /// Rows of all tables.
 const ROWS: usize = {
@@ -329,7 +348,7 @@ impl Variant {
     pub const fn since(&self) -> (u32, u32) {
         match (self.kernel, self.mma) {
             (_, true) => (9, 0),
-            (Kernel::Ring, _) => (8, 0),
+            (Kernel::Ring | Kernel::Tsmm, _) => (8, 0),
             // They need nothing that any GPU of the machines' table lacks.
             _ => (0, 0),
         }
@@ -397,6 +416,20 @@ mod tests {
                 Kernel::Gemm => {
                     assert_eq!([next(), next(), next()], [Some(v.t3), Some(v.t2), Some(v.threads)], "{}", v.entry)
                 }
+                Kernel::Tsmm => {
+                    let found = [next(), next(), next(), next(), next(), next()];
+                    assert_eq!(found, [v.own_rows(), v.cols, v.t2, v.t3, v.stages, v.threads].map(Some), "{}", v.entry);
+                }
+                // Rows, or threads a row, and columns of a thread; steps together; threads.
+                Kernel::Tall => {
+                    let rows = match v.name {
+                        "tsm2l_tiled" | "tsm2l_interleaved" | "tsm2l_columns" => v.rows / v.threads,
+                        "tsmm_element" => 0,
+                        _ => v.threads / v.rows,
+                    };
+                    let found = [next(), next(), next(), next()];
+                    assert_eq!(found, [rows, v.cols, v.t3, v.threads].map(Some), "{}", v.entry);
+                }
             }
         }
     }
@@ -410,7 +443,11 @@ mod tests {
         }
         assert_eq!(launch_bounds("tsm2r"), None);
         for dtype in Dtype::ALL {
-            assert!(VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel != Kernel::Gemm).count() <= 60);
+            let of = |tall: bool| {
+                let is_tall = |v: &&Variant| matches!(v.kernel, Kernel::Tsmm | Kernel::Tall) == tall;
+                VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel != Kernel::Gemm).filter(is_tall).count()
+            };
+            assert!(of(false) <= 60 && of(true) <= 60);
         }
     }
 }

@@ -27,11 +27,33 @@ pub trait Word: Copy {
     /// The address holds 16 bytes, aligned to 16, that nobody writes while the kernel runs.
     unsafe fn ld_global_wide(at: GlobalAddress) -> Self::Wide;
 
+    /// 16 bytes of device memory, or zeros where `inside` is false, without touching memory then.
+    /// `ld.global.nc.L1::evict_first`, `.v4` or `.v2`, predicated, from sm_70, PTX 7.4.
+    ///
+    /// # Safety
+    /// As for [`Word::ld_global_wide`], where `inside`.
+    unsafe fn ld_global_wide_if(at: GlobalAddress, inside: bool) -> Self::Wide;
+
     /// Writes a word of device memory. `st.global`, any architecture.
     ///
     /// # Safety
     /// The address may take a word, aligned, that no other thread accesses without a barrier or fence between.
     unsafe fn st_global(at: GlobalAddress, value: Self);
+
+    /// 16 bytes of words.
+    fn wide(of: impl FnMut(usize) -> Self) -> Self::Wide;
+
+    /// Writes 16 bytes of device memory. `st.global`, `.v4` or `.v2`, any architecture.
+    ///
+    /// # Safety
+    /// As for [`Word::st_global`], for 16 bytes, aligned to 16.
+    unsafe fn st_global_wide(at: GlobalAddress, words: Self::Wide);
+
+    /// Writes 16 bytes of shared memory. `st.shared`, `.v4` or `.v2`, any architecture.
+    ///
+    /// # Safety
+    /// As for [`Word::st_shared`], for 16 bytes, aligned to 16.
+    unsafe fn st_shared_wide(at: SharedAddress, words: Self::Wide);
 
     /// A word of shared memory. `ld.shared`, any architecture.
     ///

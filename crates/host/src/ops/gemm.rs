@@ -123,7 +123,7 @@ fn check_aligned<T: Scalar>(operand: Operand, address: u64) -> Result<()> {
     Err(ShapeError::new(operand, Rule::Alignment, bytes, beyond, text).into())
 }
 
-fn check_places<const N: usize>(device: &Device, operands: [(Operand, Place); N]) -> Result<()> {
+pub(crate) fn check_places<const N: usize>(device: &Device, operands: [(Operand, Place); N]) -> Result<()> {
     if let Kind::Refused(error) = device.kind() {
         return Err(Error::clone(error));
     }
@@ -138,7 +138,7 @@ fn check_places<const N: usize>(device: &Device, operands: [(Operand, Place); N]
 
 /// C may share no address with what is read, not even between its columns: whether the elements themselves meet is not
 /// worth deciding.
-fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
+pub(crate) fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
     let ((from, bytes), (c_from, c_bytes)) = (read.extent(), c.extent());
     let start = from.max(c_from);
     let end = from.saturating_add(bytes).min(c_from.saturating_add(c_bytes));

@@ -1,4 +1,6 @@
-//! The operations, a file each. [`gemm()`](gemm::gemm) serves every shape.
+//! The operations, a file each. [`gemm()`](gemm::gemm) serves every shape; [`tsmm_in_place()`](tsmm::tsmm_in_place) writes where
+//! it reads.
 
 pub(crate) mod enqueue;
 pub mod gemm;
+pub mod tsmm;

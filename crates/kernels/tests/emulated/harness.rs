@@ -152,17 +152,22 @@ impl Case {
 
 /// Computes the case with an entry, of whichever type, and compares; gives what the product kernel did.
 pub fn check(variant: &Variant, case: Case) -> Counters {
+    check_in_turn(variant, case, u32::MAX)
+}
+
+/// The same with at most so many blocks along x, which take the tiles in turn.
+pub fn check_in_turn(variant: &Variant, case: Case, blocks: u32) -> Counters {
     println!("{} {case:?}", variant.entry); // shown if what follows fails
     match table::product(variant.entry) {
-        Some(Product::F32(entry)) => check_product(variant, entry, case),
-        Some(Product::F64(entry)) => check_product(variant, entry, case),
-        Some(Product::C64(entry)) => check_product(variant, entry, case),
-        Some(Product::C128(entry)) => check_product(variant, entry, case),
+        Some(Product::F32(entry)) => check_product(variant, entry, case, blocks),
+        Some(Product::F64(entry)) => check_product(variant, entry, case, blocks),
+        Some(Product::C64(entry)) => check_product(variant, entry, case, blocks),
+        Some(Product::C128(entry)) => check_product(variant, entry, case, blocks),
         None => panic!("{} is in the model's table only", variant.entry),
     }
 }
 
-fn check_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case) -> Counters {
+fn check_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case, blocks: u32) -> Counters {
     let Case { m, n, k, by_rows, gap, offset, alpha, beta, splits, conj } = case;
     let (at_a, at_b) = (Layout::new(m, k, by_rows[0], gap), Layout::new(k, n, by_rows[1], gap));
     let at_c = Layout::new(m, n, by_rows[2], gap);
@@ -180,7 +185,7 @@ fn check_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case)
         _ => (scratch, packed, T::ONE, T::ZERO, packed.len as u64),
     };
     let tiling = tiling(variant, m.into(), n.into());
-    let grid = [tiling.x as u32, splits, tiling.z as u32];
+    let grid = [blocks.min(tiling.x as u32), splits, tiling.z as u32];
     let block = [variant.threads, 1, 1];
     let launch = Launch { kernel: variant.entry, grid, block, shared_bytes: tiling.shared_bytes, ..Launch::default() };
     let outcome = launch.run(&mut memory, |operands| {

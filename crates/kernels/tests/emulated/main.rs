@@ -10,3 +10,4 @@ mod harness;
 mod products;
 mod profiler;
 mod slots;
+mod tsmm;

@@ -105,7 +105,10 @@ tests!(
 /// Those that have no test of their own above.
 #[test]
 fn every_other_variant() {
-    let mut others: Vec<&str> = VARIANTS.iter().map(|v| v.name).filter(|name| !NAMED.contains(name)).collect();
+    // Those of a tall A serve narrow products alone: they have cases of their own, in `tsmm`.
+    let elsewhere = |v: &&Variant| matches!(v.kernel, Kernel::Tsmm | Kernel::Tall);
+    let rest = VARIANTS.iter().filter(|v| !elsewhere(v)).map(|v| v.name);
+    let mut others: Vec<&str> = rest.filter(|name| !NAMED.contains(name)).collect();
     others.dedup();
     others.into_iter().for_each(check_variant);
 }

@@ -3,6 +3,7 @@
 use super::ends::Ends;
 use super::issue::issue_s;
 use super::terms::Alone;
+use super::tsmm;
 use super::{Constants, WARP, fma_rate};
 use crate::launch::Tiling;
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight};
@@ -51,6 +52,8 @@ impl Block {
         let again = (tiling.a_reads as f64 - 1.0) * constants.read_again;
         let a_bytes = m * k * (1.0 + again) * e * detour(variant, problem, constants);
         let bandwidth_s = (a_bytes + k * n * e) / blocks / machine.read_bytes_per_s;
+        let latencies_s = bandwidth_s * sms * bytes_needed_in_flight(machine);
+        let streamed_s = tsmm::streamed_s(variant, problem, machine) / blocks;
         let in_flight_bytes = e * loads;
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
         let rate = if variant.mma { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
@@ -60,8 +63,8 @@ impl Block {
             if variant.wide_shared { constants.wide_bytes_per_cycle } else { constants.narrow_bytes_per_cycle };
         Block {
             in_flight_bytes,
-            bandwidth_s,
-            latency_s: latencies * bandwidth_s * sms * bytes_needed_in_flight(machine) / in_flight_bytes,
+            bandwidth_s: bandwidth_s + streamed_s,
+            latency_s: latencies * latencies_s / in_flight_bytes,
             delivery_s: fmas / f64::from(problem.dtype.fmas()) * delivered * e / (handed * machine.clock_hz),
             arithmetic_s: sms * fmas / (rate * share),
             issue_s: issue_s(variant, problem, machine, constants),
@@ -119,13 +122,13 @@ struct Work {
 
 impl Work {
     fn of(variant: &Variant, problem: &Problem) -> Work {
-        let (n, k) = (problem.n as f64, problem.k as f64);
         let parts = if variant.dtype.is_complex() { 2.0 } else { 1.0 };
-        let work = Work::of_elements(variant, n, k);
+        let work = Work::of_elements(variant, problem);
         Work { fmas: work.fmas * f64::from(variant.dtype.fmas()), chains: work.chains * parts, ..work }
     }
 
-    fn of_elements(variant: &Variant, n: f64, k: f64) -> Work {
+    fn of_elements(variant: &Variant, problem: &Problem) -> Work {
+        let (n, k) = (problem.n as f64, problem.k as f64);
         let (threads, rows) = (f64::from(variant.threads), f64::from(variant.rows));
         let (t2, t3) = (f64::from(variant.t2), f64::from(variant.t3));
         match variant.kernel {
@@ -141,6 +144,10 @@ impl Work {
                 let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
                 let loads = f64::from(variant.stages - 1) * rows * t3;
                 Work { fmas: rows * t2 * k, delivered: (a + b) / (a * b), chains: rows * t2, loads }
+            }
+            Kernel::Tsmm | Kernel::Tall => {
+                let (fmas, delivered, chains, loads) = tsmm::work(variant, problem);
+                Work { fmas, delivered, chains, loads }
             }
             Kernel::Gemm => {
                 let (sums, loads) = (threads * t2 * t3, threads * t3 / 4.0);
@@ -159,6 +166,7 @@ fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
         // Of complex elements nothing was measured: as of f64, which are as long or shorter.
         (Kernel::Tsm2r, true, Dtype::F64 | Dtype::C64 | Dtype::C128) => constants.by_rows_f64,
         (Kernel::Ring, ..) => constants.ring_reads,
+        (Kernel::Tsmm | Kernel::Tall, ..) => tsmm::detour(variant, problem, constants),
         _ => 1.0,
     }
 }

@@ -53,6 +53,8 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// and a last wave of few draws what it has in flight. A block of one of s parts of k moves and multiplies 1/s of what one of
 /// the whole k does, and a wave of them takes 1/s of its time.
 ///
+/// Kernels that walk over tiles write C, and read it, while they read A: their bandwidth has C's bytes too.
+///
 /// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them; C, written, and read where β is not
 /// 0; the launch; and for each wave what a block of a ring takes to begin and to end, as far as its SM holds no others
 /// that fill the time.
@@ -155,7 +157,12 @@ impl<'a> Estimator<'a> {
             alone_s: block.wave(1.0, 1.0).least_s(),
             block,
             slot_s: constants.slot_cost * (written_s + read_s),
-            fixed_s: written_s + if problem.reads_c { read_s } else { 0.0 } + machine.launch_s,
+            fixed_s: machine.launch_s
+                + if super::tsmm::streams(variant) {
+                    0.0
+                } else {
+                    written_s + if problem.reads_c { read_s } else { 0.0 }
+                },
         }
     }
 
@@ -257,6 +264,11 @@ impl<'a> Estimator<'a> {
             let filled = fullest_sm.saturating_mul(sms) / blocks;
             Some(u32::try_from(filled).unwrap_or(u32::MAX).clamp(splits + 1, self.most_splits))
         }
+    }
+
+    /// Blocks that run at once on the whole machine.
+    pub(crate) fn places(&self) -> u64 {
+        self.wave
     }
 
     /// The most of [`Estimator::splits`].

@@ -40,6 +40,7 @@ fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> 
         Kernel::Tsm2r if variant.wide_shared => k * (1.0 + fmas * t2 + t2 / width + constants.step_slots),
         Kernel::Tsm2r => k * (1.0 + (1.0 + fmas) * t2 + constants.step_slots),
         Kernel::Ring => k / t3 * (stage(variant, width) + constants.stage_slots),
+        Kernel::Tsmm | Kernel::Tall => super::tsmm::instructions(variant, problem, constants),
         Kernel::Gemm => k * (fmas * t3 * t2 + (t3 + t2) / width + constants.gemm_step_slots),
     }
 }

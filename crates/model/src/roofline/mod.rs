@@ -7,6 +7,7 @@ mod estimate;
 mod issue;
 mod norm;
 mod terms;
+mod tsmm;
 
 pub use constants::Constants;
 pub(crate) use estimate::MOST_SPLITS;

@@ -17,6 +17,7 @@ mod rounding;
 mod special;
 pub mod splits;
 mod streams;
+pub mod tall;
 
 use crate::lab::{Lab, Outcome};
 use std::time::Instant;
@@ -39,6 +40,7 @@ pub const CHECKS: &[Check] = &[
     ("columns", "a column depends on its column alone; permutations; powers of two", columns::run),
     ("repeat", "100 runs, the same bits", repeat::run),
     ("streams", "one plan on several streams at once, its workspaces reused", streams::run),
+    ("tall", "entries of a tall A: widths and tiles, several turns, 100 runs, graphs, in place", tall::run),
     ("grids", "more than 65535 blocks; grids that do not exist are refused", grids::run),
     ("refusals", "wrong arguments are named, nothing is written", refusals::run),
     ("complex", "integers of complex numbers at tile edges, conjugates of A and B, alpha and beta", complex::run_edges),
