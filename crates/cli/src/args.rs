@@ -8,11 +8,13 @@ use std::str::FromStr;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use model::Dtype;
+use num_traits::{Float, Zero};
 
 use crate::bench::BenchArgs;
 use crate::error::Fault;
 use crate::examples;
 use crate::progress::When;
+use crate::real::Real;
 use crate::report::ReportArgs;
 use crate::trace::TraceArgs;
 
@@ -85,7 +87,7 @@ pub struct ManArgs {
 
 #[derive(Debug, Args)]
 pub struct MulArgs {
-    /// A, m x k: f32 or f64, C or Fortran order; one axis is a row, which C then lacks
+    /// A, m x k: f32, f64, c64 or c128 (complex numbers), C or Fortran order; one axis is a row, which C then lacks
     #[arg(value_name = "A.npy")]
     pub a: PathBuf,
     /// B, k x n, of A's element type; one axis is a column, which C then lacks
@@ -94,7 +96,7 @@ pub struct MulArgs {
     /// Where C goes ("-": standard output), in the order of C0 or else of A; may be an input
     #[arg(short, long, value_name = "C.npy")]
     pub output: PathBuf,
-    /// Factor of A B
+    /// Factor of A B; a complex one is written re,im
     #[arg(long, default_value = "1", allow_hyphen_values = true, value_name = "X")]
     pub alpha: Coefficient,
     /// Factor of C0 [default: 1 with --c, else 0]
@@ -109,6 +111,12 @@ pub struct MulArgs {
     /// Use B transposed
     #[arg(long)]
     pub transpose_b: bool,
+    /// Use the conjugate transpose of A; of real numbers it is the transpose
+    #[arg(long, conflicts_with = "transpose_a")]
+    pub adjoint_a: bool,
+    /// Use the conjugate transpose of B
+    #[arg(long, conflicts_with = "transpose_b")]
+    pub adjoint_b: bool,
     #[command(flatten)]
     pub how: HowArgs,
 }
@@ -227,6 +235,8 @@ pub struct PlanArgs {
 pub enum Element {
     F32,
     F64,
+    C64,
+    C128,
 }
 
 impl From<Element> for Dtype {
@@ -234,6 +244,8 @@ impl From<Element> for Dtype {
         match element {
             Element::F32 => Self::F32,
             Element::F64 => Self::F64,
+            Element::C64 => Self::C64,
+            Element::C128 => Self::C128,
         }
     }
 }
@@ -288,7 +300,7 @@ impl FromStr for Place {
 }
 
 /// A number that becomes an element once the element type is known: `0.1` is then the nearest f32, not the nearest f32
-/// to the nearest f64.
+/// to the nearest f64. A complex one is written with a comma: `0.5,-1`.
 #[derive(Clone, Debug)]
 pub struct Coefficient(String);
 
@@ -296,10 +308,16 @@ impl FromStr for Coefficient {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let value: f64 = text.parse().map_err(|error: ParseFloatError| error.to_string())?;
-        // What is written in digits is a number, which rounding must not turn into infinity.
-        if value.is_infinite() && text.contains(|letter: char| letter.is_ascii_digit()) {
-            return Err("it is larger than any f64; infinity is inf".into());
+        let parts: Vec<&str> = text.split(',').collect();
+        if parts.len() > 2 {
+            return Err("it has more parts than a real and an imaginary one".into());
+        }
+        for part in parts {
+            let value: f64 = part.parse().map_err(|error: ParseFloatError| error.to_string())?;
+            // What is written in digits is a number, which rounding must not turn into infinity.
+            if value.is_infinite() && part.contains(|letter: char| letter.is_ascii_digit()) {
+                return Err("it is larger than any f64; infinity is inf".into());
+            }
         }
         Ok(Self(text.into()))
     }
@@ -307,15 +325,22 @@ impl FromStr for Coefficient {
 
 impl Coefficient {
     /// The number as an element; `option` names it in the error.
-    pub fn get<T: lanky::Scalar + FromStr>(&self, option: &str) -> Result<T, Fault> {
+    pub fn get<T: lanky::Scalar<Real: Real>>(&self, option: &str) -> Result<T, Fault> {
         let wrong = || Fault::Input(format!("{option} {self} does not fit into {}", T::DTYPE));
-        let value: T = self.0.parse().map_err(|_| wrong())?;
-        let overflowed = value.is_infinite() && self.0.parse().is_ok_and(f64::is_finite);
-        if overflowed { Err(wrong()) } else { Ok(value) }
+        let part = |text: &str| {
+            let value: T::Real = text.parse().map_err(|_| wrong())?;
+            let overflowed = value.is_infinite() && text.parse().is_ok_and(f64::is_finite);
+            if overflowed { Err(wrong()) } else { Ok(value) }
+        };
+        match self.0.split_once(',') {
+            None => Ok(T::of_parts(part(&self.0)?, T::Real::zero())),
+            Some((re, im)) if T::DTYPE.is_complex() => Ok(T::of_parts(part(re)?, part(im)?)),
+            Some(_) => Err(Fault::Input(format!("{option} {self} is complex, but the elements are {}", T::DTYPE))),
+        }
     }
 
     pub fn is_zero(&self) -> bool {
-        self.0.parse() == Ok(0.0_f64)
+        self.0.split(',').all(|part| part.parse() == Ok(0.0_f64))
     }
 }
 

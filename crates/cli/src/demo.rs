@@ -2,8 +2,9 @@
 
 use std::io;
 
-use lanky::{Device, Layout, Matrix, Plan, Scalar, Stream};
+use lanky::{Complex, Device, Layout, Matrix, Plan, Scalar, Stream};
 use model::Dtype;
+use num_traits::ToPrimitive;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -42,6 +43,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Fault> {
     match args.dtype.into() {
         Dtype::F32 => demo::<f32>(args, &device),
         Dtype::F64 => demo::<f64>(args, &device),
+        Dtype::C64 => demo::<Complex<f32>>(args, &device),
+        Dtype::C128 => demo::<Complex<f64>>(args, &device),
     }
 }
 
@@ -116,7 +119,7 @@ fn demo<T: Scalar>(args: &DemoArgs, device: &Device) -> Result<(), Fault> {
     if args.how.json {
         say::print_json(&outcome)?
     } else {
-        say::print(&text(&outcome, device, &plan))?
+        say::print(&text(&outcome, device, &plan, float(size_of::<T>())))?
     }
     if outcome.check.passed {
         return Ok(());
@@ -192,18 +195,31 @@ fn check<T: Scalar>(stream: &Stream, c: &Matrix<T>, k: usize) -> Result<Check, F
     let (rows, cols) = (sample(m), sample(n));
     let computed = sampled(stream, c, &rows, &cols)?;
     let places: Vec<(usize, usize)> = cols.iter().flat_map(|&j| rows.iter().map(move |&i| (i, j))).collect();
-    let bound = gamma::<T>(k);
+    // Each part of a complex sum is of 2k products of reals.
+    let parts = if T::DTYPE.is_complex() { 2 } else { 1 };
+    let bound = gamma::<T>(parts * k);
     let worst = places
         .par_iter()
         .zip(computed.par_iter())
         .map(|(&(i, j), &value)| {
-            let mut dot = Dot::default();
+            let [mut re, mut im] = [Dot::default(); 2];
             for l in 0..k {
-                dot.add(A.element::<T>(wide(i) + wide(l) * wide(m)), B.element::<T>(wide(l) + wide(j) * wide(k)));
+                let a = A.parts::<T>(wide(i) + wide(l) * wide(m));
+                let b = B.parts::<T>(wide(l) + wide(j) * wide(k));
+                re.add(a[0], b[0]);
+                if T::DTYPE.is_complex() {
+                    re.add(-a[1], b[1]);
+                    im.add(a[0], b[1]);
+                    im.add(a[1], b[0]);
+                }
             }
-            let error = (value.to_f64().unwrap_or(f64::NAN) - dot.value()).abs();
-            if error == 0.0 { 0.0 } else { error / (bound * dot.magnitude()) }
+            let (value_re, value_im) = value.parts();
+            [(value_re, re), (value_im, im)].map(|(value, dot)| {
+                let error = (value.to_f64().unwrap_or(f64::NAN) - dot.value()).abs();
+                if error == 0.0 { 0.0 } else { error / (bound * dot.magnitude()) }
+            })
         })
+        .flatten_iter()
         // A NaN must win: `f64::max` would lose it.
         .reduce(|| 0.0, |x: f64, y: f64| if x >= y || x.is_nan() { x } else { y });
     Ok(Check {
@@ -232,10 +248,10 @@ fn sampled<T: Scalar>(stream: &Stream, c: &Matrix<T>, rows: &[usize], cols: &[us
     Ok(found)
 }
 
-fn text(outcome: &Outcome, device: &Device, plan: &Plan) -> String {
+fn text(outcome: &Outcome, device: &Device, plan: &Plan, element_bytes: f64) -> String {
     let Outcome { product, ceiling_gbs, percent_of_ceiling, runs, check, .. } = outcome;
     let Product { dtype, m, n, k, .. } = product;
-    let size = say::bytes(float(*m) * float(*k) * if *dtype == "f32" { 4.0 } else { 8.0 });
+    let size = say::bytes(float(*m) * float(*k) * element_bytes);
     let error = check.error();
     format!(
         "{}\nread ceiling {}   C = A B   {dtype}   A {m} x {k} ({size})   B {k} x {n}\n{plan}\n  \

@@ -1,7 +1,5 @@
 //! `lanky gram`: G = alpha A^T A + beta G0, from a file to a file.
 
-use std::str::FromStr;
-
 use lanky::{Device, Layout, Matrix, Plan, Scalar, Shape, Stream};
 use model::Dtype;
 
@@ -13,6 +11,7 @@ use crate::npy::{Header, Input};
 use crate::operand::{Operand, open_c};
 use crate::output::{Output, is_stdout};
 use crate::progress::Progress;
+use crate::real::Real;
 use crate::say::{self, Product, float};
 
 /// Runs the command.
@@ -21,6 +20,7 @@ pub fn run(args: &GramArgs) -> Result<(), Fault> {
     match job.a.dtype() {
         Dtype::F32 => job.run::<f32>(args),
         Dtype::F64 => job.run::<f64>(args),
+        dtype => Err(Fault::at(&args.a, &format!("A is {dtype}: Gram matrices are computed of f32 and f64"))),
     }
 }
 
@@ -45,7 +45,7 @@ impl Job {
         if let (Some(beta), None, false) = (&args.beta, &args.c, args.beta.as_ref().is_none_or(Coefficient::is_zero)) {
             return Err(Fault::Input(format!("--beta {beta} needs the matrix that it multiplies: --c G0.npy")));
         }
-        let a = Operand::open("A", &args.a, args.transpose_a, |length| (length, 1))?;
+        let a = Operand::open("A", &args.a, (args.transpose_a, false), |length| (length, 1))?;
         let (k, n) = a.lengths();
         let wide = u64::try_from(n).unwrap_or(u64::MAX);
         let mut result = Header { dtype: a.dtype(), order: a.input.header().order, shape: vec![wide, wide] };
@@ -59,7 +59,7 @@ impl Job {
         Ok(Self { a, c, result, k, n })
     }
 
-    fn run<T: Scalar + FromStr>(mut self, args: &GramArgs) -> Result<(), Fault> {
+    fn run<T: Scalar<Real: Real>>(mut self, args: &GramArgs) -> Result<(), Fault> {
         let alpha: T = args.alpha.get("--alpha")?;
         let beta: T = match (&args.beta, &self.c) {
             (Some(beta), Some(_)) => beta.get("--beta")?,
@@ -76,7 +76,7 @@ impl Job {
         let a = load::<T>(&stream, &mut self.a, &progress)?;
         progress.compute("multiplying");
         plan.warm_up()?;
-        let a_view = if self.a.transposed { a.view().t() } else { a.view() };
+        let a_view = self.a.of(a.view());
         let seconds = stream.timed(|| plan.run_gram(&stream, alpha, a_view, beta, c.view_mut()))?;
         progress.transfer("writing");
         save(&stream, &c, &self.result, &mut output, &progress)?;
@@ -115,7 +115,6 @@ impl Job {
 
     /// The result's line, on standard output as JSON, else on standard error: G itself may go to standard output.
     fn report(&self, args: &GramArgs, device: &Device, plan: &Plan, seconds: f64, reads_c: bool) -> Result<(), Fault> {
-        let bytes = if self.result.dtype == Dtype::F32 { 4.0 } else { 8.0 };
         let product = Product {
             device: device::name(device),
             operation: plan.operation().to_string(),
@@ -125,7 +124,7 @@ impl Job {
             n: self.n,
             k: self.k,
             seconds,
-            gbs: say::gbs(self.elements(reads_c) * bytes, seconds),
+            gbs: say::gbs(self.elements(reads_c) * self.result.dtype.bytes() as f64, seconds),
         };
         // All can still fail until here, and a failure is to leave one line alone on standard error.
         if args.how.json {

@@ -2,6 +2,7 @@
 
 use lanky::Scalar;
 use model::Dtype;
+use num_traits::{Float, ToPrimitive, cast};
 use rayon::prelude::*;
 
 /// Elements that one task makes: enough to be worth a task.
@@ -15,30 +16,42 @@ pub struct MadeUp {
 }
 
 impl MadeUp {
-    /// Element number `index`, with all the digits that T has: with fewer, sums would not be rounded, and nothing tested.
+    /// Number `index` of all, with all the digits that T has: with fewer, sums would not be rounded, and nothing tested.
     pub fn element<T: Scalar>(self, index: u64) -> f64 {
         // Mixing as in SplitMix64 (Steele, Lea, Flood 2014): a bijection whose every input bit reaches every output bit.
         let mut bits = self.seed.wrapping_add(index).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         bits ^= bits >> 31;
-        let digits = match T::DTYPE {
-            Dtype::F32 => f32::MANTISSA_DIGITS,
-            Dtype::F64 => f64::MANTISSA_DIGITS,
-        };
+        let digits = if T::DTYPE.real() == Dtype::F32 { f32::MANTISSA_DIGITS } else { f64::MANTISSA_DIGITS };
         // Exact throughout: an integer of so many bits, scaled by a power of two, and a difference of its multiples.
         (bits >> (64 - digits)) as f64 / (1_u64 << (digits - 1)) as f64 - 1.0
     }
 
+    /// Real and imaginary part of element `index`: two numbers of a complex one, the one number of a real one and 0.
+    pub fn parts<T: Scalar>(self, index: u64) -> [f64; 2] {
+        match parts::<T>() {
+            1 => [self.element::<T>(index), 0.0],
+            parts => [0, 1].map(|part| self.element::<T>(parts * index + part)),
+        }
+    }
+
     /// The elements from number `first` on.
     pub fn fill<T: Scalar>(self, first: u64, elements: &mut [T]) {
-        elements.par_chunks_mut(GRAIN).enumerate().for_each(|(chunk, elements)| {
+        let numbers: &mut [T::Real] = bytemuck::cast_slice_mut(elements);
+        let first = first.wrapping_mul(parts::<T>());
+        numbers.par_chunks_mut(GRAIN).enumerate().for_each(|(chunk, numbers)| {
             let start = first.wrapping_add(wide(chunk * GRAIN));
-            for (element, index) in elements.iter_mut().zip(start..) {
-                *element = T::from(self.element::<T>(index)).unwrap_or_else(T::nan);
+            for (number, index) in numbers.iter_mut().zip(start..) {
+                *number = cast(self.element::<T>(index)).unwrap_or_else(T::Real::nan);
             }
         });
     }
+}
+
+/// Numbers an element.
+fn parts<T: Scalar>() -> u64 {
+    if T::DTYPE.is_complex() { 2 } else { 1 }
 }
 
 /// A sum of products with an error of about one rounding, whatever its length: Dot2 of Ogita, Rump and Oishi (2005),
@@ -98,7 +111,7 @@ fn halves(a: f64) -> (f64, f64) {
 ///
 /// The first alone grows as k, and sums of random numbers as its root: from k = 10^6 on no f32 would be wrong.
 pub fn gamma<T: Scalar>(k: usize) -> f64 {
-    let unit = T::epsilon().to_f64().unwrap_or(1.0) / 2.0;
+    let unit = T::Real::epsilon().to_f64().unwrap_or(1.0) / 2.0;
     let k = crate::say::float(k);
     let worst = if k * unit < 1.0 { k * unit / (1.0 - k * unit) } else { f64::INFINITY };
     worst.min((8.0 * k.sqrt() * unit + k * unit * unit / (1.0 - unit)).exp_m1())

@@ -17,6 +17,7 @@ mod operand;
 mod output;
 mod plan;
 mod progress;
+mod real;
 mod report;
 mod say;
 mod shell;

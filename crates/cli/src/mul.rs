@@ -2,9 +2,8 @@
 
 use std::cell::RefCell;
 use std::io::{self, Write};
-use std::str::FromStr;
 
-use lanky::{Device, Layout, Matrix, Plan, Scalar, Shape, Stream};
+use lanky::{Complex, Device, Layout, Matrix, Plan, Scalar, Shape, Stream};
 use model::Dtype;
 
 use crate::args::{Coefficient, MulArgs, check_variant};
@@ -14,6 +13,7 @@ use crate::npy::{self, Header, Input, Order};
 use crate::operand::{Operand, mismatch, mixed, open_c, result_shape};
 use crate::output::{Output, is_stdout};
 use crate::progress::Progress;
+use crate::real::Real;
 use crate::say::{self, Product, float};
 
 /// Runs the command.
@@ -22,6 +22,8 @@ pub fn run(args: &MulArgs) -> Result<(), Fault> {
     match job.a.dtype() {
         Dtype::F32 => job.run::<f32>(args),
         Dtype::F64 => job.run::<f64>(args),
+        Dtype::C64 => job.run::<Complex<f32>>(args),
+        Dtype::C128 => job.run::<Complex<f64>>(args),
     }
 }
 
@@ -48,8 +50,10 @@ impl Job {
         if let (Some(beta), None, false) = (&args.beta, &args.c, args.beta.as_ref().is_none_or(Coefficient::is_zero)) {
             return Err(Fault::Input(format!("--beta {beta} needs the matrix that it multiplies: --c C0.npy")));
         }
-        let a = Operand::open("A", &args.a, args.transpose_a, |length| (1, length))?;
-        let b = Operand::open("B", &args.b, args.transpose_b, |length| (length, 1))?;
+        let a =
+            Operand::open("A", &args.a, (args.transpose_a || args.adjoint_a, args.adjoint_a), |length| (1, length))?;
+        let b =
+            Operand::open("B", &args.b, (args.transpose_b || args.adjoint_b, args.adjoint_b), |length| (length, 1))?;
         let ((m, k), (b_rows, n)) = (a.lengths(), b.lengths());
         if a.dtype() != b.dtype() {
             return Err(mixed(&b.input, "B", &a));
@@ -68,7 +72,7 @@ impl Job {
         Ok(Self { a, b, c, result, m, n, k })
     }
 
-    fn run<T: Scalar + FromStr>(mut self, args: &MulArgs) -> Result<(), Fault> {
+    fn run<T: Scalar<Real: Real>>(mut self, args: &MulArgs) -> Result<(), Fault> {
         let alpha: T = args.alpha.get("--alpha")?;
         let beta: T = match (&args.beta, &self.c) {
             (Some(beta), Some(_)) => beta.get("--beta")?,
@@ -86,8 +90,7 @@ impl Job {
         let b = load::<T>(&stream, &mut self.b, &progress)?;
         progress.compute("multiplying");
         plan.warm_up()?;
-        let a_view = if self.a.transposed { a.view().t() } else { a.view() };
-        let b_view = if self.b.transposed { b.view().t() } else { b.view() };
+        let (a_view, b_view) = (self.a.of(a.view()), self.b.of(b.view()));
         let by_rows = self.result.order == Order::C;
         let c_view = if by_rows { c.view_mut().t() } else { c.view_mut() };
         let seconds = stream.timed(|| plan.run(&stream, alpha, a_view, b_view, beta, c_view))?;
@@ -136,7 +139,7 @@ impl Job {
             n: self.n,
             k: self.k,
             seconds,
-            gbs: say::gbs(elements * if self.result.dtype == Dtype::F32 { 4.0 } else { 8.0 }, seconds),
+            gbs: say::gbs(elements * self.result.dtype.bytes() as f64, seconds),
         };
         // All can still fail until here, and a failure is to leave one line alone on standard error.
         if args.how.json {

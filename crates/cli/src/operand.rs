@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lanky::Shape;
+use lanky::{MatRef, Scalar, Shape};
 use model::Dtype;
 
 use crate::error::Fault;
@@ -16,6 +16,8 @@ pub struct Operand {
     pub rows: usize,
     pub cols: usize,
     pub transposed: bool,
+    /// Whether the conjugates are meant; of real numbers they are the same.
+    pub conj: bool,
 }
 
 impl Operand {
@@ -23,7 +25,7 @@ impl Operand {
     pub fn open(
         letter: &'static str,
         path: &Path,
-        transposed: bool,
+        (transposed, conj): (bool, bool),
         vector: fn(u64) -> (u64, u64),
     ) -> Result<Self, Fault> {
         let input = Input::open(path)?;
@@ -33,7 +35,7 @@ impl Operand {
             _ => return Err(Fault::at(path, "it holds a single number (no axis), not a matrix")),
         };
         let narrow = |length| usize::try_from(length).map_err(|_| Fault::at(path, "it is larger than any memory"));
-        Ok(Self { letter, rows: narrow(rows)?, cols: narrow(cols)?, input, transposed })
+        Ok(Self { letter, rows: narrow(rows)?, cols: narrow(cols)?, input, transposed, conj })
     }
 
     pub fn dtype(&self) -> Dtype {
@@ -49,21 +51,32 @@ impl Operand {
         if self.transposed { (self.cols, self.rows) } else { (self.rows, self.cols) }
     }
 
-    /// `B is 300 x 4`, or `B transposed is 4 x 300`.
+    /// `B is 300 x 4`, `B transposed is 4 x 300`, or `the adjoint of B is 4 x 300`.
     fn words(&self) -> String {
         let (rows, cols) = self.lengths();
-        let transposed = if self.transposed { " transposed" } else { "" };
-        format!("{}{transposed} is {rows} x {cols}", self.letter)
+        let (before, behind) = match (self.transposed, self.conj) {
+            (_, true) => ("the adjoint of ", ""),
+            (true, _) => ("", " transposed"),
+            _ => ("", ""),
+        };
+        format!("{before}{}{behind} is {rows} x {cols}", self.letter)
     }
 
     pub fn elements(&self) -> usize {
         self.rows.saturating_mul(self.cols)
     }
 
+    /// What the product takes of the stored matrix.
+    pub fn of<'m, T: Scalar>(&self, stored: MatRef<'m, T>) -> MatRef<'m, T> {
+        let view = if self.transposed { stored.t() } else { stored };
+        if self.conj { view.conj() } else { view }
+    }
+
     /// The shape that the plan is made for.
     pub fn shape(&self) -> Shape {
         let shape = Shape::packed(self.rows, self.cols, self.input.header().order.layout(), self.dtype());
-        if self.transposed { shape.t() } else { shape }
+        let shape = if self.transposed { shape.t() } else { shape };
+        if self.conj { shape.conj() } else { shape }
     }
 }
 
@@ -89,10 +102,11 @@ pub fn mixed(input: &Input, letter: &str, a: &Operand) -> Fault {
 /// The fault of another k than A's.
 pub fn mismatch(a: &Operand, b: &Operand) -> Fault {
     let k = a.lengths().1;
+    let option = if b.conj { "--adjoint-b" } else { "--transpose-b" };
     let need = if b.is_vector() {
-        format!("B needs {k} elements{}", if b.transposed { " and no --transpose-b" } else { "" })
+        format!("B needs {k} elements{}", if b.transposed { format!(" and no {option}") } else { String::new() })
     } else if b.transposed {
-        format!("B needs {k} columns (or no --transpose-b)")
+        format!("B needs {k} columns (or no {option})")
     } else {
         format!("B needs {k} rows (or --transpose-b)")
     };

@@ -62,9 +62,7 @@ fn others_are_raced_where_we_have_no_kernel() {
         .iter()
         .filter_map(|entry| Some((entry[0].as_str()?, entry[1].as_u64()?)))
         .collect();
-    let in_words = |dtype: &str| format!("batched in {dtype} is not there yet");
-    assert!(without.contains(&(in_words("c64").as_str(), 4)), "{without:?}");
-    assert!(without.contains(&("batched of many at once is not there yet", 8)), "{without:?}");
+    assert!(without.contains(&("batched of many at once is not there yet", 16)), "{without:?}");
     assert_eq!(wrong(&object), [""; 0]);
     let csv = object["csv"].as_str().expect("text");
     assert!(csv.lines().skip(1).all(|line| line.contains(",,,3,,,,,")), "{csv}");
@@ -98,7 +96,7 @@ fn complex_products_are_checked_in_every_layout() {
         let Some(object) = with_opponents(name, &args, "") else { return };
         assert_eq!(object["rows"].as_array().map(Vec::len), Some(16), "{ops}: {object}");
         assert_eq!(wrong(&object), [""; 0], "{ops}");
-        assert_eq!(object["without_ours"][0][0], "tsm2r in c128 is not there yet");
+        assert_eq!(object["without_ours"].as_array().map(Vec::len), Some(0), "{ops}: {object}");
     }
 }
 

@@ -67,6 +67,13 @@ impl Choices {
         Ok(choice)
     }
 
+    /// What the model chooses for a product whose C is A's first columns.
+    pub(crate) fn choose_in_place(&self, problem: &Problem) -> Result<Choice> {
+        let machine = self.machine();
+        model::choose_in_place(problem, machine)
+            .map_err(|refusal| Error::Unsupported { what: format!("in place on a GPU: {refusal}") })
+    }
+
     /// What was chosen before.
     fn known(&self, problem: &Problem) -> Option<Choice> {
         lock(&self.made).get(problem).copied()

@@ -111,8 +111,8 @@ fn block<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, mut c
             beta,
             alpha,
             false,
-            false,
-            false,
+            a.shape().conj,
+            b.shape().conj,
             gemm::Parallelism::None,
         );
     }

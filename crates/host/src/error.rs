@@ -291,6 +291,10 @@ pub enum Rule {
     Range,
     /// Its element type is the plan's.
     Dtype,
+    /// Conjugated or not: a result is not; in a plan's run as in the plan.
+    Conjugate,
+    /// On a GPU complex elements lie at multiples of their size.
+    Alignment,
 }
 
 /// An operand that does not fit. Its text says so in one line: `B is 300 x 4, but A is 200 x 299: B needs 299 rows`.
@@ -302,7 +306,8 @@ pub struct ShapeError {
     /// What it broke.
     pub rule: Rule,
     /// What the rule asks for, in the rule's unit: rows, columns, elements (strides, spans), bytes of an element
-    /// ([`Rule::Dtype`]), or bytes shared ([`Rule::Overlap`]: 0).
+    /// ([`Rule::Dtype`]), bytes shared ([`Rule::Overlap`]: 0), 1 for conjugated and 0 for not ([`Rule::Conjugate`]), or a
+    /// multiple of bytes, and the bytes beyond one ([`Rule::Alignment`]).
     pub required: u64,
     /// What the operand has, in the same unit.
     pub actual: u64,

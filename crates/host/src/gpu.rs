@@ -115,6 +115,11 @@ impl Gpu {
         self.choices.choose(problem, force)
     }
 
+    /// The same for a product whose C is A's first columns.
+    pub(crate) fn choice_in_place(&self, problem: &Problem) -> Result<Choice> {
+        self.choices.choose_in_place(problem)
+    }
+
     /// The module of an entry, if it is loaded.
     pub(crate) fn loaded(&self, entry: &'static str) -> Option<Arc<Module>> {
         lock(&self.modules).get(entry).map(Arc::clone)

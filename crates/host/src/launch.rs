@@ -6,7 +6,7 @@ use crate::scalar::Scalar;
 use crate::shape::wide;
 use crate::stream::CudaStream;
 use cust::module::Module;
-use model::launch::tall::{self, Finish, Triangle};
+use model::launch::reduced::{self, Finish, Triangle};
 use model::{Choice, Strides};
 use std::ffi::c_void;
 
@@ -15,6 +15,8 @@ use std::ffi::c_void;
 pub(crate) struct DeviceOperand {
     pub(crate) address: u64,
     pub(crate) strides: Strides,
+    /// Whether the elements are the conjugates of what is stored.
+    pub(crate) conj: bool,
 }
 
 impl DeviceOperand {
@@ -64,11 +66,12 @@ pub(crate) unsafe fn product<T: Scalar>(
     let (sum, out, alpha, beta, slot_len) = match sum {
         Some((module, slots)) if choice.splits > 1 => {
             let strides = Strides::column_major(u64::from(p.m));
-            let out = DeviceOperand { address: slots, strides };
+            let out = DeviceOperand { address: slots, strides, conj: false };
             (Some((module, slots)), out, T::one(), T::zero(), u64::from(p.m) * u64::from(p.n))
         }
         _ => (None, p.c, p.alpha, p.beta, 0),
     };
+    let conj = u32::from(p.a.conj) | u32::from(p.b.conj) << 1;
     let arguments = parameters![
         p.m,
         p.n,
@@ -85,6 +88,7 @@ pub(crate) unsafe fn product<T: Scalar>(
         out.strides.row,
         out.strides.col,
         slot_len,
+        conj,
     ];
     let [x, y, z] = choice.grid;
     let entry = choice.variant.entry;
@@ -103,7 +107,7 @@ pub(crate) unsafe fn product<T: Scalar>(
 /// # Safety
 /// As for [`product`]. `work` is the address of a workspace of the stream's alone, whose ticket is 0, with `choice.slots_len`
 /// elements behind its head, if the choice has any; `adds` is the module that [`Finish::SecondLaunch`] asks for.
-pub(crate) unsafe fn tall<T: Scalar>(
+pub(crate) unsafe fn reduced<T: Scalar>(
     stream: &CudaStream,
     choice: &Choice,
     module: &Module,
@@ -113,6 +117,7 @@ pub(crate) unsafe fn tall<T: Scalar>(
 ) -> Result<()> {
     let p = if choice.swapped { operands.transposed() } else { operands };
     let atomic = choice.variant.adds_atomically();
+    let conj = u32::from(p.a.conj) | u32::from(p.b.conj) << 1;
     let finish = if atomic { Finish::Direct } else { choice.finish }.code() | triangle.code();
     let arguments = parameters![
         p.m,
@@ -131,6 +136,7 @@ pub(crate) unsafe fn tall<T: Scalar>(
         p.c.strides.col,
         work,
         finish,
+        conj,
     ];
     let [x, y, z] = choice.grid;
     let entry = choice.variant.entry;
@@ -159,13 +165,13 @@ pub(crate) unsafe fn reduce_slots<T: Scalar>(
 ) -> Result<()> {
     let Operands { m, n, alpha, beta, c, .. } = operands;
     let threads = model::variants::SUM_SLOTS_THREADS;
-    let blocks = (u64::from(m) * u64::from(n)).div_ceil(u64::from(tall::REDUCE_ELEMENTS));
+    let blocks = (u64::from(m) * u64::from(n)).div_ceil(u64::from(reduced::REDUCE_ELEMENTS));
     let Ok(blocks) = u32::try_from(blocks) else {
         return Err(crate::Error::Unsupported { what: format!("a result of {m} x {n} elements on a GPU") });
     };
-    let finish = triangle.map_or(0, tall::lower_code);
+    let finish = triangle.map_or(0, reduced::lower_code);
     let arguments = parameters![m, n, count, alpha, beta, c.address, c.strides.row, c.strides.col, work, finish];
-    let (entry, shared_bytes) = (model::variants::reduce_slots(T::DTYPE), tall::reduce_bytes(T::DTYPE.bytes()));
+    let (entry, shared_bytes) = (model::variants::reduce_slots(T::DTYPE), reduced::reduce_bytes(T::DTYPE.bytes()));
     // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
     unsafe { launch(stream, module, entry, (blocks, 1, 1), threads, shared_bytes, &arguments) }
 }

@@ -139,6 +139,11 @@ impl<T: Scalar> Matrix<T> {
         self.view().t()
     }
 
+    /// The conjugate transpose, in the same memory; to be read. Of real elements [`Matrix::t`].
+    pub fn h(&self) -> MatRef<'_, T> {
+        self.view().h()
+    }
+
     /// Element (i, j); `None` outside, and where the memory is a GPU's.
     pub fn get(&self, i: usize, j: usize) -> Option<T> {
         self.view().get(i, j)

@@ -6,7 +6,7 @@ use crate::gpu::Gpu;
 use crate::shape::narrow;
 use cust::context::CurrentContext;
 use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
-use model::launch::tall::WORK_HEAD_BYTES;
+use model::launch::reduced::WORK_HEAD_BYTES;
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 

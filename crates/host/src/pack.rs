@@ -8,7 +8,8 @@ use rayon::prelude::*;
 /// Pieces that one thread copies at once: 256 KiB of f64, enough to hide the cost of handing them out.
 const PIECE: usize = 1 << 15;
 
-/// Copies elements `start..start + out.len()` of the view, counted in `layout`'s order, to `out`.
+/// Copies elements `start..start + out.len()` of the view, counted in `layout`'s order, to `out`; of a conjugated view
+/// the conjugates.
 pub(crate) fn pack<T: Scalar>(view: MatRef<'_, T>, layout: Layout, start: usize, out: &mut [T]) {
     let view = columns(view, layout);
     if out.len() <= PIECE {
@@ -40,6 +41,9 @@ fn pack_piece<T: Scalar>(view: MatRef<'_, T>, start: usize, mut out: &mut [T]) {
                 // SAFETY: i + step < rows and j < cols, as the caller's range is inside the view.
                 *value = unsafe { *view.as_ptr().add(offset(&shape, i + step, j)) };
             }
+        }
+        if shape.conj {
+            line.iter_mut().for_each(|value| *value = value.conj());
         }
         at += len;
         out = rest;

@@ -157,7 +157,7 @@ impl Device {
             transfer::receive(queue, view.extent().0, &mut lines.pieces(), &mut |index, piece: &[T]| {
                 let start = lines.start(index);
                 for (element, &value) in data[start..].iter_mut().zip(piece.iter().step_by(lines.step.max(1))) {
-                    *element = value;
+                    *element = if view.shape().conj { value.conj() } else { value };
                 }
                 Ok(())
             })
@@ -177,7 +177,7 @@ impl Device {
         refuse_elsewhere(view, self.place())?;
         if let Queue::Cuda(queue) = stream.queue() {
             let lines = Lines::new(&view.shape(), layout);
-            if lines.packed {
+            if lines.packed && !view.shape().conj {
                 // SAFETY: as in `download`.
                 return unsafe {
                     transfer::receive(queue, view.extent().0, &mut lines.pieces(), &mut |_, piece: &[T]| {
@@ -306,7 +306,7 @@ mod tests {
                     [(1, 5), (1, 13), (1, 7), (7, 1), (4, 1), (1, 20), (20, 1), (2, 30), (0, 1), (1, 0), (3, 0)]
                 {
                     for chunk in [1, 2, 3, 8, 1000] {
-                        let shape = Shape { rows, cols, strides: Strides { row, col }, dtype: Dtype::F64 };
+                        let shape = Shape::with_strides(rows, cols, Strides { row, col }, Dtype::F64);
                         let found = gather(&memory, &shape, layout, chunk);
                         for (at, &value) in found.iter().enumerate() {
                             let (i, j) = match layout {

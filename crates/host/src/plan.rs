@@ -9,10 +9,10 @@ use crate::ops::enqueue::{enqueue, helpers, slots_bytes, unknown_variant};
 use crate::ops::gemm::{check, is_done, problem};
 use crate::ops::gram;
 use crate::scalar::Scalar;
-use crate::shape::{Shape, agree, check_distinct, wide};
+use crate::shape::{Shape, agree, check_distinct, check_not_conjugated, wide};
 use crate::stream::{Queue, Stream};
 use crate::view::{MatMut, MatRef};
-use model::launch::tall::Triangle;
+use model::launch::reduced::Triangle;
 use model::{Choice, Operation, Problem, VARIANTS, classify};
 use std::collections::HashMap;
 use std::fmt;
@@ -110,7 +110,7 @@ impl PlanBuilder {
     ///
     /// # Errors
     /// In this order: why the device was refused, if it was; [`Error::Shape`] if the element types or the sizes do not
-    /// agree, or the elements of C overlap each other; [`Error::UnknownVariant`]; [`Error::Unsupported`] if the variant
+    /// agree, the elements of C overlap each other, or C is conjugated; [`Error::UnknownVariant`]; [`Error::Unsupported`] if the variant
     /// cannot serve the shape or the device (the CPU has none), or a dimension exceeds
     /// [`model::choose::LARGEST_DIMENSION`] on a GPU.
     pub fn build(self) -> Result<Plan> {
@@ -124,6 +124,7 @@ impl PlanBuilder {
         }
         let (m, n, k) = agree(&a, &b, &c)?;
         check_distinct(Operand::C, &c)?;
+        check_not_conjugated(Operand::C, &c)?;
         let is_known = |name: &str| VARIANTS.iter().any(|v| v.name == name || v.entry == name);
         if let Some(name) = variant.filter(|name| !is_known(name)) {
             return Err(unknown_variant(name));
@@ -361,11 +362,15 @@ fn check_planned(operand: Operand, shape: &Shape, planned: &Shape) -> Result<()>
         (Rule::Cols, wide(planned.cols), wide(shape.cols)),
         (Rule::Strides, planned.strides.row, shape.strides.row),
         (Rule::Strides, planned.strides.col, shape.strides.col),
+        (Rule::Conjugate, u64::from(planned.conj), u64::from(shape.conj)),
     ];
     let Some((rule, required, actual)) = differs.into_iter().find(|(_, required, actual)| required != actual) else {
         return Ok(());
     };
-    let words = |s: &Shape| format!("{} x {} with strides {} and {}", s.rows, s.cols, s.strides.row, s.strides.col);
+    let words = |s: &Shape| {
+        let conj = if s.conj { ", conjugated" } else { "" };
+        format!("{} x {} with strides {} and {}{conj}", s.rows, s.cols, s.strides.row, s.strides.col)
+    };
     let text = format!("{operand} is {}, but the plan is for {}", words(shape), words(planned));
     Err(ShapeError::new(operand, rule, required, actual, text).into())
 }

@@ -35,22 +35,34 @@ pub struct Shape {
     pub strides: Strides,
     /// Element type.
     pub dtype: Dtype,
+    /// Whether the elements are the conjugates of what is stored; never of a real type.
+    pub conj: bool,
 }
 
 impl Shape {
     /// A packed matrix: no gaps between its lines. Strides are 1 and rows, or cols and 1; where that would be 0, 1.
     pub fn packed(rows: usize, cols: usize, layout: Layout, dtype: Dtype) -> Self {
-        Shape { rows, cols, strides: packed_strides(rows, cols, layout), dtype }
+        Shape { rows, cols, strides: packed_strides(rows, cols, layout), dtype, conj: false }
     }
 
     /// A matrix with any strides; whoever is given it checks them.
     pub const fn with_strides(rows: usize, cols: usize, strides: Strides, dtype: Dtype) -> Self {
-        Shape { rows, cols, strides, dtype }
+        Shape { rows, cols, strides, dtype, conj: false }
     }
 
     /// The same memory with rows and columns exchanged.
     pub const fn t(self) -> Self {
-        Shape { rows: self.cols, cols: self.rows, strides: self.strides.transposed(), dtype: self.dtype }
+        Shape { rows: self.cols, cols: self.rows, strides: self.strides.transposed(), ..self }
+    }
+
+    /// The conjugates of its elements: the same where they are real.
+    pub const fn conj(self) -> Self {
+        Shape { conj: self.conj != self.dtype.is_complex(), ..self }
+    }
+
+    /// The conjugate transpose: of real elements [`Shape::t`].
+    pub const fn h(self) -> Self {
+        self.t().conj()
     }
 
     /// Whether there is no element.
@@ -190,12 +202,21 @@ pub(crate) fn agree(a: &Shape, b: &Shape, c: &Shape) -> Result<(usize, usize, us
     Ok((a.rows, b.cols, a.cols))
 }
 
+/// Refuses a result that would have to be stored conjugated.
+pub(crate) fn check_not_conjugated(operand: Operand, shape: &Shape) -> Result<(), ShapeError> {
+    if !shape.conj {
+        return Ok(());
+    }
+    let text = format!("{operand} is conjugated: a result is stored as it is, conjugate A, B, alpha and beta instead");
+    Err(ShapeError::new(operand, Rule::Conjugate, 0, 1, text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn shape(rows: usize, cols: usize, row: u64, col: u64) -> Shape {
-        Shape { rows, cols, strides: Strides { row, col }, dtype: Dtype::F64 }
+        Shape::with_strides(rows, cols, Strides { row, col }, Dtype::F64)
     }
 
     #[test]

@@ -178,7 +178,7 @@ pub(crate) unsafe fn send<T: Scalar>(
         ring.copy::<T>(chunk, count, |data, raw| {
             // SAFETY: the caller's memory holds `len` elements from `address` on. The chunk is pinned, stays in the ring,
             // and is not touched again before the event recorded behind this copy has passed.
-            unsafe { slice::<T>(address, sent, count).async_copy_from(data, raw) }
+            unsafe { slice::<T>(address, sent, count).async_copy_from(bytemuck::cast_slice_mut(data), raw) }
         })?;
         sent += count;
     }
@@ -207,7 +207,7 @@ pub(crate) unsafe fn receive<T: Scalar>(
         ring.copy::<T>(chunk, len, |data, raw| {
             // SAFETY: the piece is device memory, by the caller's promise; the chunk is pinned, stays in the ring, and is
             // not touched before the event recorded behind this copy has passed.
-            unsafe { slice::<T>(address, offset, len).async_copy_to(data, raw) }
+            unsafe { slice::<T>(address, offset, len).async_copy_to(bytemuck::cast_slice_mut(data), raw) }
         })?;
         underway.push_back((piece, chunk, len));
         // One fewer than there are chunks, so that the next in turn is never one that is still to be read.
@@ -218,14 +218,14 @@ pub(crate) unsafe fn receive<T: Scalar>(
     underway.into_iter().try_for_each(|left| finish(&mut ring, left))
 }
 
-/// Elements `from..from + len` of device memory at `address`.
+/// The bytes of elements `from..from + len` of device memory at `address`.
 ///
 /// # Safety
 /// They exist.
-unsafe fn slice<T: Scalar>(address: u64, from: usize, len: usize) -> DeviceSlice<T> {
+unsafe fn slice<T: Scalar>(address: u64, from: usize, len: usize) -> DeviceSlice<u8> {
     let start = DevicePointer::from_raw(address + wide(from) * T::DTYPE.bytes());
     // SAFETY: the caller's promise.
-    unsafe { DeviceSlice::from_raw_parts(start, len) }
+    unsafe { DeviceSlice::from_raw_parts(start, len * size_of::<T>()) }
 }
 
 /// Sets bytes at `address` to zero, behind the stream's earlier work.

@@ -108,7 +108,7 @@ fn a_module_has_one_entry_with_its_launch_bounds() {
 }
 
 /// m, n, k are 32 bits wide, as the launches give them; then a, its two strides, b, its two, alpha and beta, c, its
-/// two, and the length of a slot.
+/// two, the length of a slot, and what is conjugated.
 #[test]
 fn products_have_the_parameters_that_are_launched() {
     for variant in model::VARIANTS {
@@ -118,14 +118,22 @@ fn products_have_the_parameters_that_are_launched() {
         let kinds: Vec<String> = list
             .lines()
             .filter_map(|line| line.trim().strip_prefix(".param ."))
-            .map(|line| line.split([' ', '\t']).next().unwrap_or_default().replace(['u', 'f', 's'], "b"))
+            .map(|line| {
+                match line.split_once(".b8 ").and_then(|(_, name)| name.split(['[', ']']).nth(1)?.parse::<u32>().ok()) {
+                    // A complex number: so many bytes.
+                    Some(bytes) => format!("b{}", 8 * bytes),
+                    None => line.split([' ', '\t']).next().unwrap_or_default().replace(['u', 'f', 's'], "b"),
+                }
+            })
             .collect();
         let mut wanted = vec!["b32"; 3];
         wanted.extend(["b64"; 6]);
         wanted.extend([scalar.as_str(); 2]);
         wanted.extend(["b64"; 4]);
         // Of two tall matrices the workspace in place of the length of a slot, and how to finish.
-        wanted.extend(variant.is_tall().then_some("b32"));
+        wanted.extend(variant.is_reduced().then_some("b32"));
+        // What is conjugated.
+        wanted.push("b32");
         assert_eq!(kinds, wanted, "{}", variant.entry);
     }
 }

@@ -3,12 +3,13 @@
 //! | folder | operation |
 //! |---|---|
 //! | [`tsm2r`] | C ← α A B + β C, a large matrix times a skinny one: Algorithms 1 to 4 of TSM2X, and what goes beyond them |
+//! | [`tsmm`] | the same for a tall A of few columns: TSM2X's Algorithms 6 and 7, Ernst et al.'s mappings, and what goes beyond |
 //! | [`gemm`] | C ← α A B + β C of any shape: the plain register-tiled kernel |
 //! | [`tsmttsm`] | C ← α Aᵀ B + β C over the long side of two tall matrices, and Gram matrices: the variants of Ernst et al., and what goes beyond them |
 //! | [`slots`] | C ← α (S₀ + S₁ + ...) + β C: adds what the parts of k gave, in order |
 //! | [`ceiling`] | moves memory, and multiplies, as fast as the GPU can, to measure it |
 //!
-//! C is m x n, A m x k, B k x n, of f32 or f64; sizes are 32 bits, strides and offsets 64 bits, in elements. An entry
+//! C is m x n, A m x k, B k x n, of f32, f64 or complex numbers of them; sizes are 32 bits, strides and offsets 64 bits, in elements. An entry
 //! is called by a launch on the GPU, which is the host's affair, or by an emulator on the host; it allocates nothing,
 //! and its result has the same bits every time. TSM2X: Rivera et al., J. Parallel Distrib. Comput. 151 (2021).
 //!
@@ -27,6 +28,7 @@ pub mod slots;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod table;
 pub mod tsm2r;
+pub mod tsmm;
 pub mod tsmttsm;
 
 /// Device code does not panic; should it, the grid is stopped and the launch reports an illegal instruction.

@@ -4,6 +4,8 @@ use cuda_std::prelude::*;
 
 /// C (m x n) ← α A (m x k) B (k x n) + β C over one part of k, with any strides, in elements.
 ///
+/// Of complex elements A and B may be the conjugates of what is stored: see [`Product::conj_sum`].
+///
 /// Where k is cut into parts, C is the scratch: part p writes slot p, `slot_len` elements further on, with α = 1 and
 /// β = 0, and [`crate::slots`] adds them in order. Where it is not, `slot_len` is 0 and C is the caller's.
 #[derive(Clone, Copy)]
@@ -24,6 +26,8 @@ pub struct Product<T> {
     pub c_row: u64,
     pub c_col: u64,
     pub slot_len: u64,
+    /// Bit 0: A's conjugates; bit 1: B's.
+    pub conj: u32,
 }
 
 impl<T: Scalar> Product<T> {
@@ -54,7 +58,21 @@ impl<T: Scalar> Product<T> {
     pub unsafe fn b(&self, l: u32, col: u32, end: u32) -> T {
         let inside = l < end && col < self.n;
         // SAFETY: inside B wherever the load happens; B is read-only.
-        unsafe { self.b.load_if(inside, l as u64 * self.b_row + col as u64 * self.b_col) }
+        unsafe { self.b.load_if(inside, l as u64 * self.b_row + col as u64 * self.b_col) }.conj_if(self.conj_b())
+    }
+
+    /// Whether a sum multiplies with the conjugates of B's elements: where one of A and B is conjugated and the other is
+    /// not.
+    #[inline(always)]
+    pub fn conj_b(&self) -> bool {
+        self.conj == 1 || self.conj == 2
+    }
+
+    /// Whether a sum is conjugated once it is whole: where A is. For Ā B is the conjugate of A B̄, and Ā B̄ that of A B, so
+    /// that A is read as it is; signs change and nothing is rounded.
+    #[inline(always)]
+    pub fn conj_sum(&self) -> bool {
+        self.conj & 1 == 1
     }
 
     /// Where this part's slot starts in C.
@@ -74,7 +92,7 @@ impl<T: Scalar> Product<T> {
             let slot = self.slot();
             let at = slot + row as u64 * self.c_row + col as u64 * self.c_col;
             // SAFETY: (row, col) lies in C.
-            unsafe { self.c.store(at, scaled(self.alpha, sum, self.beta, self.c, at)) };
+            unsafe { self.c.store(at, scaled(self.alpha, sum.conj_if(self.conj_sum()), self.beta, self.c, at)) };
         }
     }
 
@@ -96,15 +114,16 @@ impl<T: Scalar> Product<T> {
             for j in 0..Q {
                 if row < self.m && col(j) < self.n {
                     let at = start + col(j) as u64 * self.c_col;
+                    let sum = sums[i][j].conj_if(self.conj_sum());
                     // SAFETY: (row, col) lies in C.
-                    unsafe { self.c.store(at, scaled(self.alpha, sums[i][j], self.beta, self.c, at)) };
+                    unsafe { self.c.store(at, scaled(self.alpha, sum, self.beta, self.c, at)) };
                 }
             }
         }
     }
 }
 
-/// α · sum + β · C[at], without reading C where β = 0.
+/// α · sum + β · C[at], without reading C where β = 0; α and β without imaginary parts are real numbers.
 ///
 /// # Safety
 /// C holds element `at`.
@@ -112,12 +131,18 @@ impl<T: Scalar> Product<T> {
 #[track_caller]
 pub(crate) unsafe fn scaled<T: Scalar>(alpha: T, sum: T, beta: T, c: Global<T>, at: u64) -> T {
     if beta.is_zero() {
-        alpha.mul(sum)
+        alpha.scale(sum)
     } else {
         // SAFETY: promised by the caller.
-        alpha.fma(sum, beta.mul(unsafe { c.load(at) }))
+        alpha.scale_onto(sum, beta.scale(unsafe { c.load(at) }))
     }
 }
+
+/// The spelling of complex elements in a table row.
+#[allow(non_camel_case_types)]
+pub(crate) type c64 = Complex<f32>;
+#[allow(non_camel_case_types)]
+pub(crate) type c128 = Complex<f64>;
 
 /// Stamps an entry: flat parameters in, one [`Product`] to the body.
 macro_rules! product_entry {
@@ -140,6 +165,7 @@ macro_rules! product_entry {
             c_row: u64,
             c_col: u64,
             slot_len: u64,
+            conj: u32,
         ) {
             let x = $crate::product::Product {
                 m,
@@ -157,6 +183,7 @@ macro_rules! product_entry {
                 c_row,
                 c_col,
                 slot_len,
+                conj,
             };
             // SAFETY: the launch has the geometry of the entry's row in the table, and the operands span their elements.
             unsafe { $body(x) }

@@ -7,18 +7,19 @@
 //! ```
 
 use crate::slots;
+pub use cuda_std::Complex;
 use cuda_std::Global;
 
 /// A product kernel; its parameters are those of [`crate::product::Product`], in order.
 pub type ProductFn<T> =
-    unsafe fn(u32, u32, u32, Global<T>, u64, u64, Global<T>, u64, u64, T, T, Global<T>, u64, u64, u64);
+    unsafe fn(u32, u32, u32, Global<T>, u64, u64, Global<T>, u64, u64, T, T, Global<T>, u64, u64, u64, u32);
 
 /// A kernel that adds slots; its parameters are those of [`slots::body`].
 pub type SumSlotsFn<T> = unsafe fn(u32, u32, Global<T>, u32, T, T, Global<T>, u64, u64);
 
-/// A kernel of two tall matrices; its parameters are those of [`crate::tsmttsm::Reduced`], in order, without `slot_len`.
+/// A kernel of two tall matrices; its parameters are those of [`crate::tsmttsm::Reduced`], in order, without `slot_len` and with `conj` at the end.
 pub type ReducedFn<T> =
-    unsafe fn(u32, u32, u32, Global<T>, u64, u64, Global<T>, u64, u64, T, T, Global<T>, u64, u64, Global<T>, u32);
+    unsafe fn(u32, u32, u32, Global<T>, u64, u64, Global<T>, u64, u64, T, T, Global<T>, u64, u64, Global<T>, u32, u32);
 
 /// A kernel that adds the slots of those; its parameters are those of [`crate::tsmttsm::finish::sreduce_slots_t256`].
 pub type ReduceSlotsFn<T> = unsafe fn(u32, u32, u32, T, T, Global<T>, u64, u64, Global<T>, u32);
@@ -29,16 +30,24 @@ pub type ReduceSlotsFn<T> = unsafe fn(u32, u32, u32, T, T, Global<T>, u64, u64, 
 pub enum Product {
     F32(ProductFn<f32>),
     F64(ProductFn<f64>),
+    C64(ProductFn<Complex<f32>>),
+    C128(ProductFn<Complex<f64>>),
 }
 
 /// The spelling of an element type in a table row.
 mod elem {
-    use super::{Product, ProductFn};
+    use super::{Complex, Product, ProductFn};
     pub fn f32(entry: ProductFn<f32>) -> Product {
         Product::F32(entry)
     }
     pub fn f64(entry: ProductFn<f64>) -> Product {
         Product::F64(entry)
+    }
+    pub fn c64(entry: ProductFn<Complex<f32>>) -> Product {
+        Product::C64(entry)
+    }
+    pub fn c128(entry: ProductFn<Complex<f64>>) -> Product {
+        Product::C128(entry)
     }
 }
 
@@ -85,7 +94,7 @@ pub enum Reduced {
 }
 
 /// The rows of the kernels of two tall matrices.
-mod tall {
+mod reduced_tables {
     use super::{Reduced, ReducedFn};
 
     mod elem {
@@ -136,12 +145,51 @@ mod tall {
 
 /// The kernel of two tall matrices with this entry name; `None` if no row of `model::VARIANTS` has it.
 pub fn reduced(entry: &str) -> Option<Reduced> {
-    tall::reduced(entry)
+    reduced_tables::reduced(entry)
 }
+
+mod tsm2r_complex {
+    use super::{Product, elem};
+    use crate::tsm2r as entries;
+    model::tsm2r_complex_variants!(rows);
+}
+
+mod staged_complex {
+    use super::{Product, elem};
+    use crate::tsm2r as entries;
+    model::staged_complex_variants!(rows);
+}
+
+mod gemm_complex {
+    use super::{Product, elem};
+    use crate::gemm as entries;
+    model::gemm_complex_variants!(rows);
+}
+
+/// The tables of TSMM.
+macro_rules! tall {
+    ($($module:ident: $variants:ident),*) => {$(
+        mod $module {
+            use super::{Product, elem};
+            use crate::tsmm as entries;
+            model::$variants!(rows);
+        }
+    )*};
+}
+tall!(
+    tsm2l: tsm2l_variants,
+    group: group_variants,
+    columns: columns_variants,
+    tsmm_staged: tsmm_staged_variants,
+    tsmm_mma: tsmm_mma_variants
+);
 
 /// The product kernel with this entry name; `None` if no row of `model::VARIANTS` has it.
 pub fn product(entry: &str) -> Option<Product> {
-    [tsm2r::product, staged::product, mma::product, gemm::product].into_iter().find_map(|table| table(entry))
+    let real = [tsm2r::product, staged::product, mma::product, gemm::product];
+    let complex = [tsm2r_complex::product, staged_complex::product, gemm_complex::product];
+    let tall = [tsm2l::product, group::product, columns::product, tsmm_staged::product, tsmm_mma::product];
+    real.into_iter().chain(complex).chain(tall).find_map(|table| table(entry))
 }
 
 /// An element type whose product kernels are in the table.
@@ -149,7 +197,7 @@ pub trait Element: cuda_std::Scalar {
     /// The function of a [`Product`], if it is of this type.
     fn of(product: Product) -> Option<ProductFn<Self>>;
     /// The function of a [`Reduced`], if it is of this type.
-    fn of_tall(reduced: Reduced) -> Option<ReducedFn<Self>>;
+    fn of_reduced(reduced: Reduced) -> Option<ReducedFn<Self>>;
     /// The kernel that adds slots of this type; its name is `model::sum_slots`'s.
     const SUM_SLOTS: SumSlotsFn<Self>;
     /// The one that adds those of two tall matrices; its name is `model::variants::reduce_slots`'s.
@@ -160,7 +208,7 @@ impl Element for f32 {
     fn of(product: Product) -> Option<ProductFn<f32>> {
         if let Product::F32(function) = product { Some(function) } else { None }
     }
-    fn of_tall(reduced: Reduced) -> Option<ReducedFn<f32>> {
+    fn of_reduced(reduced: Reduced) -> Option<ReducedFn<f32>> {
         if let Reduced::F32(function) = reduced { Some(function) } else { None }
     }
     const REDUCE_SLOTS: ReduceSlotsFn<f32> = crate::tsmttsm::finish::sreduce_slots_t256;
@@ -171,9 +219,31 @@ impl Element for f64 {
     fn of(product: Product) -> Option<ProductFn<f64>> {
         if let Product::F64(function) = product { Some(function) } else { None }
     }
-    fn of_tall(reduced: Reduced) -> Option<ReducedFn<f64>> {
+    fn of_reduced(reduced: Reduced) -> Option<ReducedFn<f64>> {
         if let Reduced::F64(function) = reduced { Some(function) } else { None }
     }
     const REDUCE_SLOTS: ReduceSlotsFn<f64> = crate::tsmttsm::finish::dreduce_slots_t256;
     const SUM_SLOTS: SumSlotsFn<f64> = slots::dsum_slots_t256;
+}
+
+impl Element for Complex<f32> {
+    fn of(product: Product) -> Option<ProductFn<Self>> {
+        if let Product::C64(function) = product { Some(function) } else { None }
+    }
+    fn of_reduced(_: Reduced) -> Option<ReducedFn<Self>> {
+        None
+    }
+    const REDUCE_SLOTS: ReduceSlotsFn<Self> = crate::tsmttsm::finish::creduce_slots_t256;
+    const SUM_SLOTS: SumSlotsFn<Self> = slots::csum_slots_t256;
+}
+
+impl Element for Complex<f64> {
+    fn of(product: Product) -> Option<ProductFn<Self>> {
+        if let Product::C128(function) = product { Some(function) } else { None }
+    }
+    fn of_reduced(_: Reduced) -> Option<ReducedFn<Self>> {
+        None
+    }
+    const REDUCE_SLOTS: ReduceSlotsFn<Self> = crate::tsmttsm::finish::zreduce_slots_t256;
+    const SUM_SLOTS: SumSlotsFn<Self> = slots::zsum_slots_t256;
 }

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 /// A constant, and its place.
 type Constant = (&'static str, fn(&mut Constants) -> &mut f64);
 
-const CONSTANTS: [Constant; 15] = [
+const CONSTANTS: [Constant; 16] = [
     ("mma_share", |c| &mut c.mma_share),
     ("ring_latencies", |c| &mut c.ring_latencies),
     ("ring_reads", |c| &mut c.ring_reads),
@@ -27,6 +27,7 @@ const CONSTANTS: [Constant; 15] = [
     ("crowded", |c| &mut c.crowded),
     ("drained", |c| &mut c.drained),
     ("stage_slots", |c| &mut c.stage_slots),
+    ("lone_warp", |c| &mut c.lone_warp),
     ("step_slots", |c| &mut c.step_slots),
     ("gemm_step_slots", |c| &mut c.gemm_step_slots),
     ("wide_bytes_per_cycle", |c| &mut c.wide_bytes_per_cycle),

@@ -1,10 +1,11 @@
 //! Filter what can run, estimate each, take the fastest; and say why.
 
-use crate::launch::tall::{self, Finish};
-use crate::launch::{GRID_X, GRID_YZ, Tiling, slots_len, tiling};
+use crate::launch::reduced::{self, Finish};
+use crate::launch::{GRID_X, GRID_YZ, Tiling, blocks_along_x, slots_len, tiling};
 use crate::occupancy::{registers_at, resident_blocks};
 use crate::roofline::{Bound, Constants, Estimate, Estimator, MOST_SPLITS, bound};
 use crate::variants::Layout;
+use crate::variants::tsmm::widest;
 use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant};
 use core::fmt;
 
@@ -129,6 +130,30 @@ pub fn candidates<'a>(
     Ok(fits.map(move |fit| Choice { chooser, ..fit.choice() }))
 }
 
+/// The entry and launch for a product whose C is the first n columns of A: those entries are weighed that read all rows of a
+/// tile before they write any of them, on a grid that may have any number of blocks; never transposed.
+///
+/// # Errors
+/// A [`Refusal`]: [`Refusal::TooWide`] if k exceeds 64 or C has more columns than A.
+pub fn choose_in_place(problem: &Problem, machine: &Machine) -> Result<Choice, Refusal> {
+    check(problem, None)?;
+    if problem.n > problem.k {
+        let columns = u32::try_from(problem.k).unwrap_or(u32::MAX);
+        return Err(Refusal::TooWide { columns, steps: Some(crate::variants::tsmm::WIDEST) });
+    }
+    let mut best: Result<Choice, Refusal> = Err(Refusal::NoSuchDtype { dtype: problem.dtype });
+    let of_type = |place: &usize| VARIANTS[*place].dtype == problem.dtype && VARIANTS[*place].kernel == Kernel::Tsmm;
+    for place in (0..VARIANTS.len()).filter(of_type) {
+        let candidate = Fit::lying(place, problem, machine, (false, *problem)).map(|fit| fit.choice());
+        best = match (best, candidate) {
+            (Ok(so_far), Ok(next)) if next.estimate.seconds < so_far.estimate.seconds => Ok(next),
+            (Ok(so_far), _) => Ok(so_far),
+            (Err(_), next) => next,
+        };
+    }
+    best
+}
+
 /// What rules out every entry.
 fn check(problem: &Problem, force: Option<&str>) -> Result<(), Refusal> {
     for (name, value) in [("m", problem.m), ("n", problem.n), ("k", problem.k)] {
@@ -178,6 +203,9 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             tall && !variant.adds_atomically()
         }
         Kernel::Gram => true,
+        Kernel::Tsmm | Kernel::Tall => {
+            problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY
+        }
     }
 }
 
@@ -199,20 +227,24 @@ fn refusals(
     machine: &Machine,
 ) -> [Option<Refusal>; 7] {
     let too_many = tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ);
+    let too_wide = most(variant)
+        .filter(|(columns, steps)| launched.n > u64::from(*columns) || steps.is_some_and(|k| launched.k > u64::from(k)))
+        .map(|(columns, steps)| Refusal::TooWide { columns, steps });
     [
+        too_wide,
         (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() }),
         (!takes(variant.layout, launched)).then_some(Refusal::Layout { wanted: variant.layout }),
         (tiles.shared_bytes > machine.shared_per_block).then_some(Refusal::SharedMemory { bytes: tiles.shared_bytes }),
         (registers > machine.registers_per_thread).then_some(Refusal::Registers { registers }),
         (variant.threads > machine.threads_per_block).then_some(Refusal::Threads { threads: variant.threads }),
         too_many.then_some(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) }),
-        too_wide(variant, launched).then_some(Refusal::TooWide { columns: variant.rows }),
     ]
 }
 
-/// Whether a Gram matrix has more columns than an entry can have.
-fn too_wide(variant: &Variant, launched: &Problem) -> bool {
-    variant.most_columns().is_some_and(|columns| launched.m > u64::from(columns))
+/// The most columns of C that an entry serves, and the most that k may be, where there are limits.
+fn most(variant: &Variant) -> Option<(u32, Option<u32>)> {
+    let tall = widest(variant).map(|(columns, steps)| (columns, Some(steps)));
+    tall.or(variant.most_columns().map(|columns| (columns, None)))
 }
 
 /// How an entry computes a product: as it is, or transposed.
@@ -224,8 +256,8 @@ fn laid(variant: &Variant, problem: &Problem) -> (bool, Problem) {
 
 /// How an entry's slots become C.
 fn finish(variant: &Variant, launched: &Problem, splits: u32) -> Finish {
-    match variant.is_tall() {
-        true => tall::finish(launched.m, launched.n, splits, launched.dtype.bytes()),
+    match variant.is_reduced() {
+        true => reduced::finish(launched.m, launched.n, splits, launched.dtype.bytes()),
         false if splits > 1 => Finish::SecondLaunch,
         false => Finish::Direct,
     }
@@ -248,8 +280,17 @@ struct Fit<'a> {
 
 impl<'a> Fit<'a> {
     fn new(place: usize, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
+        Self::lying(place, problem, machine, laid(&VARIANTS[place], problem))
+    }
+
+    /// The same for a problem that is launched so, transposed or not.
+    fn lying(
+        place: usize,
+        problem: &'a Problem,
+        machine: &'a Machine,
+        (swapped, launched): (bool, Problem),
+    ) -> Result<Self, Refusal> {
         let variant = &VARIANTS[place];
-        let (swapped, launched) = laid(variant, problem);
         let tiles = tiling(variant, launched.m, launched.n);
         let registers = registers_at(place, machine);
         if let Some(refusal) = refusals(variant, registers, &launched, &tiles, machine).into_iter().flatten().next() {
@@ -282,12 +323,13 @@ impl<'a> Fit<'a> {
 
     fn launch(&self, splits: u32) -> Choice {
         let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
+        let x = blocks_along_x(self.variant, &self.tiles, self.launched.m, self.estimator.places());
         Choice {
             operation: self.problem.operation(),
             problem: self.launched,
             swapped: self.swapped,
             variant: self.variant,
-            grid: [narrow(self.tiles.x), splits, narrow(self.tiles.z)],
+            grid: [narrow(x), splits, narrow(self.tiles.z)],
             threads: self.variant.threads,
             shared_bytes: self.tiles.shared_bytes,
             splits,
@@ -370,7 +412,7 @@ impl fmt::Display for Choice {
             "  launch    {x} x {y} x {z} blocks of {} threads, {} bytes of shared memory, {} blocks an SM",
             self.threads, self.shared_bytes, self.estimate.resident
         )?;
-        let added = match (self.variant.adds_atomically(), self.variant.is_tall(), self.finish) {
+        let added = match (self.variant.adds_atomically(), self.variant.is_reduced(), self.finish) {
             (true, ..) => ", added atomically, in any order",
             (_, true, Finish::LastBlock) => ", added by the last block",
             (_, true, Finish::SecondLaunch) => ", added by a second launch",
@@ -398,7 +440,16 @@ mod tests {
     #[test]
     fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
         for v in VARIANTS {
-            let mut p = Problem::column_major(v.dtype, 1000, 7, 300);
+            // As wide as it can be, if it serves no more than that.
+            let (n, k) = widest(v).map_or((7, 300), |(columns, steps)| (columns.into(), steps.into()));
+            let mut p = Problem::column_major(v.dtype, 1000, n, k);
+            if let Some((columns, steps)) = widest(v) {
+                let wider = Problem::column_major(v.dtype, 1000, n + 1, k);
+                assert_eq!(
+                    choose(&wider, &Machine::H200, Some(v.entry)),
+                    Err(Refusal::TooWide { columns, steps: Some(steps) })
+                );
+            }
             if v.kernel == Kernel::Gram {
                 assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::OtherOperation { gram: false }));
                 p = Problem::gram(v.dtype, 1, 300, p.a);
@@ -460,7 +511,7 @@ mod tests {
                 for by_rows in [false, true] {
                     let p = tall(dtype, m, n, by_rows);
                     let choice = choose(&p, &Machine::H200, None)?;
-                    assert!(choice.variant.is_tall() || m >= 48, "{choice}");
+                    assert!(choice.variant.is_reduced() || m >= 48, "{choice}");
                     // What is finished by a second launch has the slots for it.
                     assert_eq!(
                         choice.slots_len,
@@ -485,7 +536,7 @@ mod tests {
         }
         let p = Problem::gram(Dtype::F64, 17, 1000, crate::Strides::column_major(17));
         let entry = Some("dgram_mma_16x16_m16n16_d4_t256");
-        assert_eq!(choose(&p, &Machine::H200, entry), Err(Refusal::TooWide { columns: 16 }));
+        assert_eq!(choose(&p, &Machine::H200, entry), Err(Refusal::TooWide { columns: 16, steps: None }));
         assert_eq!(choose(&p, &Machine::H200, Some("tsm2r_inner")), Err(Refusal::OtherOperation { gram: true }));
         Ok(())
     }
@@ -523,6 +574,47 @@ mod tests {
                         .reduce(|best, next| if next.estimate.seconds < best.estimate.seconds { next } else { best });
                     assert_eq!(of_all, Some(choice));
                     candidates(&p, &machine, None)?.for_each(|candidate| has_its_best_splits(&candidate, &machine));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn in_place_only_tiles_that_are_read_first() -> Result<(), Refusal> {
+        for dtype in [Dtype::F32, Dtype::F64] {
+            for (m, n, k) in [(10_000_000, 16, 16), (3, 7, 8), (1, 64, 64), (1000, 1, 64)] {
+                let p = Problem::column_major(dtype, m, n, k);
+                let choice = choose_in_place(&p, &Machine::H200)?;
+                assert!(choice.variant.kernel == Kernel::Tsmm && !choice.swapped && choice.splits == 1, "{choice}");
+                assert!(choose_in_place(&p, &Machine::A100).is_ok_and(|choice| !choice.variant.mma));
+            }
+            let wide = Problem::column_major(dtype, 100, 9, 8);
+            assert_eq!(choose_in_place(&wide, &Machine::H200), Err(Refusal::TooWide { columns: 8, steps: Some(64) }));
+            let deep = Problem::column_major(dtype, 100, 9, 65);
+            assert!(matches!(choose_in_place(&deep, &Machine::H200), Err(Refusal::TooWide { .. })));
+        }
+        Ok(())
+    }
+
+    /// A tall product is served by its own kernels, on a grid of no more blocks than the machine holds.
+    #[test]
+    fn tall_products_have_kernels_of_their_own() -> Result<(), Refusal> {
+        for dtype in [Dtype::F32, Dtype::F64] {
+            for (n, k) in [(1, 1), (3, 5), (1, 64), (17, 3), (48, 16), (16, 16), (33, 33), (64, 64), (64, 1)] {
+                let by_columns = Problem::column_major(dtype, 10_000_000, n, k);
+                let (a, c) = (crate::Strides::row_major(k), crate::Strides::row_major(n));
+                for p in [by_columns, Problem { a, c, ..by_columns }, Problem { a, ..by_columns }] {
+                    for p in [p, p.transposed()] {
+                        let choice = choose(&p, &Machine::H200, None)?;
+                        assert!(matches!(choice.variant.kernel, Kernel::Tsmm | Kernel::Tall), "{choice}");
+                        assert!(choice.splits == 1 && choice.slots_len == 0, "{choice}");
+                        let places = u64::from(choice.estimate.resident) * u64::from(Machine::H200.sms);
+                        assert!(
+                            u64::from(choice.grid[0]) <= places || choice.variant.name.starts_with("tsm2l_"),
+                            "{choice}"
+                        );
+                    }
                 }
             }
         }

@@ -1,9 +1,11 @@
 //! What a kernel and its launch must agree on: tiles, parts of k, grids, shared memory and scratch.
 
+use crate::paper::tsm2x::tcf;
+use crate::variants::tsmm::{WIDEST, staged_b_len, tile_len};
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Kernel, VARIANTS, Variant};
 
-pub mod tall;
+pub mod reduced;
 
 /// Most blocks along y and z of a grid.
 pub const GRID_YZ: u32 = 65_535;
@@ -25,20 +27,32 @@ pub const fn gemm_pitch(rows: u32, elem_bytes: u32) -> u32 {
     rows + 16 / elem_bytes
 }
 
-/// Elements from one line to the next of what a stage of [`Kernel::Ring`] stores in lines: 16 bytes more than a line
-/// has, so that what neighbouring lines start with lies in different banks.
-pub const fn ring_pitch(line: u32, elem_bytes: u32) -> u32 {
-    line + 16 / elem_bytes
+/// Bytes behind each line of what a stage of [`Kernel::Ring`] stores in lines, so that what lanes load at once lies in different
+/// banks.
+///
+/// 16, but with A by rows, whose lines are filled 16 bytes at a time, whole sectors of 32: a copy whose sector straddles two in
+/// shared memory fetches it twice. For the matrix units two of them, since a row's four lanes then take 64 bytes in turn.
+pub const fn ring_gap(a_by_rows: bool, mma: bool) -> u32 {
+    match (a_by_rows, mma) {
+        (true, true) => 64,
+        (true, false) => 32,
+        (false, _) => 16,
+    }
 }
 
-/// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`: rows · steps, by rows rows · [`ring_pitch`].
-pub const fn ring_a_len(rows: u32, steps: u32, by_rows: bool, elem_bytes: u32) -> u32 {
-    rows * if by_rows { ring_pitch(steps, elem_bytes) } else { steps }
+/// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`; by rows each is followed by [`ring_gap`].
+pub const fn ring_a_len(rows: u32, steps: u32, a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
+    rows * if a_by_rows { steps + ring_gap(true, mma) / elem_bytes } else { steps }
 }
 
-/// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`: cols · steps, by columns cols · [`ring_pitch`].
-pub const fn ring_b_len(cols: u32, steps: u32, by_rows: bool, elem_bytes: u32) -> u32 {
-    if by_rows { steps * ring_pitch(cols, elem_bytes) } else { cols * ring_pitch(steps, elem_bytes) }
+/// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`: by columns for the matrix units, else by rows, each
+/// followed by a gap: of columns as A's, of rows 16 bytes.
+pub const fn ring_b_len(cols: u32, steps: u32, a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
+    if mma {
+        cols * (steps + ring_gap(a_by_rows, true) / elem_bytes)
+    } else {
+        steps * (cols + ring_gap(false, false) / elem_bytes)
+    }
 }
 
 /// The `index`-th of `parts` nearly equal parts of `0 .. k`, cut at multiples of `tile`: (start, end).
@@ -81,12 +95,20 @@ pub struct Tiling {
 /// | [`Kernel::Tsm2r`] | T1 | T2 | [`tsm2r_bk`] · T2, or none; `tsm2r_inner` takes all columns and reads A for each |
 /// | [`Kernel::Ring`] | [`Variant::rows`] | T2 | stages · ([`ring_a_len`] + [`ring_b_len`]) |
 /// | [`Kernel::Gemm`] | 16 · TM | 16 · TN | K step · (BM + BN, each with [`gemm_pitch`]'s padding) |
-/// | [`Kernel::Tsmttsm`], [`Kernel::Gram`] | [`Variant::rows`] | T2 | [`tall::shared_len`] |
+/// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile |
+/// | [`Kernel::Tall`] | [`Variant::rows`]; `tsmm_element` T1 / n | all | B, or none |
+/// | [`Kernel::Tsmttsm`], [`Kernel::Gram`] | [`Variant::rows`] | T2 | [`reduced::shared_len`], or a ring's stages |
+///
+/// Those of the two before the last are tiles that fewer blocks may take in turn: [`blocks_along_x`].
 ///
 /// # Source
 /// TSM2X, Sections 3.1.3 to 3.1.7, for the first; the others are ours.
 pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
-    let elem_bytes = if variant.dtype.bytes() == 8 { 8 } else { 4 };
+    let elem_bytes = match variant.dtype.bytes() {
+        16 => 16,
+        8 => 8,
+        _ => 4,
+    };
     match variant.kernel {
         Kernel::Tsm2r => {
             let bk = tsm2r_bk(variant.threads, variant.t3);
@@ -101,9 +123,9 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
         Kernel::Ring => {
             let (steps, groups) = (variant.t3, n.div_ceil(u64::from(variant.t2)));
             let rows = m.div_ceil(u64::from(variant.rows));
-            // The matrix units take B by columns, the vector units by rows.
-            let stage_len = ring_a_len(variant.rows, steps, variant.layout == Layout::Rows, elem_bytes)
-                + ring_b_len(variant.t2, steps, !variant.mma, elem_bytes);
+            let by_rows = variant.layout == Layout::Rows;
+            let stage_len = ring_a_len(variant.rows, steps, by_rows, variant.mma, elem_bytes)
+                + ring_b_len(variant.t2, steps, by_rows, variant.mma, elem_bytes);
             let shared_bytes = variant.stages * stage_len * elem_bytes;
             Tiling { x: rows, z: groups, shared_bytes, k_step: steps, a_reads: groups, b_reads: rows }
         }
@@ -113,7 +135,42 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             let shared_bytes = (gemm_pitch(bm, elem_bytes) + gemm_pitch(bn, elem_bytes)) * GEMM_BK * elem_bytes;
             Tiling { x: rows * cols, z: 1, shared_bytes, k_step: GEMM_BK, a_reads: cols, b_reads: rows }
         }
-        Kernel::Tsmttsm | Kernel::Gram => tall::tiling(variant, m, n),
+        Kernel::Tsmttsm | Kernel::Gram => reduced::tiling(variant, m, n),
+        Kernel::Tsmm => {
+            let tiles =
+                tile_len(variant.rows * variant.t3, elem_bytes) + tile_len(variant.rows * variant.t2, elem_bytes);
+            let b_len = staged_b_len(variant.t3, variant.t2, elem_bytes);
+            tall(m.div_ceil(u64::from(variant.rows)), (b_len + variant.stages * tiles) * elem_bytes, variant)
+        }
+        Kernel::Tall => {
+            // The papers' tiles of B have T1 rows; the others have no more than there are.
+            let steps = if variant.name.starts_with("tsm2l_") && variant.name != "tsm2l_columns" {
+                tsm2r_bk(variant.threads, variant.t3)
+            } else {
+                WIDEST
+            };
+            let tiles = match variant.name {
+                "tsmm_element" => m.saturating_mul(n).div_ceil(u64::from(variant.threads)),
+                _ => m.div_ceil(u64::from(variant.rows)),
+            };
+            tall(tiles, variant.stages * steps * variant.t2 * elem_bytes, variant)
+        }
+    }
+}
+
+/// Tiles of rows that have all of k and all columns.
+fn tall(tiles: u64, shared_bytes: u32, variant: &Variant) -> Tiling {
+    Tiling { x: tiles, z: 1, shared_bytes, k_step: variant.t3 * WIDEST, a_reads: 1, b_reads: tiles }
+}
+
+/// Blocks along x for an m-row product's tiles on a machine with room for `places` blocks at a time: of [`Kernel::Tsmm`] and
+/// [`Kernel::Tall`] no more than there are places, each of which takes tiles in turn; the papers' TSM2L has tcf tiles a block
+/// ([`tcf`]). Of all others one a tile.
+pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, m: u64, places: u64) -> u64 {
+    match (variant.kernel, variant.name) {
+        (Kernel::Tall, "tsm2l_tiled" | "tsm2l_interleaved") => tiles.x.div_ceil(u64::from(tcf(variant.dtype, m))),
+        (Kernel::Tsmm | Kernel::Tall, _) => tiles.x.min(places.max(1)),
+        _ => tiles.x,
     }
 }
 
@@ -141,7 +198,7 @@ pub fn block_shapes() -> impl Iterator<Item = BlockShape> {
         BlockShape {
             entry,
             threads: launch_bounds(entry).map_or(0, |bounds| bounds.threads),
-            shared_bytes: product.map_or_else(|| tall::reduce_shared(entry), |v| tiling(v, 1, 1).shared_bytes),
+            shared_bytes: product.map_or_else(|| reduced::reduce_shared(entry), |v| tiling(v, 1, 1).shared_bytes),
         }
     })
 }
@@ -171,7 +228,7 @@ mod tests {
         for v in VARIANTS {
             let t = tiling(v, 20480, 64);
             // A ring takes what a block may opt in to: of compute capability 8.0, or of 9.0 where it needs that anyhow.
-            let most = if v.kernel == Kernel::Ring || v.is_staged() {
+            let most = if matches!(v.kernel, Kernel::Ring | Kernel::Tsmm) || v.is_staged() {
                 if v.mma { 227 << 10 } else { 163 << 10 }
             } else {
                 48 << 10

@@ -65,19 +65,27 @@ const FIXED_REGISTERS: u32 = 40;
 /// TSM2X, Eq. (1), reconstructed from its prose: two sets of t2 for B, t2 sums, two sets of t3 for A. A compiler that
 /// reloads each register right after its use needs fewer.
 pub fn registers_estimate(variant: &Variant) -> u32 {
-    let words = u32::try_from(variant.dtype.bytes() / 4).unwrap_or(2);
+    let words = u32::try_from(variant.dtype.bytes() / 4).unwrap_or(4);
     let estimate = match variant.kernel {
         Kernel::Tsm2r => FIXED_REGISTERS + words * (3 * variant.t2 + 2 * variant.t3),
+        // Of the matrix units the sums of a warp are dealt to its lanes.
+        Kernel::Tsmm => FIXED_REGISTERS + words * (variant.rows * variant.t2 / variant.threads + 16),
+        // V rows of 16 bytes, two sets of t3 loads.
+        Kernel::Tall if variant.name == "tsm2l_columns" => {
+            let rows = variant.rows / variant.threads;
+            FIXED_REGISTERS + words * (rows * variant.cols + 2 * rows * variant.t3)
+        }
+        Kernel::Tall => FIXED_REGISTERS + words * (3 * variant.cols + 2 * variant.t3),
         Kernel::Ring => FIXED_REGISTERS + words * (variant.rows * variant.t2 / variant.threads + 16),
         Kernel::Gemm => FIXED_REGISTERS + words * (variant.t2 * variant.t3 + variant.t2 + variant.t3),
-        Kernel::Tsmttsm | Kernel::Gram => FIXED_REGISTERS + tall_registers(variant),
+        Kernel::Tsmttsm | Kernel::Gram => FIXED_REGISTERS + reduced_registers(variant),
     };
     estimate.min(255)
 }
 
 /// Of an entry of two tall matrices the registers of sums and of what is loaded: Ernst et al., Section 5.2
 /// ([`crate::paper::tsmttsm::registers`]), a warp of the matrix units having 32 threads' tile.
-fn tall_registers(variant: &Variant) -> u32 {
+fn reduced_registers(variant: &Variant) -> u32 {
     let words = u32::try_from(variant.dtype.bytes() / 4).unwrap_or(2);
     let (m, n, steps) = (variant.own_rows(), variant.cols, variant.t3);
     let lanes = if variant.mma { 2 } else { 1 };

@@ -48,15 +48,17 @@ pub enum Refusal {
         /// Threads that a block needs.
         threads: u32,
     },
+    /// C has more columns, or k is more, than the variant's last entry has room for.
+    TooWide {
+        /// Columns of C that it serves at most.
+        columns: u32,
+        /// The most that k may be, where there is a limit.
+        steps: Option<u32>,
+    },
     /// The variant would need more blocks than a grid has.
     GridTooLarge {
         /// Columns that it can serve at most.
         columns: u64,
-    },
-    /// The Gram matrix has more columns than the variant's threads or warps, which have all of it.
-    TooWide {
-        /// Columns that it can serve at most.
-        columns: u32,
     },
     /// The variant computes Gram matrices alone, or none.
     OtherOperation {
@@ -79,8 +81,11 @@ impl fmt::Display for Refusal {
             Refusal::SharedMemory { bytes } => write!(f, "its blocks need {bytes} bytes of shared memory"),
             Refusal::Registers { registers } => write!(f, "its threads need {registers} registers"),
             Refusal::Threads { threads } => write!(f, "its blocks need {threads} threads"),
+            Refusal::TooWide { columns, steps: Some(steps) } => {
+                write!(f, "it serves at most {columns} columns of C and k up to {steps}")
+            }
+            Refusal::TooWide { columns, steps: None } => write!(f, "it serves at most {columns} columns of C"),
             Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
-            Refusal::TooWide { columns } => write!(f, "it serves Gram matrices of at most {columns} columns"),
             Refusal::OtherOperation { gram: true } => f.write_str("it computes no Gram matrices"),
             Refusal::OtherOperation { gram: false } => f.write_str("it computes Gram matrices alone"),
         }
@@ -119,8 +124,8 @@ impl fmt::Display for Refusals<'_> {
             | Refusal::SharedMemory { .. }
             | Refusal::Registers { .. }
             | Refusal::Threads { .. }
-            | Refusal::GridTooLarge { .. }
-            | Refusal::TooWide { .. } => {}
+            | Refusal::TooWide { .. }
+            | Refusal::GridTooLarge { .. } => {}
         }
         let all = entries().count();
         let mut separator = "";

@@ -65,7 +65,8 @@ impl fmt::Display for Operand {
     }
 }
 
-/// C (m x n) ← α A (m x k) B (k x n) + β C. Transposition is in the strides: op(A) is m x k whatever A is stored as.
+/// C (m x n) ← α A (m x k) B (k x n) + β C. Transposition is in the strides: op(A) is m x k whatever A is stored as;
+/// conjugation is a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
     /// Element type of A, B and C.
@@ -86,13 +87,17 @@ pub struct Problem {
     pub reads_c: bool,
     /// Whether B is Aᵀ, in the same memory: C is a Gram matrix.
     pub gram: bool,
+    /// Whether op(A) has the conjugates of what is stored; of real elements they are the same.
+    pub conj_a: bool,
+    /// The same of op(B).
+    pub conj_b: bool,
 }
 
 impl Problem {
     /// All three matrices column-major and packed, β = 0.
     pub const fn column_major(dtype: Dtype, m: u64, n: u64, k: u64) -> Self {
         let (a, b, c) = (Strides::column_major(m), Strides::column_major(k), Strides::column_major(m));
-        Problem { dtype, m, n, k, a, b, c, reads_c: false, gram: false }
+        Problem { dtype, m, n, k, a, b, c, reads_c: false, conj_a: false, conj_b: false, gram: false }
     }
 
     /// The same product transposed: Cᵀ ← α Bᵀ Aᵀ + β Cᵀ.
@@ -106,6 +111,8 @@ impl Problem {
             b: self.a.transposed(),
             c: self.c.transposed(),
             reads_c: self.reads_c,
+            conj_a: self.conj_b,
+            conj_b: self.conj_a,
             gram: self.gram,
         }
     }
@@ -113,7 +120,8 @@ impl Problem {
     /// C (m x m) ← α A Aᵀ + β C, where A is m x k of these strides.
     pub const fn gram(dtype: Dtype, m: u64, k: u64, a: Strides) -> Self {
         let c = Strides::column_major(m);
-        Problem { dtype, m, n: m, k, a, b: a.transposed(), c, reads_c: false, gram: true }
+        let (reads_c, conj_a, conj_b) = (false, false, false);
+        Problem { dtype, m, n: m, k, a, b: a.transposed(), c, reads_c, conj_a, conj_b, gram: true }
     }
 
     /// What the shape asks for.
@@ -121,9 +129,9 @@ impl Problem {
         if self.gram { Operation::Gram } else { classify(self.m, self.n, self.k) }
     }
 
-    /// 2mnk.
+    /// 2mnk, of complex elements 8mnk.
     pub fn flops(&self) -> f64 {
-        2.0 * self.m as f64 * self.n as f64 * self.k as f64
+        2.0 * f64::from(self.dtype.fmas()) * self.m as f64 * self.n as f64 * self.k as f64
     }
 }
 
@@ -227,6 +235,8 @@ mod tests {
         let p = Problem::column_major(Dtype::F32, 3, 5, 7);
         assert_ne!(p.transposed(), p);
         assert_eq!(p.transposed().transposed(), p);
+        let p = Problem { conj_a: true, ..p };
+        assert!(p.transposed().conj_b && !p.transposed().conj_a);
         assert_eq!(classify(p.m, p.n, p.k), classify(p.n, p.m, p.k));
     }
 }

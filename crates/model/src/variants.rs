@@ -1,8 +1,9 @@
 //! Which kernels exist: one table, from which `kernels` stamps the entries and the host picks.
 
-use crate::Dtype;
-
+pub mod tsmm;
 mod tsmttsm;
+
+use crate::Dtype;
 
 /// A family of kernels; all entries of both are called alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +19,10 @@ pub enum Kernel {
     Tsmttsm,
     /// The same of a matrix and itself.
     Gram,
+    /// A tall matrix of few columns, by tiles of rows through a ring of stages: [`Variant::t3`] is the most that k may be.
+    Tsmm,
+    /// The same straight from memory: [`Variant::t3`] steps of k together.
+    Tall,
 }
 
 /// Where an entry wants A's unit stride.
@@ -145,19 +150,20 @@ macro_rules! staged_variants {
             stsm2r_staged_4x8_n16_k16_s3_t128:           f32, 128, 4,     8,  16, 16, 3,     4,     false;
             stsm2r_staged_4x8_n16_k16_s4_t256:           f32, 256, 4,     8,  16, 16, 4,     1,     false;
             stsm2r_staged_8x8_n16_k16_s2_t256:           f32, 256, 8,     8,  16, 16, 2,     1,     false;
-            stsm2r_staged_4x12_n24_k16_s3_t128:          f32, 128, 4,     12, 24, 16, 3,     4,     false;
+            stsm2r_staged_4x12_n24_k16_s3_t128:          f32, 128, 4,     12, 24, 16, 3,     3,     false;
             stsm2r_staged_8x12_n24_k16_s2_t128:          f32, 128, 8,     12, 24, 16, 2,     2,     false;
-            stsm2r_staged_8x8_n32_k16_s3_t128:           f32, 128, 8,     8,  32, 16, 3,     4,     false;
+            stsm2r_staged_8x8_n32_k16_s3_t128:           f32, 128, 8,     8,  32, 16, 3,     3,     false;
             stsm2r_staged_8x8_n32_k16_s2_t256:           f32, 256, 8,     8,  32, 16, 2,     2,     false;
-            stsm2r_staged_8x12_n48_k16_s3_t128:          f32, 128, 8,     12, 48, 16, 3,     3,     false;
+            stsm2r_staged_8x12_n48_k16_s3_t128:          f32, 128, 8,     12, 48, 16, 3,     2,     false;
             stsm2r_staged_8x8_n64_k16_s3_t128:           f32, 128, 8,     8,  64, 16, 3,     4,     false;
             stsm2r_staged_8x8_n64_k16_s3_t256:           f32, 256, 8,     8,  64, 16, 3,     2,     false;
             stsm2r_staged_2x4_n4_k64_s2_t128_rows:       f32, 128, 2,     4,  4,  64, 2,     1,     true;
             stsm2r_staged_1x4_n8_k64_s3_t128_rows:       f32, 128, 1,     4,  8,  64, 3,     3,     true;
-            stsm2r_staged_2x4_n8_k32_s2_t128_rows:       f32, 128, 2,     4,  8,  32, 2,     5,     true;
+            stsm2r_staged_2x4_n8_k64_s2_t128_rows:       f32, 128, 2,     4,  8,  64, 2,     2,     true;
+            stsm2r_staged_4x4_n16_k32_s2_t128_rows:      f32, 128, 4,     4,  16, 32, 2,     4,     true;
             stsm2r_staged_4x8_n16_k32_s2_t128_rows:      f32, 128, 4,     8,  16, 32, 2,     2,     true;
             stsm2r_staged_4x12_n24_k32_s2_t128_rows:     f32, 128, 4,     12, 24, 32, 2,     2,     true;
-            stsm2r_staged_8x8_n32_k16_s3_t128_rows:      f32, 128, 8,     8,  32, 16, 3,     2,     true;
+            stsm2r_staged_4x8_n32_k32_s2_t128_rows:      f32, 128, 4,     8,  32, 32, 2,     3,     true;
             stsm2r_staged_8x12_n48_k16_s3_t128_rows:     f32, 128, 8,     12, 48, 16, 3,     2,     true;
             stsm2r_staged_8x8_n64_k16_s3_t128_rows:      f32, 128, 8,     8,  64, 16, 3,     2,     true;
 
@@ -185,10 +191,9 @@ macro_rules! mma_variants {
             dtsm2r_mma_16x48_n48_k16_s3_t256:            f64, 8,    1,  6,  48, 16, 3,     2,     false;
             dtsm2r_mma_64x32_n64_k16_s3_t128:            f64, 4,    4,  4,  64, 16, 3,     2,     false;
             dtsm2r_mma_16x8_n8_k32_s4_t128_rows:         f64, 4,    1,  1,  8,  32, 4,     2,     true;
-            dtsm2r_mma_16x16_n16_k32_s3_t128_rows:       f64, 4,    1,  2,  16, 32, 3,     2,     true;
-            dtsm2r_mma_16x16_n16_k64_s2_t128_rows:       f64, 4,    1,  2,  16, 64, 2,     2,     true;
+            dtsm2r_mma_16x16_n16_k32_s3_t128_rows:       f64, 4,    1,  2,  16, 32, 3,     3,     true;
             dtsm2r_mma_16x24_n24_k32_s3_t128_rows:       f64, 4,    1,  3,  24, 32, 3,     2,     true;
-            dtsm2r_mma_16x32_n32_k32_s2_t128_rows:       f64, 4,    1,  4,  32, 32, 2,     3,     true;
+            dtsm2r_mma_16x32_n32_k32_s2_t256_rows:       f64, 8,    1,  4,  32, 32, 2,     2,     true;
             dtsm2r_mma_16x48_n48_k16_s3_t256_rows:       f64, 8,    1,  6,  48, 16, 3,     2,     true;
             dtsm2r_mma_16x64_n64_k16_s4_t128_rows:       f64, 4,    1,  8,  64, 16, 4,     2,     true;
         }
@@ -243,11 +248,15 @@ mod elem {
     pub const f32: Dtype = Dtype::F32;
     #[allow(non_upper_case_globals)]
     pub const f64: Dtype = Dtype::F64;
+    #[allow(non_upper_case_globals)]
+    pub const c64: Dtype = Dtype::C64;
+    #[allow(non_upper_case_globals)]
+    pub const c128: Dtype = Dtype::C128;
 }
 
 macro_rules! tsm2r_rows {
     ($($entry:ident: $elem:ident, $variant:ident, $t1:literal, $t2:literal, $t3:literal, $blocks:literal, $wide:literal;)*) => {
-        const TSM2R: &[Variant] = &[$(Variant {
+        pub(super) const TSM2R: &[Variant] = &[$(Variant {
             name: concat!("tsm2r_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem,
             kernel: Kernel::Tsm2r, threads: $t1, t2: $t2, t3: $t3, rows: $t1, cols: $t2, stages: 0, layout: Layout::Any, mma: false,
             min_blocks: $blocks, wide_shared: $wide,
@@ -258,7 +267,7 @@ tsm2r_variants!(tsm2r_rows);
 
 macro_rules! gemm_rows {
     ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
-        const GEMM: &[Variant] = &[$(Variant {
+        pub(super) const GEMM: &[Variant] = &[$(Variant {
             name: "gemm_tiled", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gemm,
             threads: $threads, t2: $tn, t3: $tm, rows: GEMM_SIDE * $tm, cols: $tn, stages: 0, layout: Layout::Any, mma: false,
             min_blocks: $blocks, wide_shared: true,
@@ -274,7 +283,7 @@ const fn layout(by_rows: bool) -> Layout {
 
 macro_rules! staged_rows {
     ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
-        const STAGED: &[Variant] = &[$(Variant {
+        pub(super) const STAGED: &[Variant] = &[$(Variant {
             name: "tsm2r_staged", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Ring,
             threads: $threads, t2: $bn, t3: $kt, rows: $threads / ($bn / $tn) * $tm, cols: $tn,
             stages: $stages, layout: layout($by_rows), mma: false, min_blocks: $blocks, wide_shared: true,
@@ -294,11 +303,21 @@ macro_rules! mma_rows {
 }
 mma_variants!(mma_rows);
 
-const TABLES: [&[Variant]; 10] = [
+mod complex;
+
+const TABLES: [&[Variant]; 18] = [
     TSM2R,
     STAGED,
     MMA,
     GEMM,
+    complex::TSM2R,
+    complex::STAGED,
+    complex::GEMM,
+    tsmm::TSM2L,
+    tsmm::GROUP,
+    tsmm::COLUMNS,
+    tsmm::STAGED,
+    tsmm::MMA,
     tsmttsm::TILES,
     tsmttsm::MMA,
     tsmttsm::GRAM,
@@ -307,18 +326,19 @@ const TABLES: [&[Variant]; 10] = [
     tsmttsm::GRAM_STAGED,
 ];
 
-const fn rows_of_tables() -> usize {
-    let (mut table, mut rows) = (0, 0);
+/// Rows of all tables.
+const ROWS: usize = {
+    let (mut rows, mut table) = (0, 0);
     while table < TABLES.len() {
-        (table, rows) = (table + 1, rows + TABLES[table].len());
+        (rows, table) = (rows + TABLES[table].len(), table + 1);
     }
     rows
-}
+};
 
 /// Every row of all tables.
 pub const VARIANTS: &[Variant] = &{
-    let mut all = [TSM2R[0]; rows_of_tables()];
     let (mut table, mut row, mut at) = (0, 0, 0);
+    let mut all = [TSM2R[0]; ROWS];
     while table < TABLES.len() {
         while row < TABLES[table].len() {
             all[at] = TABLES[table][row];
@@ -342,13 +362,13 @@ impl Variant {
     }
 
     /// Whether it multiplies two tall matrices over their long side.
-    pub const fn is_tall(&self) -> bool {
+    pub const fn is_reduced(&self) -> bool {
         matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram)
     }
 
     /// Whether it is one of those that has its rows come through a ring of stages.
     pub const fn is_staged(&self) -> bool {
-        self.is_tall() && self.wide_shared
+        self.is_reduced() && self.wide_shared
     }
 
     /// The most columns of a Gram matrix, of an entry whose blocks take B to be what they have of A.
@@ -363,14 +383,14 @@ impl Variant {
 
     /// Whether its blocks add to C by float atomics: their order, and so the last bits, differ from run to run.
     pub const fn adds_atomically(&self) -> bool {
-        self.is_tall() && matches!(self.name.as_bytes(), b"tsmttsm_atomic")
+        self.is_reduced() && matches!(self.name.as_bytes(), b"tsmttsm_atomic")
     }
 
     /// The oldest compute capability that has its instructions.
     pub const fn since(&self) -> (u32, u32) {
         match (self.kernel, self.mma) {
             (_, true) => (9, 0),
-            (Kernel::Ring, _) => (8, 0),
+            (Kernel::Ring | Kernel::Tsmm, _) => (8, 0),
             _ if self.is_staged() => (8, 0),
             // They need nothing that any GPU of the machines' table lacks.
             _ => (0, 0),
@@ -383,6 +403,8 @@ pub const fn sum_slots(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::F32 => "ssum_slots_t256",
         Dtype::F64 => "dsum_slots_t256",
+        Dtype::C64 => "csum_slots_t256",
+        Dtype::C128 => "zsum_slots_t256",
     }
 }
 
@@ -391,12 +413,14 @@ pub const fn reduce_slots(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::F32 => "sreduce_slots_t256",
         Dtype::F64 => "dreduce_slots_t256",
+        Dtype::C64 => "creduce_slots_t256",
+        Dtype::C128 => "zreduce_slots_t256",
     }
 }
 
 /// Every entry that the PTX must hold.
 pub fn entries() -> impl Iterator<Item = &'static str> {
-    let adding = [Dtype::F32, Dtype::F64].into_iter().flat_map(|dtype| [sum_slots(dtype), reduce_slots(dtype)]);
+    let adding = Dtype::ALL.into_iter().flat_map(|dtype| [sum_slots(dtype), reduce_slots(dtype)]);
     VARIANTS.iter().map(|v| v.entry).chain(adding).chain(CEILINGS)
 }
 
@@ -413,8 +437,7 @@ pub fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
     if CEILINGS.contains(&entry) {
         return Some(LaunchBounds { threads: CEILING_THREADS, min_blocks: 0 });
     }
-    let adds_slots =
-        [Dtype::F32, Dtype::F64].into_iter().any(|dtype| sum_slots(dtype) == entry || reduce_slots(dtype) == entry);
+    let adds_slots = Dtype::ALL.into_iter().any(|dtype| sum_slots(dtype) == entry || reduce_slots(dtype) == entry);
     adds_slots.then_some(LaunchBounds { threads: SUM_SLOTS_THREADS, min_blocks: 0 })
 }
 
@@ -451,6 +474,20 @@ mod tests {
                     let found = [next(), next(), next(), next(), next(), next()];
                     assert_eq!(found, [v.own_rows(), v.cols, v.rows, v.t2, v.t3, v.threads].map(Some), "{}", v.entry);
                 }
+                Kernel::Tsmm => {
+                    let found = [next(), next(), next(), next(), next(), next()];
+                    assert_eq!(found, [v.own_rows(), v.cols, v.t2, v.t3, v.stages, v.threads].map(Some), "{}", v.entry);
+                }
+                // Rows, or threads a row, and columns of a thread; steps together; threads.
+                Kernel::Tall => {
+                    let rows = match v.name {
+                        "tsm2l_tiled" | "tsm2l_interleaved" | "tsm2l_columns" => v.rows / v.threads,
+                        "tsmm_element" => 0,
+                        _ => v.threads / v.rows,
+                    };
+                    let found = [next(), next(), next(), next()];
+                    assert_eq!(found, [rows, v.cols, v.t3, v.threads].map(Some), "{}", v.entry);
+                }
             }
         }
     }
@@ -463,14 +500,11 @@ mod tests {
             assert!(bounds.threads % 32 == 0 && bounds.threads * bounds.min_blocks <= 2048, "{entry}");
         }
         assert_eq!(launch_bounds("tsm2r"), None);
-        for dtype in [Dtype::F32, Dtype::F64] {
-            assert!(
-                VARIANTS
-                    .iter()
-                    .filter(|v| v.dtype == dtype && matches!(v.kernel, Kernel::Tsm2r | Kernel::Ring))
-                    .count()
-                    <= 60
-            );
+        for dtype in Dtype::ALL {
+            let of = |kernels: &[Kernel]| {
+                VARIANTS.iter().filter(|v| v.dtype == dtype && kernels.contains(&v.kernel)).count()
+            };
+            assert!(of(&[Kernel::Tsm2r, Kernel::Ring]) <= 60 && of(&[Kernel::Tsmm, Kernel::Tall]) <= 60);
         }
     }
 }

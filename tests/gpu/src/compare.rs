@@ -2,7 +2,7 @@
 
 use crate::lab::Outcome;
 use crate::oracle::Near;
-use crate::real::Real;
+use crate::real::{Element, Real};
 
 /// Fails with the first element for which `fine` does not hold, and the number of those.
 fn all(count: usize, rows: usize, fine: impl Fn(usize) -> bool, text: impl Fn(usize) -> String) -> Outcome {
@@ -27,7 +27,7 @@ pub fn equal<T: Real>(found: &[T], expected: &[f64], rows: usize) -> Outcome {
 }
 
 /// Equal in every bit.
-pub fn bitwise<T: Real>(found: &[T], expected: &[T], rows: usize) -> Outcome {
+pub fn bitwise<T: Element>(found: &[T], expected: &[T], rows: usize) -> Outcome {
     same_count(found.len(), expected.len())?;
     let text = |e: usize| {
         let (x, y) = (expected[e], found[e]);

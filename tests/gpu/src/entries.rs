@@ -7,6 +7,7 @@ use crate::case::{Case, Spec};
 use crate::lab::{Lab, Outcome, ensure};
 use crate::real::Real;
 use host::{Error, Plan};
+use model::variants::tsmm::widest;
 use model::{Dtype, Kernel, Layout, VARIANTS, Variant};
 
 /// What a plan is asked for: an entry, or nothing, so that the model chooses.
@@ -14,7 +15,7 @@ pub type Entry = Option<&'static str>;
 
 /// The model's choice, and if asked for each entry of an element type; those of two tall matrices have a check of their own.
 pub fn all(dtype: Dtype, forced: bool) -> Vec<Entry> {
-    let forced = VARIANTS.iter().filter(|v| forced && v.dtype == dtype && !v.is_tall());
+    let forced = VARIANTS.iter().filter(|v| forced && v.dtype == dtype && !v.is_reduced());
     [None].into_iter().chain(forced.map(|v| Some(v.entry))).collect()
 }
 
@@ -35,9 +36,16 @@ pub fn takes(entry: Entry, (m, n, k): (usize, usize, usize), a: (usize, usize), 
     }
 }
 
-/// Fails unless the plan was refused because A does not lie as the entry wants it.
+/// Whether a product is no wider, and its k no more, than an entry serves.
+pub fn serves(entry: Entry, (m, n, k): (usize, usize, usize)) -> bool {
+    let most = variant(entry).and_then(widest);
+    most.is_none_or(|(columns, steps)| m.min(n) <= columns as usize && k <= steps as usize)
+}
+
+/// Fails unless the plan was refused because A does not lie as the entry wants it, or the product is too wide for it.
 pub fn refused(entry: Entry, plan: host::Result<Plan>) -> Outcome {
     let wanted = match variant(entry).map(|v| v.layout) {
+        Some(Layout::Any) => "it serves at most",
         Some(Layout::Rows) => "it wants unit stride along the rows of A",
         _ => "it wants unit stride down the columns of A",
     };
@@ -48,10 +56,10 @@ pub fn refused(entry: Entry, plan: host::Result<Plan>) -> Outcome {
 }
 
 impl Spec {
-    /// Whether an entry takes its operands as they lie.
+    /// Whether an entry serves its size, and takes its operands as they lie.
     pub fn suits(&self, entry: Entry) -> bool {
         let ((m, n, k), [a, b, _]) = (self.size, self.storage);
-        takes(entry, self.size, a.strides(m, k), b.strides(k, n))
+        serves(entry, self.size) && takes(entry, self.size, a.strides(m, k), b.strides(k, n))
     }
 
     /// The same with the large one of A and B laid out the other way.
@@ -62,9 +70,10 @@ impl Spec {
     }
 
     /// The product with those that take it, and, if there are others, the turned one with them and the model's choice:
-    /// every entry is in one of both.
+    /// every entry that serves its size is in one of both.
     pub fn groups(self, entries: Vec<Entry>) -> Vec<(Spec, Vec<Entry>)> {
-        let (here, others): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| self.suits(*entry));
+        let served = entries.into_iter().filter(|entry| serves(*entry, self.size));
+        let (here, others): (Vec<Entry>, Vec<Entry>) = served.partition(|entry| self.suits(*entry));
         let mut groups = vec![(self, here)];
         if !others.is_empty() {
             groups.push((self.turned(), [None].into_iter().chain(others).collect()));
@@ -114,10 +123,16 @@ pub mod tests {
             for spec in [Spec::varied(size, index), Spec::plain(size)] {
                 for dtype in [Dtype::F32, Dtype::F64] {
                     let groups = spec.groups(all(dtype, true));
-                    for v in VARIANTS.iter().filter(|v| v.dtype == dtype && !v.is_tall()) {
+                    for v in VARIANTS.iter().filter(|v| v.dtype == dtype && !v.is_reduced()) {
                         let with: Vec<&Spec> =
                             groups.iter().filter(|(_, e)| e.contains(&Some(v.entry))).map(|(spec, _)| spec).collect();
-                        assert_eq!(with.len(), 1, "{} {size:?}", v.entry);
+                        assert_eq!(with.len(), usize::from(serves(Some(v.entry), size)), "{} {size:?}", v.entry);
+                        let too_wide =
+                            widest(v).map(|(columns, steps)| Refusal::TooWide { columns, steps: Some(steps) });
+                        if with.is_empty() {
+                            assert_eq!(planned(&spec, v).err(), too_wide, "{} {spec:?}", v.entry);
+                            continue;
+                        }
                         assert!(planned(with[0], v).is_ok(), "{} {:?}", v.entry, with[0]);
                         for spec in [spec, spec.turned()].iter().filter(|spec| !spec.suits(Some(v.entry))) {
                             refusals += 1;

@@ -4,9 +4,9 @@
 //! A = u vᵀ for u, v made from their positions, so that C = u (vᵀ B) is known at any size: an element taken from a wrong
 //! place shows. All are integers in -2..=2, and every sum stays below 2^24: results are exact.
 
-use crate::entries::{Entry, refused, takes};
+use crate::entries::{Entry, refused, serves, takes};
 use crate::lab::{Lab, Outcome, ensure, named};
-use crate::real::{Real, integer};
+use crate::real::{Element, Real, integer};
 use host::{Layout, MatMut, MatRef, Matrix, Plan, gemm};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -138,7 +138,7 @@ fn by_every_entry(lab: &Lab, name: &str, a: MatRef<'_, f32>, mut c: MatMut<'_, f
     let strides = |strides: model::Strides| (strides.row as usize, strides.col as usize);
     let (of_a, of_b) = (strides(a.shape().strides), strides(there.shape().strides));
     for entry in lab.entries::<f32>() {
-        let result = if takes(entry, (m, n, k), of_a, of_b) {
+        let result = if serves(entry, (m, n, k)) && takes(entry, (m, n, k), of_a, of_b) {
             one(lab, entry, a, there.view(), c.reborrow(), &ranges, &weights)
         } else {
             refused(entry, plan(lab, entry, a, there.view(), c.as_ref()))

@@ -2,7 +2,7 @@
 
 use crate::lab::{Lab, Outcome};
 use crate::memory::Memory;
-use crate::real::Real;
+use crate::real::Element;
 use host::{MatMut, MatRef, Result};
 
 /// How an operand lies in its memory.
@@ -45,7 +45,7 @@ pub struct Operand<T> {
     memory: Memory,
 }
 
-impl<T: Real> Operand<T> {
+impl<T: Element> Operand<T> {
     /// With element (i, j) = `value(i, j)`.
     pub fn new(
         lab: &Lab,

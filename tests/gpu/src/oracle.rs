@@ -145,7 +145,7 @@ fn two_product(a: f64, b: f64) -> (f64, f64) {
 }
 
 /// Σ aᵢ bᵢ as the nearest f64 and what is missing in it.
-fn dot2(a: &[f64], b: &[f64]) -> (f64, f64) {
+pub fn dot2(a: &[f64], b: &[f64]) -> (f64, f64) {
     let (mut sum, mut rest) = (0.0, 0.0);
     for (&a, &b) in a.iter().zip(b) {
         let (product, product_rest) = two_product(a, b);

@@ -1,9 +1,34 @@
 //! What a check needs to know of an element type, and numbers made from a position.
 
-use host::Scalar;
+use host::{Complex, Scalar};
 
-/// An element type as checks see it.
-pub trait Real: Scalar {
+/// An element whose memory is watched.
+pub trait Element: Scalar {
+    /// Its bits.
+    fn bits(self) -> u128;
+    /// A signalling NaN with a payload that arithmetic does not make.
+    fn canary() -> Self;
+    /// Bytes 0xA5: a small number, which spoils a sum where a NaN would be overlooked.
+    fn filler() -> Self;
+}
+
+impl<R: Real> Element for Complex<R>
+where
+    Complex<R>: Scalar,
+{
+    fn bits(self) -> u128 {
+        self.re.bits() | self.im.bits() << 64
+    }
+    fn canary() -> Self {
+        Complex::new(R::canary(), R::canary())
+    }
+    fn filler() -> Self {
+        Complex::new(R::filler(), R::filler())
+    }
+}
+
+/// A real element type as checks see it.
+pub trait Real: Element + num_traits::Float {
     /// Unit roundoff.
     const U: f64;
     /// Smallest subnormal.
@@ -14,12 +39,6 @@ pub trait Real: Scalar {
     fn of(value: f64) -> Self;
     /// As f64, exactly.
     fn wide(self) -> f64;
-    /// Its bits.
-    fn bits(self) -> u64;
-    /// A signalling NaN with a payload that arithmetic does not make.
-    fn canary() -> Self;
-    /// Bytes 0xA5: a small number, which spoils a sum where a NaN would be overlooked.
-    fn filler() -> Self;
 }
 
 impl Real for f32 {
@@ -32,8 +51,11 @@ impl Real for f32 {
     fn wide(self) -> f64 {
         f64::from(self)
     }
-    fn bits(self) -> u64 {
-        u64::from(self.to_bits())
+}
+
+impl Element for f32 {
+    fn bits(self) -> u128 {
+        u128::from(self.to_bits())
     }
     fn canary() -> Self {
         f32::from_bits(0x7fa5_a5a5)
@@ -53,8 +75,11 @@ impl Real for f64 {
     fn wide(self) -> f64 {
         self
     }
-    fn bits(self) -> u64 {
-        self.to_bits()
+}
+
+impl Element for f64 {
+    fn bits(self) -> u128 {
+        u128::from(self.to_bits())
     }
     fn canary() -> Self {
         f64::from_bits(0x7ff4_a5a5_a5a5_a5a5)

@@ -4,8 +4,9 @@
 //! run too.
 
 use crate::case::{ALPHAS, BETAS, Case, Spec};
+use crate::check::{tsmm, tsmttsm};
 use crate::compare::equal;
-use crate::entries::{Entry, product_or_refusal};
+use crate::entries::{Entry, product_or_refusal, serves};
 use crate::lab::{Lab, Outcome, named};
 use crate::operand::Storage;
 use crate::oracle::exact;
@@ -19,10 +20,11 @@ const SIZES: [(usize, usize, usize); 3] = [(131, 3, 37), (7, 19, 13), (1, 1, 1)]
 /// The first k of these that is cut into parts is taken.
 pub const LONG: [usize; 6] = [300, 600, 1200, 2500, 5000, 20000];
 
-/// Both element types.
+/// All element types.
 pub fn run(lab: &Lab) -> Outcome {
     sweep::<f32>(lab)?;
-    sweep::<f64>(lab)
+    sweep::<f64>(lab)?;
+    crate::check::complex::small(lab)
 }
 
 fn spec(size: (usize, usize, usize), layouts: usize, index: usize) -> Spec {
@@ -42,10 +44,13 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
             }
         }
     }
-    for (index, entry) in lab.entries::<T>().into_iter().enumerate() {
+    // Those of a tall A never cut k.
+    let of_any_k = |entry: &Entry| serves(*entry, (5, 3, LONG[0]));
+    for (index, entry) in lab.entries::<T>().into_iter().filter(of_any_k).enumerate() {
         in_parts::<T>(lab, entry, index)?;
     }
-    crate::check::tall::small::<T>(lab)?;
+    tsmm::small::<T>(lab)?;
+    tsmttsm::small::<T>(lab)?;
     // C <- beta C is an entry's work too.
     for beta in BETAS {
         let mut case = Spec { alpha: 0.0, beta, ..Spec::plain((37, 11, 5)) }.integers::<T>(lab)?;

@@ -1,12 +1,13 @@
 //! Whether a product is right: sampled elements against sums of products that keep what rounding loses.
 
-use lanky::{Scalar, Stream};
+use lanky::Stream;
 use rayon::prelude::*;
 
 use super::contest::Run;
 use super::data::{Data, Place};
 use crate::error::Fault;
 use crate::made_up::{Dot, gamma, spread};
+use crate::real::Real;
 
 /// Rows and columns that are looked at, at most.
 const ROWS: u64 = 32;
@@ -28,7 +29,7 @@ pub struct Oracle {
 
 impl Oracle {
     /// Computed from the elements' formula, not from what the device holds.
-    pub fn new<T: Scalar>(data: &Data<'_, T>) -> Self {
+    pub fn new<T: Real>(data: &Data<'_, T>) -> Self {
         let (p, reals) = (data.job.problem, data.job.reals);
         let (rows, cols) = (spread(p.m, ROWS), spread(p.n, COLS));
         let mut oracle = Self { places: Vec::new(), values: Vec::new(), bounds: Vec::new(), reals: count(reals) };
@@ -66,7 +67,7 @@ impl Oracle {
     ///
     /// # Errors
     /// The first wrong element, in words.
-    fn compare<T: Scalar>(&self, found: &[[T; 2]]) -> Result<(), String> {
+    fn compare<T: Real>(&self, found: &[[T; 2]]) -> Result<(), String> {
         for (((&(member, i, j), value), bound), found) in
             self.places.iter().zip(&self.values).zip(&self.bounds).zip(found)
         {
@@ -91,12 +92,7 @@ impl Oracle {
     ///
     /// # Errors
     /// Those of the device, outside of the run.
-    pub fn check<T: Scalar>(
-        &self,
-        stream: &Stream,
-        data: &mut Data<'_, T>,
-        run: &mut dyn Run,
-    ) -> Result<Verdict, Fault> {
+    pub fn check<T: Real>(&self, stream: &Stream, data: &mut Data<'_, T>, run: &mut dyn Run) -> Result<Verdict, Fault> {
         data.spoil(stream)?;
         let at = data.addresses(TURN);
         if let Err(error) = run.ready(stream, &[at]) {

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 
-use lanky::{Graph, Scalar, Stream};
+use lanky::{Graph, Stream};
 
 use super::data::{Addresses, Data, Parts};
 use super::random::Random;
 use crate::error::Fault;
+use crate::real::Real;
 
 /// Somebody who computes a case.
 pub trait Run {
@@ -81,7 +82,7 @@ struct Race<'r, 'l> {
 }
 
 /// Times of `samples` rounds, in each of which everybody runs once, in an order that `random` draws.
-pub fn race<T: Scalar>(
+pub fn race<T: Real>(
     stream: &Stream,
     data: &mut Data<'_, T>,
     lanes: &mut [Lane<'_>],
@@ -109,7 +110,7 @@ pub fn race<T: Scalar>(
 
 impl Race<'_, '_> {
     /// Warms everybody up and leaves out who is hopeless; seconds of a round of those that stay.
-    fn begin<T: Scalar>(&mut self, data: &mut Data<'_, T>) -> f64 {
+    fn begin<T: Real>(&mut self, data: &mut Data<'_, T>) -> f64 {
         let places = data.all_addresses();
         let mut firsts = Vec::with_capacity(self.lanes.len());
         for (lane, times) in self.lanes.iter_mut().zip(&mut self.times) {
@@ -145,7 +146,7 @@ impl Race<'_, '_> {
     }
 
     /// So many rounds, given to the stream before they are waited for. Who fails runs no more.
-    fn rounds<T: Scalar>(&mut self, data: &mut Data<'_, T>, count: usize, random: &mut Random) -> Result<(), Fault> {
+    fn rounds<T: Real>(&mut self, data: &mut Data<'_, T>, count: usize, random: &mut Random) -> Result<(), Fault> {
         let mut marks = Vec::with_capacity(count * self.running.len());
         for _ in 0..count {
             random.shuffle(&mut self.running);
@@ -189,7 +190,7 @@ fn rounds_at_once(round_s: f64) -> usize {
     fitting.map_or(1, |rounds| rounds + 1)
 }
 
-fn run<T: Scalar>(data: &mut Data<'_, T>, contestant: &mut dyn Run, turn: &mut u64) -> lanky::Result<()> {
+fn run<T: Real>(data: &mut Data<'_, T>, contestant: &mut dyn Run, turn: &mut u64) -> lanky::Result<()> {
     let at = data.addresses(*turn);
     *turn += 1;
     // SAFETY: the addresses are of the case's data, which outlives the work: C is freed only when the device is idle, and
@@ -198,7 +199,7 @@ fn run<T: Scalar>(data: &mut Data<'_, T>, contestant: &mut dyn Run, turn: &mut u
 }
 
 /// So many runs; seconds of the last of them.
-fn warm<T: Scalar>(
+fn warm<T: Real>(
     stream: &Stream,
     data: &mut Data<'_, T>,
     contestant: &mut dyn Run,
@@ -219,7 +220,7 @@ pub fn is_graph_cached(parts: &Parts) -> bool {
 
 /// Seconds a run inside a CUDA graph of many, `samples` times, the graphs taking turns in orders that `random` draws. Who is
 /// not in `running` has none.
-pub fn in_graphs<T: Scalar>(
+pub fn in_graphs<T: Real>(
     stream: &Stream,
     data: &mut Data<'_, T>,
     lanes: &mut [Lane<'_>],
@@ -253,7 +254,7 @@ pub fn in_graphs<T: Scalar>(
 }
 
 /// A graph of so many runs, launched once.
-fn recorded<T: Scalar>(
+fn recorded<T: Real>(
     stream: &Stream,
     data: &mut Data<'_, T>,
     contestant: &mut dyn Run,

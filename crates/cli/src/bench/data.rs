@@ -6,11 +6,12 @@
 
 use std::io;
 
-use lanky::{Device, Layout, Matrix, Scalar, Stream};
+use lanky::{Device, Layout, Matrix, Stream};
 
 use super::job::Job;
 use crate::error::Fault;
 use crate::made_up::{MadeUp, wide};
+use crate::real::Real;
 use crate::say::float;
 
 /// Parts begin at multiples of so many elements: 256 bytes and more, as the driver itself aligns.
@@ -71,7 +72,7 @@ pub struct Pool<T> {
     pub source: MadeUp,
 }
 
-impl<T: Scalar> Pool<T> {
+impl<T: Real> Pool<T> {
     /// `len` elements in [-1, 1).
     pub fn new(stream: &Stream, source: MadeUp, len: u64) -> Result<Self, Fault> {
         let mut first = 0;
@@ -83,7 +84,7 @@ impl<T: Scalar> Pool<T> {
     }
 }
 
-fn filled<T: Scalar>(stream: &Stream, len: u64, fill: &mut dyn FnMut(&mut [T])) -> Result<Matrix<T>, Fault> {
+fn filled<T: Real>(stream: &Stream, len: u64, fill: &mut dyn FnMut(&mut [T])) -> Result<Matrix<T>, Fault> {
     let len = usize::try_from(len).map_err(|_| Fault::Input("the case is larger than any memory".into()))?;
     let mut fill = |elements: &mut [T]| {
         fill(elements);
@@ -104,7 +105,7 @@ pub struct Data<'p, T> {
     c: Matrix<T>,
 }
 
-impl<'p, T: Scalar> Data<'p, T> {
+impl<'p, T: Real> Data<'p, T> {
     /// The pools hold what the parts ask for.
     pub fn new(
         stream: &Stream,

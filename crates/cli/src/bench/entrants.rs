@@ -12,6 +12,7 @@ use super::measure::Bench;
 use super::opponents::{self, Product};
 use super::ours::{Launch, Ours};
 use crate::error::Fault;
+use crate::real::Real;
 
 /// One who takes turns.
 pub struct Contestant<'b> {
@@ -35,16 +36,26 @@ pub enum Served<'b> {
 
 impl<'b> Bench<'b> {
     /// Our plans for a case, as far as they are right; the others are put on record.
-    pub fn ours<T: Scalar>(
+    pub fn ours<T: Real>(&mut self, case: &Case, data: &mut Data<'_, T>, oracle: &Oracle) -> Result<Served<'b>, Fault> {
+        if data.job.reals == 1 {
+            self.plans::<T, T>(case, data, oracle)
+        } else {
+            self.plans::<T, T::Complex>(case, data, oracle)
+        }
+    }
+
+    /// The same, of elements of type E, whose parts are of T.
+    fn plans<T: Real, E: Scalar<Real = T>>(
         &mut self,
         case: &Case,
         data: &mut Data<'_, T>,
         oracle: &Oracle,
     ) -> Result<Served<'b>, Fault> {
+        let problem = data.job.of_elements();
         let mut right = Vec::new();
-        for (variant, role) in self.variants(&data.job.problem) {
+        for (variant, role) in self.variants(&problem) {
             let by = variant.unwrap_or("the plan's choice");
-            let mut ours = match Ours::<T>::new(self.stream, &data.job.problem, case.beta, variant) {
+            let mut ours = match Ours::<E>::new(self.stream, &problem, case.beta, variant) {
                 Ok(ours) => ours,
                 Err(error) if error.is_device() => {
                     self.outcome.failed(format!("{} by {by}: {error}", case.name()));
@@ -84,7 +95,7 @@ impl<'b> Bench<'b> {
     }
 
     /// The opponents that compute the case, and are right; the others are put on record.
-    pub fn others<T: Scalar>(
+    pub fn others<T: Real>(
         &mut self,
         case: &Case,
         data: &mut Data<'_, T>,
@@ -115,7 +126,7 @@ impl<'b> Bench<'b> {
 fn entries(problem: &Problem) -> impl Iterator<Item = &'static str> {
     let tall = problem.gram || (problem.m.max(problem.n) <= SKINNY && problem.k > SKINNY);
     let dtype = problem.dtype;
-    VARIANTS.iter().filter(move |v| v.dtype == dtype && v.is_tall() == tall).map(|variant| variant.entry)
+    VARIANTS.iter().filter(move |v| v.dtype == dtype && v.is_reduced() == tall).map(|variant| variant.entry)
 }
 
 #[cfg(test)]

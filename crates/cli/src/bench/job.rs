@@ -1,7 +1,7 @@
 //! A case as it lies in memory: products of one shape, one or many, of real or complex numbers.
 
 use model::roofline::{Bound, Rates, bound_at};
-use model::{Problem, Strides, span};
+use model::{Dtype, Problem, Strides, span};
 
 /// Products C <- op(A) op(B) + beta C, each member behind the one before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,6 +28,16 @@ impl Job {
     /// Whether it is one product of real numbers.
     pub fn is_single_real(&self) -> bool {
         self.reals == 1 && self.batch == 1
+    }
+
+    /// One of the products as the model sees it, of elements: its element type is theirs.
+    pub fn of_elements(&self) -> Problem {
+        let dtype = match (self.problem.dtype, self.reals) {
+            (Dtype::F32, 2) => Dtype::C64,
+            (Dtype::F64, 2) => Dtype::C128,
+            (dtype, _) => dtype,
+        };
+        Problem { dtype, ..self.problem }
     }
 
     /// Strides of op(A), op(B) and C.
@@ -87,7 +97,6 @@ impl Job {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::Dtype;
 
     #[test]
     fn batches_and_complex_numbers_are_bounded_as_a_hand_finds() {
@@ -99,6 +108,9 @@ mod tests {
         assert_eq!((b.read_bytes, b.write_bytes, b.flops), (1440, 640, 1920.0));
         assert_eq!((b.memory_s, b.arithmetic_s, b.seconds()), (4.0, 10.0, 10.0));
         assert_eq!(Job::single(problem).bound(&rates, true), bound_at(&problem, &rates, true));
+        // The model counts complex elements as a whole.
+        let one = Job { batch: 1, ..job };
+        assert_eq!(one.bound(&rates, true), bound_at(&one.of_elements(), &rates, true));
     }
 
     /// A 100 x 4, C = AᵀA 4 x 4: 400 elements read, 16 written, and 10 sums of 100 products.

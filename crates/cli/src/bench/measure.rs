@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lanky::{Ceilings, Scalar, Stream};
+use lanky::{Ceilings, Stream};
 use model::Dtype;
 
 use super::args::BenchArgs;
@@ -23,6 +23,7 @@ use super::suite::Cases;
 use super::{fault, pending, table};
 use crate::error::Fault;
 use crate::made_up::MadeUp;
+use crate::real::Real;
 use crate::say;
 
 /// `--quick` begins no case after this, and none with more data than a GPU or a CPU makes and goes through in a moment.
@@ -116,7 +117,7 @@ impl<'b> Bench<'b> {
     }
 
     /// Cases of one type of reals: the pools are made once, as large as the largest of them asks.
-    fn run_all<T: Scalar>(&mut self, cases: Vec<(Case, Job)>) -> Result<(), Fault> {
+    fn run_all<T: Real>(&mut self, cases: Vec<(Case, Job)>) -> Result<(), Fault> {
         let (fitting, longest) = self.fitting::<T>(cases)?;
         if fitting.is_empty() || self.is_late() {
             fitting.iter().for_each(|(case, ..)| self.leave_out(case, LATE));
@@ -162,7 +163,7 @@ impl<'b> Bench<'b> {
 
     /// The cases whose data the device holds, and what the longest of each operand is; the others are counted.
     #[expect(clippy::type_complexity, reason = "it has a name where it is used")]
-    fn fitting<T: Scalar>(&mut self, cases: Vec<(Case, Job)>) -> Result<(Vec<(Case, Job, Parts)>, [u64; 3]), Fault> {
+    fn fitting<T: Real>(&mut self, cases: Vec<(Case, Job)>) -> Result<(Vec<(Case, Job, Parts)>, [u64; 3]), Fault> {
         let device = self.stream.device();
         let (free, _) = device.memory()?;
         let quick = if self.args.quick { QUICK_BYTES[usize::from(!device.is_cuda())] } else { u64::MAX };
@@ -190,7 +191,7 @@ impl<'b> Bench<'b> {
     }
 
     /// Checks everyone, times those that are right, and adds the rows.
-    fn run_case<T: Scalar>(&mut self, case: &Case, job: Job, parts: Parts, pools: [&Pool<T>; 2]) -> Result<(), Stop> {
+    fn run_case<T: Real>(&mut self, case: &Case, job: Job, parts: Parts, pools: [&Pool<T>; 2]) -> Result<(), Stop> {
         let data = &mut Data::new(self.stream, job, case.beta, parts, pools, self.source(3))?;
         let oracle = Oracle::new(data);
         let served = case.not_yet().map_or_else(|| self.ours(case, data, &oracle), |why| Ok(Served::Not(why)))?;
@@ -235,7 +236,7 @@ impl<'b> Bench<'b> {
         !cached && (HELD || fault::planted(fault::TOO_FAST))
     }
 
-    fn race<T: Scalar>(
+    fn race<T: Real>(
         &self,
         case: &Case,
         data: &mut Data<'_, T>,

@@ -2,11 +2,13 @@
 
 use lanky::{Device, Error, MatMut, MatRef, Plan, PlanBuilder, Scalar, Shape, Stream};
 use model::{Choice, Chooser, Problem, Strides};
+use num_traits::{Float, Zero, cast};
 use serde::Serialize;
 
 use super::contest::Run;
 use super::data::Addresses;
 use super::fault;
+use crate::real::Real;
 
 /// How a plan launches its kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,14 +48,18 @@ impl<'s, T: Scalar> Ours<'s, T> {
     ///
     /// # Errors
     /// Those of making the plan, among them that the variant cannot serve the problem, and of warming it up.
-    pub fn new(stream: &'s Stream, p: &Problem, beta: f64, variant: Option<&str>) -> lanky::Result<Self> {
+    pub fn new(stream: &'s Stream, p: &Problem, beta: f64, variant: Option<&str>) -> lanky::Result<Self>
+    where
+        T::Real: Real,
+    {
         let shapes = shapes(p)?;
         let plan = builder(stream.device(), p, shapes, variant).build()?;
         plan.warm_up_on(stream)?;
         let alpha = if fault::planted(fault::WRONG) { T::one() + T::one() } else { T::one() };
+        let beta = T::of_parts(cast(beta).unwrap_or_else(T::Real::nan), T::Real::zero());
         // The check is its first run.
         let runs_left = fault::fails_first().then_some(1);
-        Ok(Self { stream, plan, shapes, alpha, beta: T::from(beta).unwrap_or_else(T::nan), runs_left })
+        Ok(Self { stream, plan, shapes, alpha, beta, runs_left })
     }
 
     /// The entry that computes it; `cpu` on the CPU.

@@ -1,6 +1,5 @@
 //! From times to rows: of ours with the fastest of the others, or of the others alone.
 
-use lanky::Scalar;
 use model::roofline::Bound;
 
 use super::case::Case;
@@ -13,6 +12,7 @@ use super::result::{ABOVE, Best, CACHED, Derived, GRAPH, Row, Timing};
 use super::stats::Summary;
 use super::{fault, table};
 use crate::error::Fault;
+use crate::real::Real;
 use crate::say;
 
 /// What is ours in a row.
@@ -23,7 +23,7 @@ impl<'b> Bench<'b> {
     ///
     /// # Errors
     /// That results cannot be written.
-    pub fn add_all<T: Scalar>(
+    pub fn add_all<T: Real>(
         &mut self,
         case: &Case,
         data: &Data<'_, T>,

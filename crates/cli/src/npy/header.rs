@@ -126,7 +126,7 @@ impl<'a> Scanner<'a> {
 
     fn descr(&mut self) -> Result<Dtype, String> {
         if self.peek() == Some(b'[') {
-            return Err("it holds records, not f32 or f64".into());
+            return Err("it holds records, not numbers".into());
         }
         dtype(self.string()?)
     }
@@ -170,6 +170,9 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// What the others are not.
+const WANTED: &str = "not f32, f64 or complex numbers of them";
+
 /// The element type that a NumPy type string names.
 fn dtype(descr: &[u8]) -> Result<Dtype, String> {
     let native = if cfg!(target_endian = "little") { b'<' } else { b'>' };
@@ -182,16 +185,17 @@ fn dtype(descr: &[u8]) -> Result<Dtype, String> {
     match (endian, kind) {
         (b'<', b"f4") => Ok(Dtype::F32),
         (b'<', b"f8") => Ok(Dtype::F64),
-        (b'>', [b'f', ..]) => Err(format!(
+        (b'<', b"c8") => Ok(Dtype::C64),
+        (b'<', b"c16") => Ok(Dtype::C128),
+        (b'>', [b'f' | b'c', ..]) => Err(format!(
             "it is big-endian ('{name}'), but only little-endian is read (in NumPy: a.astype('<{}'))",
             shown(kind)
         )),
-        (_, [b'O', ..]) => Err(format!("it holds Python objects ('{name}'), not f32 or f64")),
+        (_, [b'O', ..]) => Err(format!("it holds Python objects ('{name}'), {WANTED}")),
         (_, [b'i' | b'u' | b'b', ..]) => {
-            Err(format!("it holds integers ('{name}'), not f32 or f64 (in NumPy: a.astype('<f8'))"))
+            Err(format!("it holds integers ('{name}'), {WANTED} (in NumPy: a.astype('<f8'))"))
         }
-        (_, [b'c', ..]) => Err(format!("it holds complex numbers ('{name}'), not f32 or f64")),
-        _ => Err(format!("it holds '{name}', not f32 or f64")),
+        _ => Err(format!("it holds '{name}', {WANTED}")),
     }
 }
 
@@ -216,6 +220,10 @@ mod tests {
         assert_eq!(read, Header { dtype: Dtype::F64, order: Order::C, shape: vec![3, 4] });
         let read = header("{\"shape\":(5L,),\"fortran_order\":True,\"descr\":\"=f4\"}").unwrap();
         assert_eq!(read, Header { dtype: Dtype::F32, order: Order::Fortran, shape: vec![5] });
+        for (descr, dtype) in [("<c8", Dtype::C64), ("=c16", Dtype::C128)] {
+            let read = header(&format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (2, 3), }}")).unwrap();
+            assert_eq!((read.dtype, read.elements()), (dtype, Some(6)));
+        }
         assert!(header("{'descr': 'f8', 'fortran_order': False, 'shape': ()}").unwrap().shape.is_empty());
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use bytemuck::Pod;
+use lanky::Scalar;
 
 use super::{Header, Order};
 use crate::error::Fault;
@@ -61,14 +61,14 @@ impl Input {
     ///
     /// # Errors
     /// The file ended since it was opened, or could not be read.
-    pub fn fill<T: Pod>(&mut self, elements: &mut [T]) -> io::Result<()> {
+    pub fn fill<T: Scalar>(&mut self, elements: &mut [T]) -> io::Result<()> {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
         self.file.read_exact(bytes).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => io::Error::new(error.kind(), "it became shorter while it was read"),
             _ => error,
         })?;
         if cfg!(target_endian = "big") {
-            bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
+            bytes.chunks_exact_mut(size_of::<T::Real>()).for_each(<[u8]>::reverse);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bytemuck::Pod;
+use lanky::Scalar;
 use model::Dtype;
 
 use super::{Header, Order};
@@ -15,6 +15,8 @@ pub fn header_bytes(header: &Header) -> Vec<u8> {
     let descr = match header.dtype {
         Dtype::F32 => "<f4",
         Dtype::F64 => "<f8",
+        Dtype::C64 => "<c8",
+        Dtype::C128 => "<c16",
     };
     let order = if header.order == Order::Fortran { "True" } else { "False" };
     let mut lengths = header.shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
@@ -34,13 +36,13 @@ pub fn header_bytes(header: &Header) -> Vec<u8> {
 }
 
 /// Elements as the file holds them: little-endian.
-pub fn as_bytes<T: Pod>(elements: &[T]) -> Cow<'_, [u8]> {
+pub fn as_bytes<T: Scalar>(elements: &[T]) -> Cow<'_, [u8]> {
     let bytes: &[u8] = bytemuck::cast_slice(elements);
     if cfg!(target_endian = "little") {
         return Cow::Borrowed(bytes);
     }
     let mut swapped = bytes.to_vec();
-    swapped.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
+    swapped.chunks_exact_mut(size_of::<T::Real>()).for_each(<[u8]>::reverse);
     Cow::Owned(swapped)
 }
 
@@ -51,7 +53,8 @@ mod tests {
     #[test]
     fn is_read_back_and_aligned() {
         for shape in [vec![], vec![7], vec![3, 4], vec![u64::MAX >> 4, 1]] {
-            for (dtype, order) in [(Dtype::F32, Order::C), (Dtype::F64, Order::Fortran)] {
+            for (dtype, order) in [Dtype::F32, Dtype::F64, Dtype::C64, Dtype::C128].map(|dtype| (dtype, Order::C)) {
+                let order = if dtype == Dtype::F64 { Order::Fortran } else { order };
                 let header = Header { dtype, order, shape: shape.clone() };
                 let bytes = header_bytes(&header);
                 assert_eq!(bytes.len() % ALIGNMENT, 0);

@@ -119,7 +119,7 @@ impl<'r> Timed<'r> {
         let uncached = row.variant.strip_suffix(CACHED);
         let (cached, name) = (uncached.is_some(), uncached.unwrap_or(&row.variant));
         let entry = VARIANTS.iter().find(|variant| variant.entry == name)?.entry;
-        let (ns, problem) = (row.ns_median()?, row.case.job()?.problem);
+        let (ns, problem) = (row.ns_median()?, row.case.job()?.of_elements());
         let mut machine = *machine.or_else(own)?;
         if cached {
             machine = match machine.warm(bound(&problem, &machine).bytes()) {

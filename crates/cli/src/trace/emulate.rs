@@ -141,7 +141,7 @@ impl Request {
         let outcome = launch.run(&mut memory, |operands| {
             let (a, b, c) = (operands.global(a), operands.global(b), operands.global(out));
             // SAFETY: the operands span their elements, and the geometry is that of the entry's row.
-            unsafe { entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, so.row, so.col, slot_len) };
+            unsafe { entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, so.row, so.col, slot_len, 0) };
         });
         let counters = outcome.map_err(|fault| Fault::Check(fault.to_string()))?;
         let added = match splits {

@@ -4,11 +4,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use kernels::table::Complex;
+use lanky::Scalar;
 use model::{Dtype, VARIANTS, Variant};
 
 use crate::args::{Coefficient, Element};
 use crate::error::Fault;
 use crate::output::Output;
+use crate::real::Real;
 use crate::say;
 
 mod counted;
@@ -79,6 +82,8 @@ pub fn run(args: &TraceArgs) -> Result<(), Fault> {
         let outcome = match variant.dtype {
             Dtype::F32 => request.run::<f32>(args.alpha.get("--alpha")?, args.beta.get("--beta")?)?,
             Dtype::F64 => request.run::<f64>(args.alpha.get("--alpha")?, args.beta.get("--beta")?)?,
+            Dtype::C64 => request.run(complex::<f32>(&args.alpha, "--alpha")?, complex(&args.beta, "--beta")?)?,
+            Dtype::C128 => request.run(complex::<f64>(&args.alpha, "--alpha")?, complex(&args.beta, "--beta")?)?,
         };
         if let Some(path) = &args.svg {
             write(path, &drawing::drawing(&outcome))?;
@@ -92,11 +97,17 @@ pub fn run(args: &TraceArgs) -> Result<(), Fault> {
     }
 }
 
+/// The factor as kernels take it.
+fn complex<T: Real>(factor: &Coefficient, option: &str) -> Result<Complex<T>, Fault> {
+    let (re, im) = factor.get::<T::Complex>(option)?.parts();
+    Ok(Complex::new(re, im))
+}
+
 /// The entries to trace: the one that is named, or one of the variant or of each.
 fn variants(args: &TraceArgs) -> Result<Vec<&'static Variant>, Fault> {
     let operation = args.operation.as_str();
     // Those of two tall matrices are called with a workspace, which is not traced yet.
-    let traced = || VARIANTS.iter().filter(|variant| !variant.is_tall());
+    let traced = || VARIANTS.iter().filter(|variant| !variant.is_reduced());
     let of_operation = |variant: &&Variant| variant.name.split('_').next() == Some(operation);
     let all: Vec<&'static Variant> = traced().filter(of_operation).collect();
     if all.is_empty() {

@@ -5,7 +5,7 @@
 //! | [`thread`] | who am I, barriers, fences |
 //! | [`warp`] | shuffles and votes among 32 lanes |
 //! | [`memory`] | [`Global`] and [`Shared`], the only ways to touch memory, and the asynchronous copies between them |
-//! | [`scalar`] | element types: [`Scalar`] |
+//! | [`scalar`], [`complex`] | element types: [`Scalar`], [`Complex`] |
 //! | [`ptx`] | the instructions, one function each |
 //! | [`hooks`] | off the GPU: who runs the instructions instead |
 //!
@@ -42,6 +42,7 @@
 #[cfg(not(target_arch = "nvptx64"))]
 extern crate std;
 
+pub mod complex;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod hooks;
 pub mod memory;
@@ -50,11 +51,12 @@ pub mod scalar;
 pub mod thread;
 pub mod warp;
 
+pub use complex::Complex;
 pub use cuda_std_macros::kernel;
 pub use memory::{Global, Shared};
 pub use scalar::{Scalar, Word};
 
 /// What every kernel file imports.
 pub mod prelude {
-    pub use crate::{Global, Scalar, Shared, kernel, ptx, thread, warp};
+    pub use crate::{Complex, Global, Scalar, Shared, kernel, ptx, thread, warp};
 }

@@ -91,6 +91,17 @@ impl<T: Scalar> Global<T> {
         T::from_words(unsafe { T::Word::ld_global_wide(self.at(index, true)) })
     }
 
+    /// The same, or zeros where `inside` is false, without touching memory then. Predicated: no branch.
+    ///
+    /// # Safety
+    /// As for [`Global::stream_wide`], where `inside`.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn stream_wide_if(self, inside: bool, index: u64) -> T::Wide {
+        // SAFETY: promised by the caller.
+        T::from_words(unsafe { T::Word::ld_global_wide_if(self.at(index, true), inside) })
+    }
+
     /// Writes element `index`. `st.global.b32` or `.b64`, any architecture.
     ///
     /// # Safety
@@ -100,6 +111,19 @@ impl<T: Scalar> Global<T> {
     pub unsafe fn store(self, index: u64, value: T) {
         // SAFETY: promised by the caller.
         unsafe { T::Word::st_global(self.at(index, false), value.to_word()) }
+    }
+
+    /// Writes the 16 bytes from element `index` on, whose elements `values` gives. `st.global.v4.b32` or `.v2.b64`, any
+    /// architecture.
+    ///
+    /// # Safety
+    /// As for [`Global::store`], for all of them; the first is aligned to 16 bytes.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_wide(self, index: u64, mut values: impl FnMut(usize) -> T) {
+        let words = T::Word::wide(|i| values(i).to_word());
+        // SAFETY: promised by the caller.
+        unsafe { T::Word::st_global_wide(self.at(index, false), words) }
     }
 
     /// Whether the operand starts at a multiple of `bytes`, a power of two. No access to memory.
@@ -190,6 +214,19 @@ impl<T: Scalar> Shared<T> {
     pub unsafe fn store(self, index: u32, value: T) {
         // SAFETY: promised by the caller.
         unsafe { T::Word::st_shared(self.address(index), value.to_word()) }
+    }
+
+    /// Writes the 16 bytes from element `index` on, whose elements `values` gives. `st.shared.v4.b32` or `.v2.b64`, any
+    /// architecture.
+    ///
+    /// # Safety
+    /// As for [`Shared::store`], for all of them; the first is aligned to 16 bytes.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_wide(self, index: u32, mut values: impl FnMut(usize) -> T) {
+        let words = T::Word::wide(|i| values(i).to_word());
+        // SAFETY: promised by the caller.
+        unsafe { T::Word::st_shared_wide(self.address(index), words) }
     }
 
     /// Where element `index` lies, for the functions of [`ptx`].

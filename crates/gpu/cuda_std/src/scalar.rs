@@ -3,8 +3,8 @@
 use crate::ptx::{GlobalAddress, Hint, SharedAddress};
 use core::ops::Index;
 
-/// 32 or 64 bits in a register, `u32` or `u64`: what loads and stores move, one instruction each, whose name ends in
-/// `.b32` or `.b64`. [`crate::Global`] and [`crate::Shared`] call them.
+/// 32, 64 or 128 bits in registers, `u32`, `u64` or `[u64; 2]`: what loads and stores move, one instruction each, whose
+/// name ends in `.b32`, `.b64` or `.v2.b64`. [`crate::Global`] and [`crate::Shared`] call them.
 pub trait Word: Copy {
     /// 16 bytes of them.
     type Wide: Copy;
@@ -27,11 +27,33 @@ pub trait Word: Copy {
     /// The address holds 16 bytes, aligned to 16, that nobody writes while the kernel runs.
     unsafe fn ld_global_wide(at: GlobalAddress) -> Self::Wide;
 
+    /// 16 bytes of device memory, or zeros where `inside` is false, without touching memory then.
+    /// `ld.global.nc.L1::evict_first`, `.v4` or `.v2`, predicated, from sm_70, PTX 7.4.
+    ///
+    /// # Safety
+    /// As for [`Word::ld_global_wide`], where `inside`.
+    unsafe fn ld_global_wide_if(at: GlobalAddress, inside: bool) -> Self::Wide;
+
     /// Writes a word of device memory. `st.global`, any architecture.
     ///
     /// # Safety
     /// The address may take a word, aligned, that no other thread accesses without a barrier or fence between.
     unsafe fn st_global(at: GlobalAddress, value: Self);
+
+    /// 16 bytes of words.
+    fn wide(of: impl FnMut(usize) -> Self) -> Self::Wide;
+
+    /// Writes 16 bytes of device memory. `st.global`, `.v4` or `.v2`, any architecture.
+    ///
+    /// # Safety
+    /// As for [`Word::st_global`], for 16 bytes, aligned to 16.
+    unsafe fn st_global_wide(at: GlobalAddress, words: Self::Wide);
+
+    /// Writes 16 bytes of shared memory. `st.shared`, `.v4` or `.v2`, any architecture.
+    ///
+    /// # Safety
+    /// As for [`Word::st_shared`], for 16 bytes, aligned to 16.
+    unsafe fn st_shared_wide(at: SharedAddress, words: Self::Wide);
 
     /// A word of shared memory. `ld.shared`, any architecture.
     ///
@@ -53,7 +75,7 @@ pub trait Word: Copy {
     unsafe fn st_shared(at: SharedAddress, value: Self);
 }
 
-/// An element of a matrix; `f32` and `f64` are. Nothing here touches memory; on the host it is ordinary arithmetic, of
+/// An element of a matrix; `f32` and `f64` are, and [`Complex`](crate::Complex) numbers of them. Nothing here touches memory; on the host it is ordinary arithmetic, of
 /// which an emulator counts [`Scalar::fma`].
 pub trait Scalar: Copy + 'static {
     /// The word that carries it.
@@ -68,7 +90,7 @@ pub trait Scalar: Copy + 'static {
     const ONE: Self;
     /// 16 bytes of zeros.
     const ZEROS: Self::Wide;
-    /// self · factor + addend, rounded once. `fma.rn`.
+    /// self · factor + addend, rounded once. `fma.rn`; of complex numbers four of them.
     fn fma(self, factor: Self, addend: Self) -> Self;
     /// self · factor. `mul.rn`.
     fn mul(self, factor: Self) -> Self;
@@ -76,6 +98,21 @@ pub trait Scalar: Copy + 'static {
     fn add(self, addend: Self) -> Self;
     /// Whether it equals 0, of either sign.
     fn is_zero(self) -> bool;
+    /// The conjugate where `conj`: one `xor` of a complex number, and nothing at all of a real one.
+    #[inline(always)]
+    fn conj_if(self, _conj: bool) -> Self {
+        self
+    }
+    /// self · value, where a self without an imaginary part multiplies as a real number: its 0 meets no infinity.
+    #[inline(always)]
+    fn scale(self, value: Self) -> Self {
+        self.mul(value)
+    }
+    /// self · value + addend, in the same way.
+    #[inline(always)]
+    fn scale_onto(self, value: Self, addend: Self) -> Self {
+        self.fma(value, addend)
+    }
     /// The element in a word.
     fn from_word(word: Self::Word) -> Self;
     /// The word of an element.

@@ -130,7 +130,7 @@ fn chains_f64(half: f64) -> (u64, f64) {
 }
 
 /// Vectors as arrays, of which the compiler makes what the CPU has.
-fn arrays<T: Scalar, const LANES: usize>(half: T) -> (u64, f64) {
+fn arrays<T: Scalar + num_traits::Float, const LANES: usize>(half: T) -> (u64, f64) {
     let two = T::one() + T::one();
     let mut x = [[black_box(two); LANES]; CHAINS];
     for _ in 0..ROUNDS {

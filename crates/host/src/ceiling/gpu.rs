@@ -91,7 +91,7 @@ pub(super) fn all(stream: &Stream, queue: &CudaStream) -> Result<Vec<CeilingTime
 
 /// Multiply-adds of an entry, which is of this kind and does so many a block and round, is handed `x`, and leaves `expected`
 /// in every element.
-fn multiplied<T: Scalar>(
+fn multiplied<T: Scalar + num_traits::ToPrimitive>(
     stream: &Stream,
     queue: &CudaStream,
     (what, entry, fmas): (&'static str, &'static str, f64),
@@ -144,7 +144,12 @@ fn best(
 }
 
 /// Whether the first, the middle and the last elements are all `expected`.
-fn all_are<T: Scalar>(stream: &Stream, memory: &DeviceMemory, what: &str, expected: f64) -> Result<()> {
+fn all_are<T: Scalar + num_traits::ToPrimitive>(
+    stream: &Stream,
+    memory: &DeviceMemory,
+    what: &str,
+    expected: f64,
+) -> Result<()> {
     let len = narrow(memory.bytes() / T::DTYPE.bytes());
     let count = LOOKED_AT.min(len);
     for first in [0, (len - count) / 2, len - count] {

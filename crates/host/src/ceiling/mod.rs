@@ -85,8 +85,8 @@ impl Ceilings {
     /// What bounds a product of this element type: the fastest units for it count.
     pub fn rates(&self, dtype: Dtype) -> Rates {
         let fma_per_s = match dtype {
-            Dtype::F32 => self.fma_f32,
-            Dtype::F64 => self.mma_f64.unwrap_or(0.0).max(self.fma_f64),
+            Dtype::F32 | Dtype::C64 => self.fma_f32,
+            Dtype::F64 | Dtype::C128 => self.mma_f64.unwrap_or(0.0).max(self.fma_f64),
         };
         Rates { read_bytes_per_s: self.read, write_bytes_per_s: self.write, fma_per_s }
     }

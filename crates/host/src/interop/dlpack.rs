@@ -37,9 +37,9 @@ pub struct DLDevice {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLDataType {
-    /// 2 for IEEE numbers.
+    /// 2 for IEEE numbers, 5 for complex ones.
     pub code: u8,
-    /// 32 or 64.
+    /// 32 or 64; of complex numbers 64 or 128.
     pub bits: u8,
     /// 1.
     pub lanes: u16,
@@ -82,6 +82,13 @@ const CUDA: i32 = 2;
 const CUDA_HOST: i32 = 3;
 const CUDA_MANAGED: i32 = 13;
 const FLOAT: u8 = 2;
+const COMPLEX: u8 = 5;
+
+/// What DLPack calls elements of T.
+fn type_of<T: Scalar>() -> DLDataType {
+    let code = if T::DTYPE.is_complex() { COMPLEX } else { FLOAT };
+    DLDataType { code, bits: u8::try_from(8 * T::DTYPE.bytes()).unwrap_or(0), lanes: 1 }
+}
 
 /// A tensor to be read or written here, of one axis (a column) or two; given back to its owner when dropped.
 ///
@@ -161,8 +168,7 @@ impl Tensor {
             (CUDA | CUDA_MANAGED, Ok(ordinal)) => Place::Cuda(ordinal),
             _ => return Err(Error::Unsupported { what: format!("a DLPack tensor on {:?}", tensor.device) }),
         };
-        let bits = u8::try_from(8 * T::DTYPE.bytes()).unwrap_or(0);
-        if tensor.dtype != (DLDataType { code: FLOAT, bits, lanes: 1 }) {
+        if tensor.dtype != type_of::<T>() {
             let text = format!("the matrix is of DLPack's {:?}, but {} is asked for", tensor.dtype, T::DTYPE);
             let actual = u64::from(tensor.dtype.bits) / 8;
             return Err(ShapeError::new(Operand::View, Rule::Dtype, T::DTYPE.bytes(), actual, text).into());
@@ -260,13 +266,12 @@ impl<T: Scalar> Matrix<T> {
         let kept = Box::into_raw(kept);
         // SAFETY: just made; the tensor's deleter is the one that frees it.
         let (shape, strides) = unsafe { (&raw mut (*kept).shape, &raw mut (*kept).strides) };
-        let bits = u8::try_from(8 * T::DTYPE.bytes()).unwrap_or(0);
         let managed = Box::new(DLManagedTensor {
             dl_tensor: DLTensor {
                 data,
                 device,
                 ndim: 2,
-                dtype: DLDataType { code: FLOAT, bits, lanes: 1 },
+                dtype: type_of::<T>(),
                 shape: shape.cast(),
                 strides: strides.cast(),
                 byte_offset: 0,

@@ -52,7 +52,7 @@ impl<P> Foreign<P> {
             )),
         };
         let strides = Strides { row: stride(self.rows, self.row_stride)?, col: stride(self.cols, self.col_stride)? };
-        let shape = Shape { rows: self.rows, cols: self.cols, strides, dtype: T::DTYPE };
+        let shape = Shape::with_strides(self.rows, self.cols, strides, T::DTYPE);
         checked_span(Operand::View, &shape)?;
         Ok(shape)
     }
@@ -82,6 +82,11 @@ fn on_the_host(shape: Shape, place: Place) -> Result<(usize, usize, usize, usize
     if place != Place::Host {
         let (operand, expected, actual) = (Operand::View, Place::Host.to_string(), place.to_string());
         return Err(crate::Error::WrongDevice { operand, expected, actual });
+    }
+    if shape.conj {
+        let text =
+            "the view is conjugated, which other crates' views are not: copy it by Matrix::to_contiguous".to_owned();
+        return Err(ShapeError::new(Operand::View, Rule::Conjugate, 0, 1, text).into());
     }
     // Along an axis that is not walked a stride may be beyond what a pointer difference holds.
     let stride = |len: usize, stride: u64| if len <= 1 || shape.is_empty() { 1 } else { crate::shape::narrow(stride) };

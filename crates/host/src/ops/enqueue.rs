@@ -5,10 +5,11 @@ use crate::error::{Error, Result};
 use crate::launch::{self, DeviceOperand, Operands, dimension};
 use crate::memory::DeviceMemory;
 use crate::scalar::Scalar;
+use crate::shape::Shape;
 use crate::stream::CudaStream;
 use crate::view::{MatMut, MatRef};
 use cust::module::Module;
-use model::launch::tall::{Finish, Triangle, WORK_HEAD_BYTES};
+use model::launch::reduced::{Finish, Triangle, WORK_HEAD_BYTES};
 use model::{Choice, Dtype, Refusal, Refusals, VARIANTS};
 use std::sync::Arc;
 
@@ -31,10 +32,10 @@ pub(crate) fn enqueue<T: Scalar>(
         n: dimension("n", b.ncols())?,
         k: dimension("k", a.ncols())?,
         alpha,
-        a: DeviceOperand { address: a.extent().0, strides: a.shape().strides },
-        b: DeviceOperand { address: b.extent().0, strides: b.shape().strides },
+        a: operand(a.extent().0, &a.shape()),
+        b: operand(b.extent().0, &b.shape()),
         beta,
-        c: DeviceOperand { address: c.extent().0, strides: c.shape().strides },
+        c: operand(c.extent().0, &c.shape()),
     };
     let _current = stream.gpu.enter()?;
     let Some(choice) = choice else {
@@ -48,8 +49,8 @@ pub(crate) fn enqueue<T: Scalar>(
         return unsafe { launch::sum_slots(stream, &module, 0, 0, operands) };
     };
     let module = warm(stream, choice.variant.entry)?;
-    if choice.variant.is_tall() {
-        return tall(stream, choice, &module, scratch, operands, triangle.unwrap_or_default());
+    if choice.variant.is_reduced() {
+        return reduced(stream, choice, &module, scratch, operands, triangle.unwrap_or_default());
     }
     let sum = match choice.splits {
         0 | 1 => None,
@@ -64,7 +65,7 @@ pub(crate) fn enqueue<T: Scalar>(
 }
 
 /// The same by an entry of two tall matrices. Atomics add to C, which is scaled first.
-fn tall<T: Scalar>(
+fn reduced<T: Scalar>(
     stream: &CudaStream,
     choice: &Choice,
     module: &Module,
@@ -83,7 +84,11 @@ fn tall<T: Scalar>(
         unsafe { launch::sum_slots(stream, &module, 0, 0, operands) }?;
     }
     // SAFETY: as in `enqueue`; a workspace's ticket is 0 from its making on, and after every launch that draws.
-    unsafe { launch::tall(stream, choice, module, (work, adds.as_deref()), operands, triangle) }
+    unsafe { launch::reduced(stream, choice, module, (work, adds.as_deref()), operands, triangle) }
+}
+
+fn operand(address: u64, shape: &Shape) -> DeviceOperand {
+    DeviceOperand { address, strides: shape.strides, conj: shape.conj }
 }
 
 /// The module of an entry; loaded now if it never was, except while the stream is recorded into a graph.
@@ -120,7 +125,7 @@ pub(crate) fn slots_bytes(choice: &Choice, dtype: Dtype) -> u64 {
 
 /// The entries beside the product's own that a choice launches.
 pub(crate) fn helpers(choice: &Choice, dtype: Dtype) -> Option<&'static str> {
-    let adds = choice.variant.is_tall() && choice.finish == Finish::SecondLaunch && choice.slots_len > 0;
+    let adds = choice.variant.is_reduced() && choice.finish == Finish::SecondLaunch && choice.slots_len > 0;
     adds.then(|| model::variants::reduce_slots(dtype))
 }
 

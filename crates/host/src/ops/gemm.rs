@@ -12,17 +12,20 @@ use crate::stream::{Queue, Stream};
 use crate::view::{MatMut, MatRef, Place};
 use model::Problem;
 
-/// C ← α A B + β C, with A m x k, B k x n and C m x n; transposes are views (`a.t()`). Asynchronous on `stream` on a GPU.
+/// C ← α A B + β C, with A m x k, B k x n and C m x n; transposes and conjugates are views (`a.t()`, `a.conj()`,
+/// `a.h()`). Asynchronous on `stream` on a GPU.
 ///
 /// As in BLAS: β = 0 does not read C (a NaN there is overwritten), α = 0 reads neither A nor B, m = 0 or n = 0 does
-/// nothing, k = 0 gives C ← β C. NaN and infinities in A and B travel. Unlike BLAS's gemv, a product with k = 0 scales C
-/// also where n is 1.
+/// nothing, k = 0 gives C ← β C. NaN and infinities in A and B travel. Complex numbers are multiplied by the plain
+/// formula, (a + bi)(c + di) = (ac − bd) + (ad + bc)i, which makes NaN of many an infinity. Unlike BLAS's gemv, a
+/// product with k = 0 scales C also where n is 1.
 ///
 /// The kernel is the one the model expects to be the fastest; a [`Plan`](crate::Plan) shows or forces it. Each element
 /// of C is a sum of k products in an order that shapes, strides and the device decide: the same bits under any load and
 /// for any number of threads. Where nothing overflows its error is at most γ(k + 2) |α| |A||B| + γ(2) |β| |C|, and k +
 /// 2 times the least positive number for what underflows, with γ(n) = n u / (1 − n u) and u = 2⁻²⁴ or 2⁻⁵³ (Higham,
-/// Accuracy and Stability of Numerical Algorithms, Sect. 3.5).
+/// Accuracy and Stability of Numerical Algorithms, Sect. 3.5). Of complex elements it is at most √2 times γ(2k + 4) |α|
+/// |A||B| + γ(4) |β| |C|, absolute values being those of complex numbers: either part is a sum of 2k products of reals.
 ///
 /// Cost on a GPU: one launch, or two if k is cut into parts. Their sums lie in a workspace of the stream's, which grows
 /// as they ask for it; the first product by a kernel waits until the driver has compiled it. On the CPU: blocks of C by
@@ -31,7 +34,7 @@ use model::Problem;
 /// # Errors
 /// In this order, nothing being launched or written: [`Error::WrongDevice`] for an operand that the stream's device
 /// does not own; [`Error::Shape`] if the sizes do not agree, the elements of C overlap each other, or C overlaps A or
-/// B; [`Error::Unsupported`], on a GPU, if a dimension exceeds [`model::choose::LARGEST_DIMENSION`], C is larger than a
+/// B, or on a GPU complex elements do not lie at multiples of their size; [`Error::Unsupported`], on a GPU, if a dimension exceeds [`model::choose::LARGEST_DIMENSION`], C is larger than a
 /// grid, or no kernel is carried for the GPU; [`Error::DriverTooOld`] or [`Error::Jit`] if the kernel does not load;
 /// [`Error::OutOfMemory`] for the workspace; instead of the last three [`Error::ColdPlanInCapture`] while the stream
 /// records a graph. Besides, [those of every GPU call](crate#errors-of-every-gpu-call), which may stem from earlier
@@ -84,6 +87,8 @@ pub(crate) fn problem(a: &Shape, b: &Shape, c: &Shape, reads_c: bool) -> Problem
         c: c.strides,
         reads_c,
         gram: false,
+        conj_a: a.conj,
+        conj_b: b.conj,
     }
 }
 
@@ -98,10 +103,28 @@ pub(crate) fn check<T: Scalar>(device: &Device, a: &MatRef<'_, T>, b: &MatRef<'_
     agree(&a.shape(), &b.shape(), &c.shape())?;
     check_distinct(Operand::C, &c.shape())?;
     refuse_overlap(Operand::A, a, c)?;
-    refuse_overlap(Operand::B, b, c)
+    refuse_overlap(Operand::B, b, c)?;
+    if device.is_cuda() {
+        for (operand, address) in [(Operand::A, a.extent().0), (Operand::B, b.extent().0), (Operand::C, c.extent().0)] {
+            check_aligned::<T>(operand, address)?;
+        }
+    }
+    Ok(())
 }
 
-fn check_places<const N: usize>(device: &Device, operands: [(Operand, Place); N]) -> Result<()> {
+/// A kernel accesses a complex element as a whole; those of memory that others own need not lie so.
+fn check_aligned<T: Scalar>(operand: Operand, address: u64) -> Result<()> {
+    let bytes = T::DTYPE.bytes();
+    if !T::DTYPE.is_complex() || address % bytes == 0 {
+        return Ok(());
+    }
+    let (dtype, beyond) = (T::DTYPE, address % bytes);
+    let text =
+        format!("{operand} is at {address:#x}, {beyond} bytes beyond a multiple of {bytes}, where {dtype} must lie");
+    Err(ShapeError::new(operand, Rule::Alignment, bytes, beyond, text).into())
+}
+
+pub(crate) fn check_places<const N: usize>(device: &Device, operands: [(Operand, Place); N]) -> Result<()> {
     if let Kind::Refused(error) = device.kind() {
         return Err(Error::clone(error));
     }
@@ -116,7 +139,7 @@ fn check_places<const N: usize>(device: &Device, operands: [(Operand, Place); N]
 
 /// C may share no address with what is read, not even between its columns: whether the elements themselves meet is not
 /// worth deciding.
-fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
+pub(crate) fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
     let ((from, bytes), (c_from, c_bytes)) = (read.extent(), c.extent());
     let start = from.max(c_from);
     let end = from.saturating_add(bytes).min(c_from.saturating_add(c_bytes));

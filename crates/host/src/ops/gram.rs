@@ -9,7 +9,7 @@ use crate::scalar::Scalar;
 use crate::stream::{Queue, Stream};
 use crate::view::{MatMut, MatRef};
 use model::Problem;
-use model::launch::tall::Triangle;
+use model::launch::reduced::Triangle;
 
 /// C ← α Aᵀ A + β C, with A k x n and C n x n, all of C; asynchronous on `stream` on a GPU, where A is read once. The Gram
 /// matrix of A's rows is that of `a.t()`.

@@ -65,7 +65,8 @@ impl fmt::Display for Place {
 
 pub(super) fn describe(f: &mut fmt::Formatter<'_>, name: &str, shape: &Shape, place: Place) -> fmt::Result {
     let Strides { row, col } = shape.strides;
-    write!(f, "{name}({} x {} {}, strides {row} and {col}, on {place})", shape.rows, shape.cols, shape.dtype)
+    let conj = if shape.conj { ", conjugated" } else { "" };
+    write!(f, "{name}({} x {} {}, strides {row} and {col}{conj}, on {place})", shape.rows, shape.cols, shape.dtype)
 }
 
 /// Offset of an element; no product overflows for one inside a checked view.

@@ -68,7 +68,7 @@ impl<'a, T: Scalar> MatRef<'a, T> {
     }
 
     fn checked(data: &'a [T], rows: usize, cols: usize, strides: Strides) -> Result<Self> {
-        let shape = Shape { rows, cols, strides, dtype: T::DTYPE };
+        let shape = Shape::with_strides(rows, cols, strides, T::DTYPE);
         check_span(Operand::View, &shape, data.len())?;
         Ok(MatRef { ptr: data.as_ptr(), shape, place: Place::Host, memory: PhantomData })
     }
@@ -91,7 +91,7 @@ impl<'a, T: Scalar> MatRef<'a, T> {
         col_stride: usize,
     ) -> Result<Self> {
         let strides = Strides { row: wide(row_stride), col: wide(col_stride) };
-        let shape = Shape { rows, cols, strides, dtype: T::DTYPE };
+        let shape = Shape::with_strides(rows, cols, strides, T::DTYPE);
         checked_span(Operand::View, &shape)?;
         Ok(MatRef {
             ptr: std::ptr::with_exposed_provenance(narrow(address)),
@@ -107,7 +107,8 @@ impl<'a, T: Scalar> MatRef<'a, T> {
             return None;
         }
         // SAFETY: (i, j) is inside the view, the constructor checked that its span is inside the borrowed buffer.
-        Some(unsafe { *self.ptr.add(offset(&self.shape, i, j)) })
+        let stored = unsafe { *self.ptr.add(offset(&self.shape, i, j)) };
+        Some(if self.shape.conj { stored.conj() } else { stored })
     }
 
     /// The rows in `range`, in the same memory.
@@ -141,6 +142,16 @@ impl<'a, T> MatRef<'a, T> {
     /// The transposed matrix, in the same memory.
     pub fn t(self) -> Self {
         MatRef { shape: self.shape.t(), ..self }
+    }
+
+    /// The matrix of the conjugates, in the same memory; of real elements itself. A product reads it at no cost.
+    pub fn conj(self) -> Self {
+        MatRef { shape: self.shape.conj(), ..self }
+    }
+
+    /// The conjugate transpose, in the same memory; of real elements [`MatRef::t`].
+    pub fn h(self) -> Self {
+        self.t().conj()
     }
 
     /// First address and number of bytes.

@@ -70,7 +70,7 @@ impl<'a, T: Scalar> MatMut<'a, T> {
     }
 
     fn checked(data: &'a mut [T], rows: usize, cols: usize, strides: Strides) -> Result<Self> {
-        let shape = Shape { rows, cols, strides, dtype: T::DTYPE };
+        let shape = Shape::with_strides(rows, cols, strides, T::DTYPE);
         check_distinct(Operand::View, &shape)?;
         check_span(Operand::View, &shape, data.len())?;
         Ok(MatMut { ptr: data.as_mut_ptr(), shape, place: Place::Host, memory: PhantomData })
@@ -95,7 +95,7 @@ impl<'a, T: Scalar> MatMut<'a, T> {
         col_stride: usize,
     ) -> Result<Self> {
         let strides = Strides { row: wide(row_stride), col: wide(col_stride) };
-        let shape = Shape { rows, cols, strides, dtype: T::DTYPE };
+        let shape = Shape::with_strides(rows, cols, strides, T::DTYPE);
         check_distinct(Operand::View, &shape)?;
         checked_span(Operand::View, &shape)?;
         Ok(MatMut {

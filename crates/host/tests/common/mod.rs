@@ -7,7 +7,7 @@ use lanky_host::{Device, MatMut, MatRef, Scalar, gemm};
 const GUARD: usize = 64;
 
 /// A test's view of an element type.
-pub trait Real: Scalar {
+pub trait Real: Scalar + num_traits::Float {
     /// Unit roundoff.
     const U: f64;
     /// Smallest subnormal.

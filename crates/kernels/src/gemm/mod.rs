@@ -8,7 +8,7 @@
 
 pub mod tiled;
 
-use crate::product::product_entry;
+use crate::product::{c64, c128, product_entry};
 use cuda_std::prelude::*;
 
 macro_rules! entries {
@@ -17,3 +17,4 @@ macro_rules! entries {
     };
 }
 model::gemm_variants!(entries);
+model::gemm_complex_variants!(entries);

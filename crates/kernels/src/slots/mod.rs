@@ -56,7 +56,7 @@ pub unsafe fn body<T: Scalar>(
         unsafe {
             let value = match count {
                 0 if beta.is_zero() => T::ZERO,
-                0 => beta.mul(c.load(to)),
+                0 => beta.scale(c.load(to)),
                 _ => scaled(alpha, sum, beta, c, to),
             };
             c.store(to, value);
@@ -86,3 +86,5 @@ macro_rules! entry {
 }
 entry!(ssum_slots_t256, f32);
 entry!(dsum_slots_t256, f64);
+entry!(csum_slots_t256, Complex<f32>);
+entry!(zsum_slots_t256, Complex<f64>);

@@ -2,9 +2,9 @@
 //!
 //! # Idea
 //! `mma.m16n8k8` multiplies twice as fast as the vector units and takes a fragment of B once for 16 rows. The order of
-//! k within 16 is free as long as A and B agree: lane q of a group takes steps 4q .. 4q + 3 of both, two at a time, so
-//! that its fragment of B is a load of 16 bytes down a column, and its fragment of A two, of two rows or of two steps
-//! each. (`m16n8k16` multiplies no faster, and its fragments would leave no registers for those of the next step.)
+//! k within 16 is free as long as A and B agree: lane q of a group takes steps 4q .. 4q + 3 of both, two at a time (by rows of
+//! A 2q and 2q + 1, and the same 8 further on), so that its fragment of B is a load of 16 bytes down a column, and its
+//! fragment of A two, of two rows or of two steps each. (`m16n8k16` multiplies no faster, and its fragments would leave no registers for those of the next step.)
 //!
 //! Measured on an H200 on 2026-11-21 at m = k = 20480: 95% of the bound at n = 16, 93% at 32, 75% at 48
 //! (benches/results/h200/tsm2r.csv).
@@ -34,6 +34,9 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
         assert!(S::BN % (8 * NT as u32) == 0, "whole warps along the columns");
         assert!(S::THREADS / 32 / Self::COLS * 16 * RB as u32 == S::BM, "the warps' sums are the block's");
     };
+    /// Lane q's two steps of a half start at FIRST · q, and SECOND further on in the other half.
+    const FIRST: u32 = if S::A_BY_ROWS { 2 } else { 4 };
+    const SECOND: u32 = if S::A_BY_ROWS { 8 } else { 2 };
     /// Warps along the columns of C.
     const COLS: u32 = S::BN / (8 * NT as u32);
 
@@ -51,8 +54,8 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
         unsafe {
             let mut sums = Self {
                 rc: [[[0.0; 4]; NT]; RB],
-                a: ptx::pinned(Ring::<f64, S, true>::at(row + rows[0], 4 * q)),
-                b: ptx::pinned(Ring::<f64, S, true>::b_at(4 * q, col + g)),
+                a: ptx::pinned(Ring::<f64, S, true>::at(row + rows[0], Self::FIRST * q)),
+                b: ptx::pinned(Ring::<f64, S, true>::b_at(Self::FIRST * q, col + g)),
                 shape: PhantomData,
             };
             Ring::<f64, S, true>::run(&x, &mut sums);
@@ -71,6 +74,9 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
 /// A step is half of 16 steps of k: two of each lane's four.
 impl<S: Tile, const RB: usize, const NT: usize> Steps<f64> for Mma<S, RB, NT> {
     const COUNT: u32 = S::KT / 8;
+    // By rows, and at 16 x 48 with 128 registers a thread, two sets spill or leave too few for the copies: an H200 on 2026-11-21
+    // took 11%, and 5%, longer at m = k = 20480.
+    const TAKES_TURNS: bool = !S::A_BY_ROWS && NT < 6;
     type Operands = ([[f64; 4]; RB], [[f64; 2]; NT]);
     const ZEROS: Self::Operands = ([[0.0; 4]; RB], [[0.0; 2]; NT]);
 
@@ -78,7 +84,7 @@ impl<S: Tile, const RB: usize, const NT: usize> Steps<f64> for Mma<S, RB, NT> {
     unsafe fn load(&self, stage: Stage<f64>, step: u32) -> Self::Operands {
         let pitch = Ring::<f64, S, true>::PITCH;
         let (sa, sb) = (stage.a.starting_at(self.a), stage.b.starting_at(self.b));
-        let l = step / 2 * 16 + step % 2 * 2; // and this lane's 4q
+        let l = step / 2 * 16 + step % 2 * Self::SECOND; // and this lane's FIRST · q
         // What a tile further on, or steps further on, adds to a lane's places does not depend on the lane.
         let fragment = |i: u32| {
             // SAFETY: the step is inside the stage, and so are the warp's rows.

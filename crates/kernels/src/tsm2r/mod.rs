@@ -31,7 +31,7 @@
 //! A sum runs over k in ascending order; parts of k are cut by k alone and added in order. Same plan, same bits.
 //!
 //! # Cost
-//! 2mnk flops; reads m·k·⌈n/T2⌉ elements of A: `model::roofline`.
+//! 2mnk flops, of complex elements 8mnk; reads m·k·⌈n/T2⌉ elements of A: `model::roofline`.
 //!
 //! # Source
 //! Rivera et al., TSM2X, JPDC 151 (2021), Sect. 3; t1, t2, t3 there are T1, T2, T3 here. Ours: parts of k, tails,
@@ -47,7 +47,7 @@ pub mod shared;
 pub mod shared_rowmajor;
 pub mod staged;
 
-use crate::product::{Product, product_entry};
+use crate::product::{Product, c64, c128, product_entry};
 use cuda_std::prelude::*;
 
 /// Holds for every row of the table, or the row does not compile.
@@ -99,6 +99,7 @@ macro_rules! entries {
     };
 }
 model::tsm2r_variants!(entries);
+model::tsm2r_complex_variants!(entries);
 
 macro_rules! staged_entries {
     ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
@@ -110,6 +111,7 @@ macro_rules! staged_entries {
     };
 }
 model::staged_variants!(staged_entries);
+model::staged_complex_variants!(staged_entries);
 
 macro_rules! mma_entries {
     ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {

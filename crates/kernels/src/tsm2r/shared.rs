@@ -48,7 +48,7 @@ pub unsafe fn body<T: Scalar, const T1: usize, const T2: usize, const T3: usize>
 /// # Safety
 /// l < bk, and only this thread fills row l.
 #[inline(always)]
-pub(super) unsafe fn fill<T: Scalar, const T2: usize>(sb: Shared<T>, bk: u32, l: u32, rb: [T; T2]) {
+pub(crate) unsafe fn fill<T: Scalar, const T2: usize>(sb: Shared<T>, bk: u32, l: u32, rb: [T; T2]) {
     for j in 0..T2 {
         // SAFETY: l < bk and j < T2: inside the tile.
         unsafe { sb.store(j as u32 * bk + l, rb[j]) };
@@ -60,7 +60,7 @@ pub(super) unsafe fn fill<T: Scalar, const T2: usize>(sb: Shared<T>, bk: u32, l:
 /// # Safety
 /// step + T3 <= bk, both multiples of T3; a barrier lies behind the tile's filling.
 #[inline(always)]
-pub(super) unsafe fn multiply<T: Scalar, const T2: usize, const T3: usize>(
+pub(crate) unsafe fn multiply<T: Scalar, const T2: usize, const T3: usize>(
     rc: &mut [T; T2],
     ra: [T; T3],
     sb: Shared<T>,

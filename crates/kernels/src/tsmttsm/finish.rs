@@ -9,7 +9,9 @@
 use super::Reduced;
 use crate::product::scaled;
 use cuda_std::prelude::*;
-use model::launch::tall::{Finish, REDUCE_ELEMENTS, REDUCE_PARTS, Triangle, WORK_HEAD_BYTES, shared_len, slot_parts};
+use model::launch::reduced::{
+    Finish, REDUCE_ELEMENTS, REDUCE_PARTS, Triangle, WORK_HEAD_BYTES, shared_len, slot_parts,
+};
 
 /// Slots whose loads are in flight together.
 const UNROLL: usize = 8;
@@ -105,7 +107,7 @@ const fn lower<const GRAM: bool>(i: u32, j: u32) -> (u32, u32) {
 /// Hands in the block's tile of C, which is in shared memory: BM x BN by columns, of a GRAM matrix the lower triangle.
 ///
 /// # Safety
-/// All threads of the block are here; the tile is whole, behind a barrier; `model::launch::tall::shared_len` elements of
+/// All threads of the block are here; the tile is whole, behind a barrier; `model::launch::reduced::shared_len` elements of
 /// shared memory; C, and the workspace where it is used, span their elements.
 #[inline(always)]
 pub unsafe fn tile<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads): (u32, u32, u32)) {
@@ -235,7 +237,7 @@ unsafe fn reduce_slots<T: Scalar>(x: Reduced<T>, count: u32) {
                 x.put(i, j, sum);
             } else if x.is_asked_for(i, j) {
                 let to = i as u64 * x.p.c_row + j as u64 * x.p.c_col;
-                x.p.c.store(to, if x.p.beta.is_zero() { T::ZERO } else { x.p.beta.mul(x.p.c.load(to)) });
+                x.p.c.store(to, if x.p.beta.is_zero() { T::ZERO } else { x.p.beta.scale(x.p.c.load(to)) });
             }
         }
     }
@@ -275,6 +277,7 @@ macro_rules! entry {
                 c_row,
                 c_col,
                 slot_len,
+                conj: 0,
             };
             // SAFETY: the launch covers C, and the operands span their elements.
             unsafe { reduce_slots(Reduced { p, work, finish }, count) }
@@ -283,3 +286,5 @@ macro_rules! entry {
 }
 entry!(sreduce_slots_t256, f32);
 entry!(dreduce_slots_t256, f64);
+entry!(creduce_slots_t256, Complex<f32>);
+entry!(zreduce_slots_t256, Complex<f64>);

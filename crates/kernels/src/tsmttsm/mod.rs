@@ -47,7 +47,7 @@ pub struct Reduced<T> {
     /// The ticket, and `WORK_HEAD_BYTES` from there the slots, one for each part of k: column-major, m x n. Not used where
     /// k is in one part.
     pub work: Global<T>,
-    /// `model::launch::tall`'s codes of a `Finish` and a `Triangle`.
+    /// `model::launch::reduced`'s codes of a `Finish` and a `Triangle`.
     pub finish: u32,
 }
 
@@ -73,9 +73,10 @@ macro_rules! reduced_entry {
             c_col: u64,
             work: Global<$elem>,
             finish: u32,
+            conj: u32,
         ) {
             let slot_len = 0;
-            let p = Product { m, n, k, a, a_row, a_col, b, b_row, b_col, alpha, beta, c, c_row, c_col, slot_len };
+            let p = Product { m, n, k, a, a_row, a_col, b, b_row, b_col, alpha, beta, c, c_row, c_col, slot_len, conj };
             // SAFETY: the launch has the geometry of the entry's row in the table, and the operands span their elements.
             unsafe { $body(Reduced { p, work, finish }) }
         }

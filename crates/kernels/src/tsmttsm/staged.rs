@@ -15,7 +15,7 @@ use super::finish::Atomic;
 use super::tiles::{Shape, Tiles};
 use cuda_std::prelude::*;
 use cuda_std::warp::WarpShuffleValue;
-use model::launch::tall::STAGES;
+use model::launch::reduced::STAGES;
 
 /// A block of shape S with TM x TN sums a thread and KT rows a stage.
 pub struct Staged<T, S, const TM: usize, const TN: usize, const KT: usize>(core::marker::PhantomData<(T, S)>);

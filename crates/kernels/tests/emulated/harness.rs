@@ -1,7 +1,7 @@
 //! Runs a product and compares it, element by element, with a plain one.
 
 use bytemuck::Pod;
-use cuda_std::Global;
+use cuda_std::{Complex, Global};
 use lanky_kernels::table::{self, Product, ProductFn};
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
@@ -14,6 +14,14 @@ pub trait Element: table::Element + Pod + PartialEq + std::fmt::Debug {
     const DTYPE: Dtype;
     /// The number, which must fit exactly.
     fn exactly(value: f64) -> Self;
+    /// An element with these parts, which must fit exactly; a real one has no other than the first.
+    fn of_parts(re: f64, _im: f64) -> Self {
+        Self::exactly(re)
+    }
+    /// What α or β is for a number: of complex ones, but for 0 and 1, with an imaginary part.
+    fn factor(value: f64) -> Self {
+        Self::of_parts(value, if value == 0.0 || value == 1.0 { 0.0 } else { 2.0 * value })
+    }
 }
 
 impl Element for f32 {
@@ -32,6 +40,23 @@ impl Element for f64 {
         value
     }
 }
+
+macro_rules! complex {
+    ($real:ty, $dtype:ident) => {
+        impl Element for Complex<$real> {
+            const NAN: Self = Complex::new(<$real>::NAN, <$real>::NAN);
+            const DTYPE: Dtype = Dtype::$dtype;
+            fn exactly(value: f64) -> Self {
+                Self::of_parts(value, 0.0)
+            }
+            fn of_parts(re: f64, im: f64) -> Self {
+                Complex::new(<$real>::exactly(re), <$real>::exactly(im))
+            }
+        }
+    };
+}
+complex!(f32, C64);
+complex!(f64, C128);
 
 /// A matrix in memory.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +88,7 @@ impl Layout {
             for j in 0..self.cols {
                 let random = u64::from(i) * 7919 + u64::from(j) * 104_729 + seed;
                 let random = random.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-                data[self.at(i, j)] = T::exactly((random % 5) as f64 - 2.0);
+                data[self.at(i, j)] = T::of_parts((random % 5) as f64 - 2.0, (random / 5 % 5) as f64 - 2.0);
             }
         }
         data
@@ -114,34 +139,43 @@ pub struct Case {
     pub alpha: f64,
     pub beta: f64,
     pub splits: u32,
+    /// Bit 0: the conjugates of A; bit 1: of B.
+    pub conj: u32,
 }
 
 impl Case {
     /// C = A B, all packed by columns, in one part.
     pub const fn plain(m: u32, n: u32, k: u32) -> Case {
-        Case { m, n, k, by_rows: [false; 3], gap: 0, offset: 0, alpha: 1.0, beta: 0.0, splits: 1 }
+        Case { m, n, k, by_rows: [false; 3], gap: 0, offset: 0, alpha: 1.0, beta: 0.0, splits: 1, conj: 0 }
     }
 }
 
 /// Computes the case with an entry, of whichever type, and compares; gives what the product kernel did.
 pub fn check(variant: &Variant, case: Case) -> Counters {
+    check_in_turn(variant, case, u32::MAX)
+}
+
+/// The same with at most so many blocks along x, which take the tiles in turn.
+pub fn check_in_turn(variant: &Variant, case: Case, blocks: u32) -> Counters {
     println!("{} {case:?}", variant.entry); // shown if what follows fails
-    if variant.is_tall() {
-        return crate::tall::check(variant, case);
+    if variant.is_reduced() {
+        return crate::tsmttsm::check(variant, case);
     }
     match table::product(variant.entry) {
-        Some(Product::F32(entry)) => check_product(variant, entry, case),
-        Some(Product::F64(entry)) => check_product(variant, entry, case),
+        Some(Product::F32(entry)) => check_product(variant, entry, case, blocks),
+        Some(Product::F64(entry)) => check_product(variant, entry, case, blocks),
+        Some(Product::C64(entry)) => check_product(variant, entry, case, blocks),
+        Some(Product::C128(entry)) => check_product(variant, entry, case, blocks),
         None => panic!("{} is in the model's table only", variant.entry),
     }
 }
 
-fn check_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case) -> Counters {
-    let Case { m, n, k, by_rows, gap, offset, alpha, beta, splits } = case;
+fn check_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case, blocks: u32) -> Counters {
+    let Case { m, n, k, by_rows, gap, offset, alpha, beta, splits, conj } = case;
     let (at_a, at_b) = (Layout::new(m, k, by_rows[0], gap), Layout::new(k, n, by_rows[1], gap));
     let at_c = Layout::new(m, n, by_rows[2], gap);
     let (a, b, c) = (at_a.filled::<T>(1), at_b.filled::<T>(2), at_c.filled::<T>(3));
-    let (alpha, beta) = (T::exactly(alpha), T::exactly(beta));
+    let (alpha, beta) = (T::factor(alpha), T::factor(beta));
 
     let mut memory = Memory::new();
     memory.offset(offset);
@@ -154,21 +188,22 @@ fn check_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case)
         _ => (scratch, packed, T::ONE, T::ZERO, packed.len as u64),
     };
     let tiling = tiling(variant, m.into(), n.into());
-    let grid = [tiling.x as u32, splits, tiling.z as u32];
+    let grid = [blocks.min(tiling.x as u32), splits, tiling.z as u32];
     let block = [variant.threads, 1, 1];
     let launch = Launch { kernel: variant.entry, grid, block, shared_bytes: tiling.shared_bytes, ..Launch::default() };
     let outcome = launch.run(&mut memory, |operands| {
         let (a, b, c) = (operands.global(buffer_a), operands.global(buffer_b), operands.global(out));
         let (sa, sb, sc) = (at_a.strides, at_b.strides, at_out.strides);
         // SAFETY: the operands span their elements, and the geometry is that of the entry's row; the emulator checks.
-        unsafe { entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, sc.row, sc.col, slot_len) };
+        unsafe { entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, sc.row, sc.col, slot_len, conj) };
     });
     let counters = outcome.unwrap_or_else(|fault| panic!("{fault}"));
     if splits > 1 {
         add_slots(&mut memory, (scratch, splits), (buffer_c, at_c), (alpha, beta));
     }
     compare(&memory, (buffer_c, at_c), &c, (alpha, beta), |i, j| {
-        (0..k).fold(T::ZERO, |sum, l| sum.add(a[at_a.at(i, l)].mul(b[at_b.at(l, j)])))
+        let (a, b) = (|l| a[at_a.at(i, l)].conj_if(conj & 1 == 1), |l| b[at_b.at(l, j)].conj_if(conj & 2 == 2));
+        (0..k).fold(T::ZERO, |sum, l| sum.add(a(l).mul(b(l))))
     });
     counters
 }

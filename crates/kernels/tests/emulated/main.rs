@@ -10,4 +10,5 @@ mod harness;
 mod products;
 mod profiler;
 mod slots;
-mod tall;
+mod tsmm;
+mod tsmttsm;

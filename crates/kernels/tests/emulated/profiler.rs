@@ -93,12 +93,13 @@ fn f32_counters_are_those_of_nsight_compute() {
     compare('s');
 }
 
-/// Every entry that was in the table when the counting was done has both shapes.
+/// Every entry that was in the table when the counting was done has both shapes; complex elements came later.
 #[test]
 fn every_variant_of_the_ladder_was_counted() {
     let rows = rows();
     for name in ["tsm2r_inner", "tsm2r_outer", "tsm2r_shared", "tsm2r_shared_rowmajor", "tsm2r_prefetch"] {
-        for variant in VARIANTS.iter().filter(|variant| variant.kernel == Kernel::Tsm2r && variant.name == name) {
+        let ladder = |v: &&Variant| v.kernel == Kernel::Tsm2r && v.name == name && !v.dtype.is_complex();
+        for variant in VARIANTS.iter().filter(ladder) {
             let times = rows.iter().filter(|(entry, _)| *entry == variant.entry).count();
             assert_eq!(times, 2, "{}", variant.entry);
         }

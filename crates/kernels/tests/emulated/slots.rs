@@ -1,11 +1,12 @@
 //! The sum of slots round its block and its unrolling, from none on.
 
 use crate::harness::{Element, Layout, add_slots, compare, result};
+use cuda_std::Complex;
 use simt::Memory;
 
 fn check<T: Element>((rows, cols): (u32, u32), count: u32, run: usize) {
     println!("{} {rows} x {cols}, {count} slots", T::DTYPE);
-    let factors = [1.0, 0.0, -1.0, 0.5].map(T::exactly);
+    let factors = [1.0, 0.0, -1.0, 0.5].map(T::factor);
     let (alpha, beta) = (factors[run % 4], factors[run / 4 % 4]);
     let layout = Layout::new(rows, cols, run % 2 == 0, (run % 3) as u64);
     let slot = Layout::new(rows, cols, false, 0);
@@ -32,6 +33,8 @@ fn sums_of_slots() {
         for shape in shapes {
             check::<f32>(shape, count, run);
             check::<f64>(shape, count, run + 5);
+            check::<Complex<f32>>(shape, count, run + 7);
+            check::<Complex<f64>>(shape, count, run + 11);
             run += 1;
         }
     }

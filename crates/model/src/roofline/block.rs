@@ -3,10 +3,14 @@
 use super::ends::Ends;
 use super::issue::issue_s;
 use super::terms::Alone;
-use super::{Constants, fma_rate};
+use super::tsmm;
+use super::{Constants, WARP, fma_rate};
 use crate::launch::Tiling;
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
+
+/// Sums a thread from which on instructions limit a kernel that has one warp a scheduler.
+const MANY_SUMS: u32 = 64;
 
 /// A block, k whole, and the times that follow from it.
 pub(super) struct Block {
@@ -22,6 +26,10 @@ pub(super) struct Block {
     arithmetic_s: f64,
     /// Of its instructions on its SM, s.
     issue_s: f64,
+    /// Warps that it gives each scheduler of its SM.
+    warps: f64,
+    /// [`Constants::lone_warp`] of threads with many sums.
+    lone_warp: f64,
     /// Share of the multiply-adds that must be in flight on an SM that it has.
     busy: f64,
     /// Of its begin and end, s.
@@ -45,20 +53,25 @@ impl Block {
         let a_bytes = m * k * (1.0 + again) * e * detour(variant, problem, constants);
         let b_bytes = if problem.gram { 0.0 } else { k * n * e };
         let bandwidth_s = (a_bytes + b_bytes) / blocks / machine.read_bytes_per_s;
+        let latencies_s = bandwidth_s * sms * bytes_needed_in_flight(machine);
+        let streamed_s = tsmm::streamed_s(variant, problem, machine) / blocks;
         let in_flight_bytes = e * loads;
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
         let rate = if variant.mma { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
         let share = if variant.mma { constants.mma_share } else { 1.0 };
         // Two tall matrices' tiles are loaded by 16 bytes too, from the first-level cache.
-        let wide = variant.wide_shared || variant.is_tall();
+        let wide = variant.wide_shared || variant.is_reduced();
         let handed = if wide { constants.wide_bytes_per_cycle } else { constants.narrow_bytes_per_cycle };
+        let large_tile = variant.kernel == Kernel::Ring && variant.own_rows() * variant.cols >= MANY_SUMS;
         Block {
             in_flight_bytes,
-            bandwidth_s,
-            latency_s: latencies * bandwidth_s * sms * bytes_needed_in_flight(machine) / in_flight_bytes,
-            delivery_s: fmas * delivered * e / (handed * machine.clock_hz),
+            bandwidth_s: bandwidth_s + streamed_s,
+            latency_s: latencies * latencies_s / in_flight_bytes,
+            delivery_s: fmas / f64::from(problem.dtype.fmas()) * delivered * e / (handed * machine.clock_hz),
             arithmetic_s: sms * fmas / (rate * share),
             issue_s: issue_s(variant, problem, machine, constants),
+            warps: f64::from(variant.threads) / WARP / f64::from(machine.register_partitions),
+            lone_warp: if large_tile { constants.lone_warp } else { 0.0 },
             busy: chains / fmas_needed_in_flight(machine, rate),
             ends: Ends::of(variant, problem, machine, rate, constants),
         }
@@ -71,8 +84,13 @@ impl Block {
             latency_s: self.latency_s,
             delivery_s: fullest_sm * self.delivery_s,
             arithmetic_s: fullest_sm * self.arithmetic_s / (fullest_sm * self.busy).min(1.0),
-            issue_s: fullest_sm * self.issue_s,
+            issue_s: fullest_sm * self.issue_s * self.unfilled(fullest_sm),
         }
+    }
+
+    /// How many times as long instructions take because the schedulers of an SM with so many blocks have too few warps.
+    fn unfilled(&self, blocks: f64) -> f64 {
+        1.0 + self.lone_warp * (2.0 - blocks * self.warps).clamp(0.0, 1.0)
     }
 
     /// A wave that takes no longer than all waves of `blocks` do, whatever k is cut into up to `most_splits` parts.
@@ -94,10 +112,11 @@ impl Block {
 
 /// What is counted of a block, k whole.
 struct Work {
+    /// Of real numbers.
     fmas: f64,
-    /// Elements that shared memory or cache hands the lanes, a multiply-add.
+    /// Elements that shared memory or cache hands the lanes, a product of two.
     delivered: f64,
-    /// Independent sums.
+    /// Independent sums: of a complex one both parts.
     chains: f64,
     /// Elements of A in flight.
     loads: f64,
@@ -105,6 +124,12 @@ struct Work {
 
 impl Work {
     fn of(variant: &Variant, problem: &Problem) -> Work {
+        let parts = if variant.dtype.is_complex() { 2.0 } else { 1.0 };
+        let work = Work::of_elements(variant, problem);
+        Work { fmas: work.fmas * f64::from(variant.dtype.fmas()), chains: work.chains * parts, ..work }
+    }
+
+    fn of_elements(variant: &Variant, problem: &Problem) -> Work {
         let (n, k) = (problem.n as f64, problem.k as f64);
         let (threads, rows) = (f64::from(variant.threads), f64::from(variant.rows));
         let (t2, t3) = (f64::from(variant.t2), f64::from(variant.t3));
@@ -122,23 +147,27 @@ impl Work {
                 let loads = f64::from(variant.stages - 1) * rows * t3;
                 Work { fmas: rows * t2 * k, delivered: (a + b) / (a * b), chains: rows * t2, loads }
             }
+            Kernel::Tsmm | Kernel::Tall => {
+                let (fmas, delivered, chains, loads) = tsmm::work(variant, problem);
+                Work { fmas, delivered, chains, loads }
+            }
             Kernel::Gemm => {
                 let (sums, loads) = (threads * t2 * t3, threads * t3 / 4.0);
                 Work { fmas: sums * k, delivered: (t3 + t2) / (t3 * t2), chains: sums, loads }
             }
-            Kernel::Tsmttsm | Kernel::Gram => Work::of_tall(variant, problem),
+            Kernel::Tsmttsm | Kernel::Gram => Work::of_reduced(variant, problem),
         }
     }
 }
 
 impl Work {
     /// Of two tall matrices: both stream, and each group of threads has its own rows of them in flight.
-    fn of_tall(variant: &Variant, problem: &Problem) -> Work {
+    fn of_reduced(variant: &Variant, problem: &Problem) -> Work {
         let (rows, cols) = (f64::from(variant.rows), f64::from(variant.t2));
         let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
         let lines = if problem.gram { 1.0 } else { 2.0 };
         let wide = (rows.min(problem.m as f64) + cols.min(problem.n as f64)) * lines / 2.0;
-        let ahead = if variant.is_staged() { crate::launch::tall::STAGES - 1 } else { 1 };
+        let ahead = if variant.is_staged() { crate::launch::reduced::STAGES - 1 } else { 1 };
         // Below the diagonal, and the tiles on it: those of 16 columns, or of a warp where there are several.
         let diagonal = if a < rows { a } else { 16.0 };
         let share = if problem.gram && variant.mma { (rows + diagonal) / (2.0 * rows) } else { 1.0 };
@@ -146,7 +175,7 @@ impl Work {
             fmas: rows * cols * share * problem.k as f64,
             delivered: (a + b) / (a * b) / if variant.mma { 16.0 } else { 1.0 },
             chains: rows * cols * f64::from(variant.stages),
-            loads: f64::from(crate::launch::tall::k_step(variant) * ahead) * wide,
+            loads: f64::from(crate::launch::reduced::k_step(variant) * ahead) * wide,
         }
     }
 }
@@ -156,17 +185,19 @@ impl Work {
 fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
     let by_rows = problem.a.row != 1 && problem.m > 1;
     match (variant.kernel, by_rows, variant.dtype) {
-        (Kernel::Tsm2r, true, Dtype::F64) => constants.by_rows_f64,
         (Kernel::Tsm2r, true, Dtype::F32) => constants.by_rows_f32,
+        // Of complex elements nothing was measured: as of f64, which are as long or shorter.
+        (Kernel::Tsm2r, true, Dtype::F64 | Dtype::C64 | Dtype::C128) => constants.by_rows_f64,
         (Kernel::Ring, ..) => constants.ring_reads,
-        (Kernel::Tsmttsm | Kernel::Gram, ..) => tall_detour(variant, problem),
+        (Kernel::Tsmttsm | Kernel::Gram, ..) => reduced_detour(variant, problem),
+        (Kernel::Tsmm | Kernel::Tall, ..) => tsmm::detour(variant, problem, constants),
         _ => 1.0,
     }
 }
 
 /// Bytes of the sectors that the loads of two tall matrices ask for, against those that they use: an entry's neighbouring
 /// lanes run along k or across it, and the matrix may have its unit stride the other way.
-fn tall_detour(variant: &Variant, problem: &Problem) -> f64 {
+fn reduced_detour(variant: &Variant, problem: &Problem) -> f64 {
     if variant.is_staged() {
         return 1.0;
     }

@@ -26,6 +26,9 @@ pub struct Constants {
     /// Issue slots that a warp of a ring spends a stage beside its multiply-adds, loads and copies: the barrier, the
     /// wait, addresses, and what it cannot fill around them.
     pub stage_slots: f64,
+    /// How much longer the instructions of a ring with 64 sums a thread or more take where a scheduler has one warp, which it cannot leave while the warp
+    /// waits for operands; nothing where it has two, and in between in proportion.
+    pub lone_warp: f64,
     /// Issue slots that a warp with a row a thread spends a step of k beside multiply-adds and loads.
     pub step_slots: f64,
     /// The same of the plain product.
@@ -50,6 +53,8 @@ impl Constants {
     /// gone, each in the parts of k in which it was taken, by `examples/refit.rs`, for some values of `ring_latencies` each;
     /// `mma_share`, `read_again`, `slot_cost` and `crowded` are held at what 2510 times of earlier kernels gave, since these
     /// were taken in few numbers of parts.
+    /// `lone_warp` is from m = 10240 to 30720 in f32 on another H200 that day: with 120 blocks of 4 warps on 132 SMs seven cases by
+    /// `stsm2r_staged_8x12_n48` take 1.35 times as long a stage as with 240, three by entries of 8 x 8 1.2 to 1.37 times.
     /// `drained` is from 40960 x 16 x 40960 in f64, 640 blocks in 396 places 3070 us, 1920 blocks 2955 us; `by_rows_f64` is from
     /// a comparison at m = k = 20480, where such an A took 2.4 times as long. Choices moved with the fit and were not timed
     /// again: benches/NOTES.md has how many.
@@ -62,6 +67,7 @@ impl Constants {
         crowded: 0.283,
         drained: 0.12,
         stage_slots: 166.3,
+        lone_warp: 0.35,
         step_slots: 7.2,
         gemm_step_slots: 36.0,
         wide_bytes_per_cycle: 180.8,

@@ -32,7 +32,7 @@ impl Ends {
         let sms = f64::from(machine.sms);
         let (rows, cols, steps) = (f64::from(variant.rows), f64::from(variant.t2), f64::from(variant.t3));
         let load_s = rows * steps * problem.dtype.bytes() as f64 * sms / machine.read_bytes_per_s;
-        let multiply_s = rows * cols * steps * sms / fma_per_s;
+        let multiply_s = rows * cols * steps * f64::from(variant.dtype.fmas()) * sms / fma_per_s;
         Ends {
             turn_s: machine.memory_latency_s + load_s + multiply_s,
             store_s: store_s(variant, problem, problem.c.row, machine, constants),

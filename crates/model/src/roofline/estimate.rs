@@ -47,13 +47,15 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// | latency | bytes · L / in flight | Little's law: a block draws no more than what it has in flight every L, [`Machine::memory_latency_s`] |
 /// | delivery | f · handed / (h · clock) | handed: bytes that its lanes get of B, and of A through shared memory; h: [`Constants::wide_bytes_per_cycle`] |
 /// | arithmetic | f · FMAs · SMs / rate | the vector or matrix units' rate, less where a wave has too few independent sums |
-/// | issue | f · warps · instructions / (schedulers · clock) | what a warp issues: multiply-adds, loads, copies and [`Constants::stage_slots`] |
+/// | issue | f · warps · instructions / (schedulers · clock) | what a warp issues: multiply-adds, loads, copies and [`Constants::stage_slots`]; longer where schedulers have one warp: [`Constants::lone_warp`] |
 ///
 /// A first wave is dealt evenly, f = ⌈b / SMs⌉; a last one after full ones takes what places become free, and is nearer to
 /// SMs that are full by [`Constants::crowded`]; while the blocks before it end, as many places as it leaves empty draw
 /// nothing for [`Constants::drained`] of a full wave's time. So few blocks that their bytes in flight suffice draw the whole bandwidth,
 /// and a last wave of few draws what it has in flight. A block of one of s parts of k moves and multiplies 1/s of what one of
 /// the whole k does, and a wave of them takes 1/s of its time.
+///
+/// Kernels that walk over tiles write C, and read it, while they read A: their bandwidth has C's bytes too.
 ///
 /// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them; C, written, and read where β is not
 /// 0; the launch; and for each wave what a block of a ring takes to begin and to end, as far as its SM holds no others
@@ -137,7 +139,7 @@ impl<'a> Estimator<'a> {
         let steps = problem.k.div_ceil(u64::from(tiling.k_step));
         // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
         // Blocks of two tall matrices are alike and run all at once: more of them than places are slots for nothing.
-        let (waves, most) = if variant.is_tall() { (1, MOST_SPLITS) } else { (MOST_WAVES, MOST_SPLITS_OF_TILES) };
+        let (waves, most) = if variant.is_reduced() { (1, MOST_SPLITS) } else { (MOST_WAVES, MOST_SPLITS_OF_TILES) };
         let filling = (waves * wave).div_ceil(blocks.max(1));
         let most_splits = u32::try_from(steps.min(filling)).unwrap_or(most).clamp(1, most);
         let full = block.wave(wave as f64, f64::from(resident));
@@ -159,7 +161,12 @@ impl<'a> Estimator<'a> {
             alone_s: block.wave(1.0, 1.0).least_s(),
             block,
             slot_s: constants.slot_cost * (written_s + read_s),
-            fixed_s: written_s + if problem.reads_c { read_s } else { 0.0 } + machine.launch_s,
+            fixed_s: machine.launch_s
+                + if super::tsmm::streams(variant) {
+                    0.0
+                } else {
+                    written_s + if problem.reads_c { read_s } else { 0.0 }
+                },
         }
     }
 
@@ -261,6 +268,11 @@ impl<'a> Estimator<'a> {
             let filled = fullest_sm.saturating_mul(sms) / blocks;
             Some(u32::try_from(filled).unwrap_or(u32::MAX).clamp(splits + 1, self.most_splits))
         }
+    }
+
+    /// Blocks that run at once on the whole machine.
+    pub(crate) fn places(&self) -> u64 {
+        self.wave
     }
 
     /// The most of [`Estimator::splits`].

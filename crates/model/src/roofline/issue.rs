@@ -1,10 +1,8 @@
 //! Instructions, against the slots in which an SM issues them.
 
-use super::Constants;
+use super::{Constants, WARP};
 use crate::{Kernel, Machine, Problem, Variant};
 
-/// Threads a warp.
-const WARP: f64 = 32.0;
 /// Bytes of the widest load or copy.
 const PIECE_BYTES: f64 = 16.0;
 /// Instructions of a copy into a stage: an address and the copy.
@@ -34,20 +32,23 @@ fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> 
     // Elements in a load of 16 bytes.
     let width = PIECE_BYTES / problem.dtype.bytes() as f64;
     let (t2, t3) = (f64::from(variant.t2), f64::from(variant.t3));
+    // Of a product of two elements, and of a load of B's: of complex ones too an instruction.
+    let fmas = f64::from(variant.dtype.fmas());
     match variant.kernel {
         // A's element and, for each column, B's and a multiply-add, or 16 bytes of B a load.
-        Kernel::Tsm2r if variant.name == "tsm2r_inner" => k * problem.n as f64 * (3.0 + constants.step_slots),
-        Kernel::Tsm2r if variant.wide_shared => k * (1.0 + t2 + t2 / width + constants.step_slots),
-        Kernel::Tsm2r => k * (1.0 + 2.0 * t2 + constants.step_slots),
+        Kernel::Tsm2r if variant.name == "tsm2r_inner" => k * problem.n as f64 * (2.0 + fmas + constants.step_slots),
+        Kernel::Tsm2r if variant.wide_shared => k * (1.0 + fmas * t2 + t2 / width + constants.step_slots),
+        Kernel::Tsm2r => k * (1.0 + (1.0 + fmas) * t2 + constants.step_slots),
         Kernel::Ring => k / t3 * (stage(variant, width) + constants.stage_slots),
-        Kernel::Gemm => k * (t3 * t2 + (t3 + t2) / width + constants.gemm_step_slots),
-        Kernel::Tsmttsm | Kernel::Gram => k * tall_row(variant, problem, width, constants),
+        Kernel::Tsmm | Kernel::Tall => super::tsmm::instructions(variant, problem, constants),
+        Kernel::Gemm => k * (fmas * t3 * t2 + (t3 + t2) / width + constants.gemm_step_slots),
+        Kernel::Tsmttsm | Kernel::Gram => k * reduced_row(variant, problem, width, constants),
     }
 }
 
 /// What a warp of a kernel of two tall matrices issues, a row of all that the block takes: of multiply-adds, loads of 16
 /// bytes (or of elements where lines are not multiples of that) and, a load, an address.
-fn tall_row(variant: &Variant, problem: &Problem, width: f64, constants: &Constants) -> f64 {
+fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Constants) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let groups = f64::from(variant.stages);
     let multiple = |length: u64| length as f64 % width == 0.0;
@@ -74,7 +75,7 @@ fn stage(variant: &Variant, width: f64) -> f64 {
         let (row_tiles, col_tiles) = (rows / 16.0, cols / 8.0);
         steps / 16.0 * (row_tiles * col_tiles + 4.0 * row_tiles + 2.0 * col_tiles)
     } else {
-        steps * (rows * cols + (rows + cols) / width)
+        steps * (f64::from(variant.dtype.fmas()) * rows * cols + (rows + cols) / width)
     };
     multiplied + COPY * copies
 }
@@ -108,15 +109,19 @@ mod tests {
     #[test]
     fn a_steps_instructions_are_counted() {
         let none = Constants { stage_slots: 0.0, step_slots: 0.0, gemm_step_slots: 0.0, ..Constants::FITTED };
-        let problem = Problem::column_major(Dtype::F64, 1000, 3, 100);
         for (entry, a_step) in [
             ("dtsm2r_prefetch_1x4_u16_t128", 7.0),
             ("dtsm2r_outer_1x4_u1_t128", 9.0),
             ("dtsm2r_inner_1x1_u1_t128", 9.0),
             ("dgemm_tiled_4x4_t256", 20.0),
+            // Complex: four multiply-adds a product; 16 bytes are two elements, or one.
+            ("ctsm2r_prefetch_1x4_u8_t128", 1.0 + 16.0 + 2.0),
+            ("ztsm2r_prefetch_1x4_u4_t128", 1.0 + 16.0 + 4.0),
+            ("ztsm2r_outer_1x4_u1_t128", 1.0 + 20.0),
             // Of 16 steps one product of 16 x 16: two tiles, 4 + 4 loads; copies of A 64 x 32 in twos, of B 32 x 16, 24.
             ("dtsm2r_mma_16x16_n16_k32_s3_t128", (2.0 * 10.0 + 24.0) / 32.0),
         ] {
+            let problem = Problem::column_major(variant(entry).dtype, 1000, 3, 100);
             assert_eq!(instructions(variant(entry), &problem, &none), 100.0 * a_step, "{entry}");
         }
     }

@@ -7,6 +7,7 @@ mod estimate;
 mod issue;
 mod norm;
 mod terms;
+mod tsmm;
 
 pub use constants::Constants;
 pub(crate) use estimate::MOST_SPLITS;
@@ -15,6 +16,9 @@ pub use terms::Terms;
 
 use crate::{Dtype, Machine, Problem};
 
+/// Threads a warp.
+const WARP: f64 = 32.0;
+
 /// The least that a product can cost: every element of A and B read once, every element of C written once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
@@ -22,7 +26,7 @@ pub struct Bound {
     pub read_bytes: u64,
     /// Bytes of C.
     pub write_bytes: u64,
-    /// 2mnk.
+    /// 2mnk, of complex elements 8mnk.
     pub flops: f64,
     /// Time to move the bytes, s.
     pub memory_s: f64,
@@ -49,11 +53,11 @@ pub struct Rates {
     pub read_bytes_per_s: f64,
     /// Bytes written a second.
     pub write_bytes_per_s: f64,
-    /// Fused multiply-adds a second in the product's element type, by the fastest units for it.
+    /// Fused multiply-adds a second of real numbers, in the type of the elements' parts, by the fastest units for it.
     pub fma_per_s: f64,
 }
 
-/// T_bound = max(R/read + W/write, 2mnk/(2·FMA rate)); R is A and B, and C where [`Problem::reads_c`].
+/// T_bound = max(R/read + W/write, flops/(2·FMA rate)), with 2mnk flops, or 8mnk of complex elements; R is A and B, and C where [`Problem::reads_c`].
 ///
 /// # Source
 /// The roofline of Williams et al. with separate rates for reading and writing.
@@ -87,19 +91,19 @@ pub fn bound_at(problem: &Problem, rates: &Rates, reads_c: bool) -> Bound {
     }
 }
 
-/// Fused multiply-adds a second of the vector units.
+/// Fused multiply-adds of real numbers a second, of the vector units.
 pub fn fma_rate(machine: &Machine, dtype: Dtype) -> f64 {
     match dtype {
-        Dtype::F32 => machine.fma_f32_per_s,
-        Dtype::F64 => machine.fma_f64_per_s,
+        Dtype::F32 | Dtype::C64 => machine.fma_f32_per_s,
+        Dtype::F64 | Dtype::C128 => machine.fma_f64_per_s,
     }
 }
 
-/// Fused multiply-adds a second of the fastest units for an element type: of f64 the matrix units where they are faster.
+/// Fused multiply-adds of real numbers a second, of the fastest units for an element type: of f64 and c128 the matrix units where they are faster.
 pub fn peak_fma_rate(machine: &Machine, dtype: Dtype) -> f64 {
     match dtype {
-        Dtype::F32 => machine.fma_f32_per_s,
-        Dtype::F64 => machine.fma_f64_per_s.max(machine.mma_f64_per_s),
+        Dtype::F32 | Dtype::C64 => machine.fma_f32_per_s,
+        Dtype::F64 | Dtype::C128 => machine.fma_f64_per_s.max(machine.mma_f64_per_s),
     }
 }
 
@@ -135,6 +139,9 @@ mod tests {
             (Machine::H200, Dtype::F64, 56, 60),
             (Machine::H200, Dtype::F32, 28, 30),
             (Machine::V100, Dtype::F64, 32, 34),
+            // Twice the bytes, four times the arithmetic.
+            (Machine::H200, Dtype::C128, 28, 30),
+            (Machine::H200, Dtype::C64, 14, 15),
         ] {
             let at = |n| bound(&Problem::column_major(dtype, 20480, n, 20480), &machine);
             assert!(at(memory).memory_s > at(memory).arithmetic_s, "{} {dtype}", machine.name);

@@ -60,7 +60,7 @@ fn enqueue<T: Real>(lab: &Lab, case: &mut Case<T>, plan: &Plan) -> host::Result<
     plan.run(&lab.stream, alpha, case.a.view(lab)?, case.b.view(lab)?, beta, case.c.view_mut(lab)?)
 }
 
-fn replayed<T: Real>(lab: &Lab, driver: &Driver, case: &mut Case<T>, plan: &Plan, replays: usize) -> Outcome {
+pub fn replayed<T: Real>(lab: &Lab, driver: &Driver, case: &mut Case<T>, plan: &Plan, replays: usize) -> Outcome {
     lab.stream.synchronize()?;
     let recording = Recording::begin(driver)?;
     let enqueued = enqueue(lab, case, plan);

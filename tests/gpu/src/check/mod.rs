@@ -3,6 +3,7 @@
 mod alignment;
 mod capture;
 mod columns;
+pub mod complex;
 mod edges;
 mod grids;
 mod guards;
@@ -16,7 +17,8 @@ mod rounding;
 mod special;
 pub mod splits;
 mod streams;
-pub mod tall;
+pub mod tsmm;
+pub mod tsmttsm;
 
 use crate::lab::{Lab, Outcome};
 use std::time::Instant;
@@ -39,13 +41,27 @@ pub const CHECKS: &[Check] = &[
     ("columns", "a column depends on its column alone; permutations; powers of two", columns::run),
     ("repeat", "100 runs, the same bits", repeat::run),
     ("streams", "one plan on several streams at once, its workspaces reused", streams::run),
+    ("tsmm", "entries of a tall A: widths and tiles, several turns, 100 runs, graphs, in place", tsmm::run),
     (
-        "tall",
+        "tsmttsm",
         "every entry of two tall matrices and of Gram matrices: integers, layouts, parts, triangles, the same bits",
-        tall::run,
+        tsmttsm::run,
     ),
     ("grids", "more than 65535 blocks; grids that do not exist are refused", grids::run),
     ("refusals", "wrong arguments are named, nothing is written", refusals::run),
+    ("complex", "integers of complex numbers at tile edges, conjugates of A and B, alpha and beta", complex::run_edges),
+    ("complex-splits", "complex products with k in parts; 20 runs, the same bits", complex::run_splits),
+    (
+        "complex-special",
+        "complex products: NaN and infinities, alpha and beta of 0, nothing to multiply",
+        complex::run_special,
+    ),
+    ("complex-rounding", "complex random data within sqrt(2) gamma(2L+4) |A||B|", complex::run_rounding),
+    (
+        "complex-alignment",
+        "complex operands: any element, the same bits; half an element is refused",
+        complex::run_alignment,
+    ),
     ("memory", "out of memory says how much, and passes", memory::run),
     ("capture", "graphs of warm plans; cold ones are refused", capture::run),
 ];

@@ -34,10 +34,10 @@ pub fn dynamic_shared() -> u32 {
     0
 }
 
-/// All seven instructions for a word of one size; `$scalar` and `$wide` are their mnemonics' endings.
+/// All ten instructions for a word of one size; `$scalar` and `$wide` are their mnemonics' endings.
 #[cfg(target_arch = "nvptx64")]
 macro_rules! word {
-    ($word:ident, $width:literal, $class:ident, $scalar:literal, $wide:literal, $from:literal, $lanes:literal, [$($lane:ident),*]) => {
+    ($word:ident, $width:literal, $class:ident, $scalar:literal, $wide:literal, $from:literal, $lanes:literal, $count:literal, [$($lane:ident),*]) => {
         // SAFETY, all blocks: the trait's caller promises that the address holds (or may take) the word.
         #[allow(clippy::undocumented_unsafe_blocks)]
         impl Word for $word {
@@ -69,8 +69,26 @@ macro_rules! word {
                 [$($lane),*]
             }
             #[inline(always)]
+            unsafe fn ld_global_wide_if(at: GlobalAddress, inside: bool) -> [$word; $width] {
+                $(let mut $lane: $word = 0;)*
+                unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {", stringify!($count), "}, 0; @p ld.global.nc.L1::evict_first.", $wide, " ", $lanes, ", [", $from, "]; }}"), $(inout($class) $lane,)* in(reg64) at.0, in(reg32) inside as u32, options(pure, readonly, nostack)) }
+                [$($lane),*]
+            }
+            #[inline(always)]
             unsafe fn st_global(at: GlobalAddress, value: $word) {
                 unsafe { asm!(concat!("st.global.", $scalar, " [{0}], {1};"), in(reg64) at.0, in($class) value, options(nostack)) }
+            }
+            #[inline(always)]
+            fn wide(of: impl FnMut(usize) -> $word) -> [$word; $width] {
+                core::array::from_fn(of)
+            }
+            #[inline(always)]
+            unsafe fn st_global_wide(at: GlobalAddress, [$($lane),*]: [$word; $width]) {
+                unsafe { asm!(concat!("st.global.", $wide, " [", $from, "], ", $lanes, ";"), $(in($class) $lane,)* in(reg64) at.0, options(nostack)) }
+            }
+            #[inline(always)]
+            unsafe fn st_shared_wide(at: SharedAddress, [$($lane),*]: [$word; $width]) {
+                unsafe { asm!(concat!("st.shared.", $wide, " [", $from, "], ", $lanes, ";"), $(in($class) $lane,)* in(reg32) at.0, options(nostack)) }
             }
             #[inline(always)]
             unsafe fn ld_shared(at: SharedAddress) -> $word {
@@ -95,11 +113,92 @@ macro_rules! word {
 #[cfg(target_arch = "nvptx64")]
 use core::arch::asm;
 #[cfg(target_arch = "nvptx64")]
-word!(u32, 4, reg32, "b32", "v4.b32", "{4}", "{{{0}, {1}, {2}, {3}}}", [x, y, z, w]);
+word!(u32, 4, reg32, "b32", "v4.b32", "{4}", "{{{0}, {1}, {2}, {3}}}", 5, [x, y, z, w]);
 #[cfg(target_arch = "nvptx64")]
-word!(u64, 2, reg64, "b64", "v2.b64", "{2}", "{{{0}, {1}}}", [x, y]);
+word!(u64, 2, reg64, "b64", "v2.b64", "{2}", "{{{0}, {1}}}", 3, [x, y]);
 
-/// On the host: the same seven, as bytes handed to the hooks.
+/// Loads 16 bytes as a word, by the instruction of this name; with a condition predicated, and zeros else.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! load_pair {
+    ($at:expr, $mnemonic:literal, $options:tt) => {{
+        let (x, y): (u64, u64);
+        unsafe { asm!(concat!($mnemonic, ".v2.b64 {{{0}, {1}}}, [{2}];"), out(reg64) x, out(reg64) y, in(reg64) $at, options $options) }
+        [x, y]
+    }};
+    ($at:expr, $inside:expr, $mnemonic:literal, $options:tt) => {{
+        let (x, y): (u64, u64);
+        unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {3}, 0; mov.b64 {0}, 0; mov.b64 {1}, 0; @p ", $mnemonic, ".v2.b64 {{{0}, {1}}}, [{2}]; }}"), out(reg64) x, out(reg64) y, in(reg64) $at, in(reg32) $inside as u32, options $options) }
+        [x, y]
+    }};
+}
+
+/// A complex number of two f64: the wide instructions, as a word.
+// SAFETY, all blocks: the trait's caller promises that the address holds (or may take) the word.
+#[cfg(target_arch = "nvptx64")]
+#[allow(clippy::undocumented_unsafe_blocks)]
+impl Word for [u64; 2] {
+    type Wide = [[u64; 2]; 1];
+    #[inline(always)]
+    unsafe fn ld_global(at: GlobalAddress, hint: Hint) -> [u64; 2] {
+        match hint {
+            Hint::Coherent => load_pair!(at.0, "ld.global", (readonly, nostack)),
+            Hint::ReadOnly => load_pair!(at.0, "ld.global.nc", (pure, readonly, nostack)),
+            Hint::Streamed => load_pair!(at.0, "ld.global.nc.L1::evict_first", (pure, readonly, nostack)),
+        }
+    }
+    #[inline(always)]
+    unsafe fn ld_global_if(at: GlobalAddress, hint: Hint, inside: bool) -> [u64; 2] {
+        match hint {
+            Hint::Coherent => load_pair!(at.0, inside, "ld.global", (readonly, nostack)),
+            Hint::ReadOnly => load_pair!(at.0, inside, "ld.global.nc", (pure, readonly, nostack)),
+            Hint::Streamed => load_pair!(at.0, inside, "ld.global.nc.L1::evict_first", (pure, readonly, nostack)),
+        }
+    }
+    #[inline(always)]
+    unsafe fn ld_global_wide(at: GlobalAddress) -> [[u64; 2]; 1] {
+        [unsafe { u64::ld_global_wide(at) }]
+    }
+    #[inline(always)]
+    unsafe fn ld_global_wide_if(at: GlobalAddress, inside: bool) -> [[u64; 2]; 1] {
+        [unsafe { u64::ld_global_wide_if(at, inside) }]
+    }
+    #[inline(always)]
+    fn wide(mut of: impl FnMut(usize) -> [u64; 2]) -> [[u64; 2]; 1] {
+        [of(0)]
+    }
+    #[inline(always)]
+    unsafe fn st_global_wide(at: GlobalAddress, [word]: [[u64; 2]; 1]) {
+        // SAFETY: promised by the caller.
+        unsafe { Self::st_global(at, word) }
+    }
+    #[inline(always)]
+    unsafe fn st_shared_wide(at: SharedAddress, [word]: [[u64; 2]; 1]) {
+        // SAFETY: promised by the caller.
+        unsafe { Self::st_shared(at, word) }
+    }
+    #[inline(always)]
+    unsafe fn st_global(at: GlobalAddress, [x, y]: [u64; 2]) {
+        unsafe {
+            asm!("st.global.v2.b64 [{0}], {{{1}, {2}}};", in(reg64) at.0, in(reg64) x, in(reg64) y, options(nostack))
+        }
+    }
+    #[inline(always)]
+    unsafe fn ld_shared(at: SharedAddress) -> [u64; 2] {
+        unsafe { u64::ld_shared_wide(at) }
+    }
+    #[inline(always)]
+    unsafe fn ld_shared_wide(at: SharedAddress) -> [[u64; 2]; 1] {
+        [unsafe { u64::ld_shared_wide(at) }]
+    }
+    #[inline(always)]
+    unsafe fn st_shared(at: SharedAddress, [x, y]: [u64; 2]) {
+        unsafe {
+            asm!("st.shared.v2.b64 [{0}], {{{1}, {2}}};", in(reg32) at.0, in(reg64) x, in(reg64) y, options(nostack))
+        }
+    }
+}
+
+/// On the host: the same ten, as bytes handed to the hooks.
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! word {
     ($word:ident, $width:literal) => {
@@ -116,10 +215,22 @@ macro_rules! word {
                 $word::from_le_bytes(bytes)
             }
             unsafe fn ld_global_wide(at: GlobalAddress) -> [$word; $width] {
-                wide(at.0).map($word::from_le_bytes)
+                wide(at.0, true).map($word::from_le_bytes)
+            }
+            unsafe fn ld_global_wide_if(at: GlobalAddress, inside: bool) -> [$word; $width] {
+                wide(at.0, inside).map($word::from_le_bytes)
             }
             unsafe fn st_global(at: GlobalAddress, value: $word) {
                 hooks().store(at.0, &value.to_le_bytes());
+            }
+            fn wide(of: impl FnMut(usize) -> $word) -> [$word; $width] {
+                core::array::from_fn(of)
+            }
+            unsafe fn st_global_wide(at: GlobalAddress, words: [$word; $width]) {
+                hooks().store(at.0, &piece(words.map($word::to_le_bytes)));
+            }
+            unsafe fn st_shared_wide(at: SharedAddress, words: [$word; $width]) {
+                hooks().store(at.0, &piece(words.map($word::to_le_bytes)));
             }
             unsafe fn ld_shared(at: SharedAddress) -> $word {
                 let mut bytes = [0; size_of::<$word>()];
@@ -127,7 +238,7 @@ macro_rules! word {
                 $word::from_le_bytes(bytes)
             }
             unsafe fn ld_shared_wide(at: SharedAddress) -> [$word; $width] {
-                wide(at.0).map($word::from_le_bytes)
+                wide(at.0, true).map($word::from_le_bytes)
             }
             unsafe fn st_shared(at: SharedAddress, value: $word) {
                 hooks().store(at.0, &value.to_le_bytes());
@@ -143,10 +254,63 @@ word!(u32, 4);
 #[cfg(not(target_arch = "nvptx64"))]
 word!(u64, 2);
 
+/// A complex number of two f64: 16 bytes handed to the hooks at once.
+#[cfg(not(target_arch = "nvptx64"))]
+impl Word for [u64; 2] {
+    type Wide = [[u64; 2]; 1];
+    unsafe fn ld_global(at: GlobalAddress, _hint: Hint) -> [u64; 2] {
+        wide(at.0, true).map(u64::from_le_bytes)
+    }
+    unsafe fn ld_global_if(at: GlobalAddress, _hint: Hint, inside: bool) -> [u64; 2] {
+        wide(at.0, inside).map(u64::from_le_bytes)
+    }
+    unsafe fn ld_global_wide(at: GlobalAddress) -> [[u64; 2]; 1] {
+        [wide(at.0, true).map(u64::from_le_bytes)]
+    }
+    unsafe fn ld_global_wide_if(at: GlobalAddress, inside: bool) -> [[u64; 2]; 1] {
+        [wide(at.0, inside).map(u64::from_le_bytes)]
+    }
+    fn wide(mut of: impl FnMut(usize) -> [u64; 2]) -> [[u64; 2]; 1] {
+        [of(0)]
+    }
+    unsafe fn st_global_wide(at: GlobalAddress, [word]: [[u64; 2]; 1]) {
+        // SAFETY: promised by the caller.
+        unsafe { Self::st_global(at, word) }
+    }
+    unsafe fn st_shared_wide(at: SharedAddress, [word]: [[u64; 2]; 1]) {
+        // SAFETY: promised by the caller.
+        unsafe { Self::st_shared(at, word) }
+    }
+    unsafe fn st_global(at: GlobalAddress, value: [u64; 2]) {
+        hooks().store(at.0, &pair(value));
+    }
+    unsafe fn ld_shared(at: SharedAddress) -> [u64; 2] {
+        wide(at.0, true).map(u64::from_le_bytes)
+    }
+    unsafe fn ld_shared_wide(at: SharedAddress) -> [[u64; 2]; 1] {
+        [wide(at.0, true).map(u64::from_le_bytes)]
+    }
+    unsafe fn st_shared(at: SharedAddress, value: [u64; 2]) {
+        hooks().store(at.0, &pair(value));
+    }
+}
+
+/// The bytes of two words.
+#[cfg(not(target_arch = "nvptx64"))]
+fn pair([x, y]: [u64; 2]) -> [u8; 16] {
+    (u128::from(x) | u128::from(y) << 64).to_le_bytes()
+}
+
 /// One access of 16 bytes, cut into words.
 #[cfg(not(target_arch = "nvptx64"))]
-fn wide<const WORD: usize, const WIDTH: usize>(access: Access) -> [[u8; WORD]; WIDTH] {
+fn wide<const WORD: usize, const WIDTH: usize>(access: Access, inside: bool) -> [[u8; WORD]; WIDTH] {
     let mut bytes = [0; 16];
-    hooks().load(access, &mut bytes, true);
+    hooks().load(access, &mut bytes, inside);
     core::array::from_fn(|word| core::array::from_fn(|byte| bytes[word * WORD + byte]))
+}
+
+/// Words as one access of 16 bytes.
+#[cfg(not(target_arch = "nvptx64"))]
+fn piece<const WORD: usize, const WIDTH: usize>(words: [[u8; WORD]; WIDTH]) -> [u8; 16] {
+    core::array::from_fn(|byte| words[byte / WORD][byte % WORD])
 }

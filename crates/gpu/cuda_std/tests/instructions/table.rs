@@ -205,7 +205,7 @@ fn global_f64() -> [Case; 5] {
     ]
 }
 
-fn shared() -> [Case; 8] {
+fn shared() -> [Case; 10] {
     let (single, double) = (|i: u32| i as f32 * 1.5 + 0.25, |i: u32| f64::from(i) * 1.25 + 0.125);
     [
         Case::new("opaque", &["mov.u32"]).gives(&each(32, |t| t + 5)),
@@ -226,6 +226,18 @@ fn shared() -> [Case; 8] {
         Case::new("shared_wide_f64", &["ld.shared.v2.b64"])
             .input(&each(64, double))
             .gives(&each(64, |i| double(2 * (31 - i / 2) + i % 2))),
+        Case::new(
+            "stored_wide_f32",
+            &["@p ld.global.nc.L1::evict_first.v4.b32", "st.shared.v4.b32", "st.global.v4.b32"],
+        )
+        .input(&each(128, single))
+        .gives(&each(128, |i| if (31 - i / 4) % 3 == 0 { 0.0 } else { single(4 * (31 - i / 4) + i % 4) })),
+        Case::new(
+            "stored_wide_f64",
+            &["@p ld.global.nc.L1::evict_first.v2.b64", "st.shared.v2.b64", "st.global.v2.b64"],
+        )
+        .input(&each(64, double))
+        .gives(&each(64, |i| if (31 - i / 2) % 3 == 0 { 0.0 } else { double(2 * (31 - i / 2) + i % 2) })),
     ]
 }
 

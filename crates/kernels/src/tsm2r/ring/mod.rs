@@ -9,14 +9,19 @@
 //! | operand | stored                                                    | why                                       |
 //! |---------|-----------------------------------------------------------|-------------------------------------------|
 //! | A       | by columns: (BM, KT), its 16-byte pieces in swizzled order | neither filling nor use has bank conflicts |
-//! |         | by rows: (KT, BM), KT + 16 bytes from row to row           | the same                                  |
-//! | B       | by columns: (KT, BN), KT + 16 bytes from column to column  | `mma` takes four steps of a column a lane |
-//! |         | by rows: (BN, KT), BN + 16 bytes from row to row           | multiply-adds take all columns of a step; filling goes down the columns |
+//! |         | by rows: (KT, BM), a gap behind each row                   | the same; gaps are whole sectors, which copies fill whole |
+//! | B       | by columns: (KT, BN), a gap behind each column             | `mma` takes four steps of a column a lane |
+//! |         | by rows: (BN, KT), a gap behind each row                   | multiply-adds take all columns of a step; filling goes down the columns |
+//!
+//! The gaps are [`model::launch::ring_gap`]'s. With one of 16 bytes in A by rows, copies into every other row fetched each sector
+//! twice: 163 M sectors instead of 110 M at m = k = 20480, n = 8 in f64, and 88% of the bound.
 //!
 //! # A turn
 //! A stage is multiplied in [`Steps`]: while one is, the operands of the next are on their way into registers, and of
 //! the last step those of the stage that follows. So the threads wait for each other, and for shared memory, while their
-//! multipliers have work. Against all loads behind the barrier, and B without the 16 bytes, an H200 on 2026-11-21 took at
+//! multipliers have work. Even and odd steps have registers of their own where those suffice: else the compiler copies each
+//! operand once, which is 48 of the 87 instructions of a stage of f64 at n = 32 (780 -> 772 us, 64 1387 -> 1225 at m = k = 20480 on an
+//! H200 on 2026-11-21). Against all loads behind the barrier, and B without the 16 bytes, an H200 on 2026-11-21 took at
 //! m = k = 20480: f32 n = 16 416 -> 383 us, 32 638 -> 606, 64 1378 -> 1251; f64 n = 32 814 -> 780 (benches/results/h200 before
 //! and after).
 
@@ -26,7 +31,7 @@ use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 use fill::Source;
-use model::launch::{ring_a_len, ring_b_len, ring_pitch};
+use model::launch::{ring_a_len, ring_b_len, ring_gap};
 
 /// The shape of a ring and of the block that fills it.
 pub trait Tile {
@@ -77,8 +82,11 @@ pub struct Stage<T> {
 
 /// How a thread multiplies a stage: step by step, each with operands of its own.
 pub trait Steps<T: Scalar> {
-    /// Steps a stage: even, so that two sets of registers take turns.
+    /// Steps a stage: even, so that two sets of registers can take turns.
     const COUNT: u32;
+    /// Whether even and odd steps have registers of their own. Else what was loaded is copied to where it is multiplied from,
+    /// which takes instructions, but fewer registers where loads are many.
+    const TAKES_TURNS: bool;
     /// What the thread needs of A and B for a step.
     type Operands: Copy;
     /// Zeros.
@@ -97,6 +105,36 @@ pub trait Steps<T: Scalar> {
     unsafe fn multiply(&mut self, operands: Self::Operands);
 }
 
+/// Operands that were loaded and not yet multiplied.
+struct Held<O> {
+    even: O,
+    odd: O,
+}
+
+impl<O: Copy> Held<O> {
+    /// Loads the operands of a step while those of the one before are multiplied.
+    ///
+    /// # Safety
+    /// As for [`Steps::load`] and [`Steps::multiply`].
+    #[inline(always)]
+    unsafe fn step<T: Scalar, W: Steps<T, Operands = O>>(&mut self, steps: &mut W, stage: Stage<T>, step: u32) {
+        // SAFETY: promised by the caller.
+        unsafe {
+            if !W::TAKES_TURNS {
+                let next = steps.load(stage, step);
+                steps.multiply(self.even);
+                self.even = next;
+            } else if step % 2 == 0 {
+                self.even = steps.load(stage, step);
+                steps.multiply(self.odd);
+            } else {
+                self.odd = steps.load(stage, step);
+                steps.multiply(self.even);
+            }
+        }
+    }
+}
+
 /// A ring of stages of elements of T, laid out for the matrix units or for the vector units.
 pub struct Ring<T, S, const MMA: bool>(PhantomData<(T, S)>);
 
@@ -106,9 +144,11 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     const WIDTH: u32 = T::WIDTH as u32;
     const BYTES: u32 = size_of::<T>() as u32;
     /// Elements from line to line of what is stored along k.
-    pub const PITCH: u32 = ring_pitch(S::KT, Self::BYTES);
-    const A_LEN: u32 = ring_a_len(S::BM, S::KT, S::A_BY_ROWS, Self::BYTES);
-    const B_LEN: u32 = ring_b_len(S::BN, S::KT, !MMA, Self::BYTES);
+    pub const PITCH: u32 = S::KT + ring_gap(S::A_BY_ROWS, MMA) / Self::BYTES;
+    /// The same of B stored along n.
+    const B_PITCH: u32 = S::BN + ring_gap(false, false) / Self::BYTES;
+    const A_LEN: u32 = ring_a_len(S::BM, S::KT, S::A_BY_ROWS, MMA, Self::BYTES);
+    const B_LEN: u32 = ring_b_len(S::BN, S::KT, S::A_BY_ROWS, MMA, Self::BYTES);
 
     /// Where the 16 bytes of A from element (row, l) of the stage on lie: along the unit stride, and aligned to it.
     #[inline(always)]
@@ -125,7 +165,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// Where element (l, j) of B's part of the stage lies.
     #[inline(always)]
     pub fn b_at(l: u32, j: u32) -> u32 {
-        if MMA { j * Self::PITCH + l } else { l * ring_pitch(S::BN, Self::BYTES) + j }
+        if MMA { j * Self::PITCH + l } else { l * Self::B_PITCH + j }
     }
 
     #[inline(always)]
@@ -148,13 +188,13 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     #[inline(always)]
     pub unsafe fn run<W: Steps<T>>(x: &Product<T>, steps: &mut W) {
         const { Self::OK };
-        const { assert!(W::COUNT >= 2 && W::COUNT % 2 == 0, "two sets of registers take turns") };
+        const { assert!(W::COUNT >= 2 && W::COUNT % 2 == 0, "two sets of registers can take turns") };
         let (start, end) = x.part(S::KT);
         let ahead = (S::STAGES - 1) * S::KT;
         let stop = if start < end { end + ahead } else { start };
         let mut source = Source::new::<S, MMA>(x, start);
         let (mut now, mut last) = (0, 0);
-        let mut ready = W::ZEROS; // multiplied once, in the turn that loads the first operands
+        let mut held = Held { even: W::ZEROS, odd: W::ZEROS }; // multiplied once, in the turn that loads the first operands
         // Steps l .. are copied while those `ahead` of them are multiplied; the first turns only copy, the last only
         // multiply.
         for l in (start..stop).step_by(S::KT as usize) {
@@ -167,11 +207,12 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
                 }
                 ptx::cp_async_commit_group();
                 last = Self::behind(last);
+                if W::TAKES_TURNS {
+                    held.odd = W::ZEROS; // so that no registers are kept for what was multiplied
+                }
                 if l >= start + ahead {
                     for step in 1..W::COUNT {
-                        let next = steps.load(Self::stage(now), step);
-                        steps.multiply(ready);
-                        ready = next;
+                        held.step(steps, Self::stage(now), step);
                     }
                     // What the last turn loads is not multiplied: any whole stage will do.
                     now = if l + S::KT < stop { Self::behind(now) } else { now };
@@ -179,9 +220,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
                 if l + S::KT >= start + ahead {
                     Self::wait();
                     thread::sync_threads(); // everyone's copies are there, and everyone is done with the stage before
-                    let next = steps.load(Self::stage(now), 0);
-                    steps.multiply(ready);
-                    ready = next;
+                    held.step(steps, Self::stage(now), 0);
                 }
             }
         }

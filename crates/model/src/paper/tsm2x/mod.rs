@@ -113,12 +113,12 @@ impl Constants {
     pub fn of(machine: &Machine, dtype: Dtype) -> Constants {
         let known = PEAKS.iter().find(|(named, ..)| is_like(named, machine));
         let fma = crate::roofline::fma_rate(machine, dtype);
-        let (flops_per_s, bytes_per_s) = match (known, dtype) {
-            (Some((_, gflops, _, gbs)), Dtype::F32) | (Some((_, _, gflops, gbs)), Dtype::F64) => {
-                (gflops * 1e9, gbs * 1e9)
-            }
+        let (flops_per_s, bytes_per_s) = match (known, dtype.real()) {
+            (Some((_, _, gflops, gbs)), Dtype::F64) | (Some((_, gflops, _, gbs)), _) => (gflops * 1e9, gbs * 1e9),
             (None, _) => (2.0 * fma, machine.bus_bytes_per_s),
         };
+        // The paper counts two a product of two elements; its elements are real.
+        let flops_per_s = flops_per_s / f64::from(dtype.fmas());
         Constants {
             elem_bytes: dtype.bytes() as f64,
             fixed_registers: f64::from(table3::fixed_registers(machine, dtype)),

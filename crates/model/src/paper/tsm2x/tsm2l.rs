@@ -65,7 +65,7 @@ pub fn tsm2l(reasoning: &Reasoning, dtype: Dtype, [m, n, k]: [u64; 3]) -> Tsm2l 
     let threads = m.div_ceil(u64::from(tcf));
     let blocks = threads.div_ceil(u64::from(t1.max(1)));
     let printed = TSM2L_INTERLEAVED.iter().find(|(of, of_t3, _)| (*of, *of_t3) == (dtype, t3));
-    let next_c = t2 * if dtype == Dtype::F64 { 2 } else { 1 };
+    let next_c = t2 * u32::try_from(dtype.bytes() / 4).unwrap_or(1);
     Tsm2l {
         fetches: k.div_ceil(u64::from(t3.max(1))),
         tcf,

@@ -109,3 +109,24 @@ pub unsafe fn starting_at(input: Global<f32>, out: Global<f32>) {
     let t = u64::from(thread::thread_idx_x());
     unsafe { out.starting_at(t).store(0, input.starting_at(31 - t).load(0)) };
 }
+
+/// 16 bytes of every lane but each third, by way of another lane and shared memory.
+#[inline(always)]
+unsafe fn stored_wide<T: Scalar>(input: Global<T>, out: Global<T>) {
+    let (t, width, piece) = (thread::thread_idx_x(), T::WIDTH as u32, Shared::<T>::at(0));
+    let wide = unsafe { input.stream_wide_if(t % 3 != 0, u64::from(t * width)) };
+    unsafe { piece.store_wide(t * width, |i| wide[i]) };
+    thread::sync_threads();
+    let other = unsafe { piece.load_wide((31 - t) * width) };
+    unsafe { out.store_wide(u64::from(t * width), |i| other[i]) };
+}
+
+#[kernel]
+pub unsafe fn stored_wide_f32(input: Global<f32>, out: Global<f32>) {
+    unsafe { stored_wide(input, out) }
+}
+
+#[kernel]
+pub unsafe fn stored_wide_f64(input: Global<f64>, out: Global<f64>) {
+    unsafe { stored_wide(input, out) }
+}

@@ -4,7 +4,7 @@ use crate::harness::{Case, Element, Layout};
 use cuda_std::Global;
 use lanky_kernels::table::{self, Reduced, ReducedFn};
 use lanky_kernels::tsmttsm::finish::Atomic;
-use model::launch::tall::{Finish, Triangle, WORK_HEAD_BYTES};
+use model::launch::reduced::{Finish, Triangle, WORK_HEAD_BYTES};
 use model::launch::tiling;
 use model::variants::{SUM_SLOTS_THREADS, reduce_slots};
 use model::{Kernel, Strides, Variant};
@@ -73,7 +73,7 @@ fn check_one<T: Element + Atomic>(
     case: Case,
     (finish, triangle): (Finish, Triangle),
 ) -> Counters {
-    let Case { m, n, k, by_rows, gap, offset, alpha, beta, splits } = case;
+    let Case { m, n, k, by_rows, gap, offset, alpha, beta, splits, conj } = case;
     let gram = variant.kernel == Kernel::Gram;
     let at_a = Layout::new(m, k, by_rows[0], gap);
     let at_b = Layout { rows: k, cols: n, ..if gram { transposed(at_a) } else { Layout::new(k, n, by_rows[1], gap) } };
@@ -113,7 +113,7 @@ fn check_one<T: Element + Atomic>(
         let work: Global<T> = operands.global(work);
         // SAFETY: the operands span their elements, and the geometry is that of the entry's row; the emulator checks.
         unsafe {
-            entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, alpha, beta, c, sc.row, sc.col, work, codes);
+            entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, alpha, beta, c, sc.row, sc.col, work, codes, conj);
         }
     });
     let counters = outcome.unwrap_or_else(|fault| panic!("{fault}"));

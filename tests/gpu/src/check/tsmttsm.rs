@@ -81,7 +81,7 @@ fn products<T: Real>(lab: &Lab, spec: Spec) -> Outcome {
             case.run(lab, &plan)?;
             equal(&case.run(lab, &plan)?, &expected, spec.size.0)
         });
-        lab.record(|| format!("tall {} {}", named(entry), spec.name::<T>()), result)?;
+        lab.record(|| format!("tsmttsm {} {}", named(entry), spec.name::<T>()), result)?;
     }
     Ok(())
 }
@@ -175,7 +175,7 @@ fn same_bits<T: Real>(lab: &Lab) -> Outcome {
                     let first = case.run(lab, &plan)?;
                     (1..RUNS).try_for_each(|_| bitwise(&case.run_unwatched(lab, &plan)?, &first, sides.0))
                 });
-                lab.record(|| format!("tall, bits of {} {}", named(entry), spec.name::<T>()), result)?;
+                lab.record(|| format!("tsmttsm, bits of {} {}", named(entry), spec.name::<T>()), result)?;
             }
             let mut gram = Gram::<T>::new(lab, spec, Triangle::Full, |l, j| unit(2, l, j))?;
             for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, sides.0)) {
@@ -201,7 +201,7 @@ mod tests {
     /// Of every entry some case is in one part, one is finished by the last block and one, or by atomics all, otherwise.
     #[test]
     fn every_way_to_finish_is_met() {
-        for v in VARIANTS.iter().filter(|v| v.is_tall()) {
+        for v in VARIANTS.iter().filter(|v| v.is_reduced()) {
             let finishes: Vec<_> = SIDES
                 .iter()
                 .filter(|(m, n)| v.kernel == Kernel::Tsmttsm || (m == n && serves(Some(v), *n)))

@@ -59,13 +59,12 @@ pub const REDUCE_ELEMENTS: u32 = crate::variants::SUM_SLOTS_THREADS / REDUCE_PAR
 
 /// Shared memory of a block of that launch: an element a thread.
 pub const fn reduce_bytes(elem_bytes: u64) -> u32 {
-    crate::variants::SUM_SLOTS_THREADS * if elem_bytes == 8 { 8 } else { 4 }
+    crate::variants::SUM_SLOTS_THREADS * elem_bytes as u32
 }
 
 /// The same by an entry's name; 0 for every other entry.
 pub(super) fn reduce_shared(entry: &str) -> u32 {
-    let dtypes = [crate::Dtype::F32, crate::Dtype::F64];
-    let found = dtypes.into_iter().find(|dtype| crate::variants::reduce_slots(*dtype) == entry);
+    let found = crate::Dtype::ALL.into_iter().find(|dtype| crate::variants::reduce_slots(*dtype) == entry);
     found.map_or(0, |dtype| reduce_bytes(dtype.bytes()))
 }
 
@@ -115,7 +114,7 @@ pub const fn k_step(variant: &Variant) -> u32 {
 
 /// The tiling of an m x n product: tiles of BM x BN, both matrices read once for each.
 pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
-    let elem_bytes = if variant.dtype.bytes() == 8 { 8 } else { 4 };
+    let elem_bytes = variant.dtype.bytes() as u32;
     let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
     let lines = if variant.kernel == crate::Kernel::Gram { variant.rows } else { variant.rows + variant.t2 };
     let ring = if variant.is_staged() { STAGES * k_step(variant) * lines } else { 0 };
@@ -159,7 +158,7 @@ mod tests {
     /// A whole number of steps, and of each group as many.
     #[test]
     fn groups_have_equal_steps() {
-        for v in VARIANTS.iter().filter(|v| v.is_tall()) {
+        for v in VARIANTS.iter().filter(|v| v.is_reduced()) {
             assert!(v.stages > 0 && v.own_rows() * v.cols > 0, "{}", v.entry);
             let owners = if v.mma { v.threads / 32 } else { v.threads };
             let (down, along) = (v.rows / v.own_rows(), v.t2 / v.cols);

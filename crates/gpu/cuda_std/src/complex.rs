@@ -1,0 +1,149 @@
+//! [`Complex`]: complex elements.
+
+use crate::Scalar;
+
+/// A complex number: the real part and behind it the imaginary one, as in C, Fortran and `num_complex`.
+///
+/// In memory it is one access: of `Complex<f32>` 8 bytes, of `Complex<f64>` 16, aligned to as many, which is more than the
+/// type itself asks for; CUDA's own complex types ask for the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+pub struct Complex<T> {
+    /// The real part.
+    pub re: T,
+    /// The imaginary part.
+    pub im: T,
+}
+
+impl<T> Complex<T> {
+    /// re + im·i.
+    #[inline(always)]
+    pub const fn new(re: T, im: T) -> Self {
+        Complex { re, im }
+    }
+}
+
+// SAFETY: both parts are zero where all bytes are.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl<T: bytemuck::Zeroable> bytemuck::Zeroable for Complex<T> {}
+// SAFETY: two numbers of one type, one behind the other: no padding, and every bit pattern is one.
+#[cfg(not(target_arch = "nvptx64"))]
+unsafe impl<T: bytemuck::Pod> bytemuck::Pod for Complex<T> {}
+
+/// A complex type: its parts, its word, how many fill 16 bytes, and how it becomes a word and back.
+macro_rules! complex {
+    ($float:ident, $word:ty, $width:literal, $sign:literal, $from_word:expr, $to_word:expr) => {
+        impl Scalar for Complex<$float> {
+            type Word = $word;
+            type Wide = [Self; $width];
+            const WIDTH: usize = $width;
+            const ZERO: Self = Complex { re: 0.0, im: 0.0 };
+            const ONE: Self = Complex { re: 1.0, im: 0.0 };
+            const ZEROS: Self::Wide = [Self::ZERO; $width];
+
+            /// Four fused multiply-adds: two for the real part, two for the imaginary one.
+            #[inline(always)]
+            fn fma(self, factor: Self, addend: Self) -> Self {
+                let (re, im) = (self.re.fma(factor.re, addend.re), self.re.fma(factor.im, addend.im));
+                Complex { re: (-self.im).fma(factor.im, re), im: self.im.fma(factor.re, im) }
+            }
+            #[inline(always)]
+            fn mul(self, factor: Self) -> Self {
+                let (re, im) = (self.re * factor.re, self.re * factor.im);
+                Complex { re: (-self.im).fma(factor.im, re), im: self.im.fma(factor.re, im) }
+            }
+            #[inline(always)]
+            fn add(self, addend: Self) -> Self {
+                Complex { re: self.re + addend.re, im: self.im + addend.im }
+            }
+            #[inline(always)]
+            fn is_zero(self) -> bool {
+                self.re == 0.0 && self.im == 0.0
+            }
+            #[inline(always)]
+            fn conj_if(self, conj: bool) -> Self {
+                let sign = if conj { $sign } else { 0 };
+                Complex { im: $float::from_bits(self.im.to_bits() ^ sign), ..self }
+            }
+            #[inline(always)]
+            fn scale(self, value: Self) -> Self {
+                let real = Complex { re: self.re * value.re, im: self.re * value.im };
+                if self.im == 0.0 { real } else { self.mul(value) }
+            }
+            #[inline(always)]
+            fn scale_onto(self, value: Self, addend: Self) -> Self {
+                let real = Complex { re: self.re.fma(value.re, addend.re), im: self.re.fma(value.im, addend.im) };
+                if self.im == 0.0 { real } else { self.fma(value, addend) }
+            }
+            #[inline(always)]
+            fn from_word(word: $word) -> Self {
+                $from_word(word)
+            }
+            #[inline(always)]
+            fn to_word(self) -> $word {
+                $to_word(self)
+            }
+            #[inline(always)]
+            fn from_words(words: [$word; $width]) -> Self::Wide {
+                words.map(Self::from_word)
+            }
+        }
+    };
+}
+complex!(
+    f32,
+    u64,
+    2,
+    0x8000_0000_u32,
+    |word: u64| Complex { re: f32::from_bits(word as u32), im: f32::from_bits((word >> 32) as u32) },
+    |c: Complex<f32>| u64::from(c.re.to_bits()) | u64::from(c.im.to_bits()) << 32
+);
+complex!(
+    f64,
+    [u64; 2],
+    1,
+    0x8000_0000_0000_0000_u64,
+    |[re, im]: [u64; 2]| Complex { re: f64::from_bits(re), im: f64::from_bits(im) },
+    |c: Complex<f64>| [c.re.to_bits(), c.im.to_bits()]
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn c(re: f64, im: f64) -> Complex<f64> {
+        Complex { re, im }
+    }
+
+    #[test]
+    fn arithmetic_is_by_the_formula() {
+        let (x, y, z) = (c(2.0, 3.0), c(5.0, -7.0), c(100.0, 1000.0));
+        assert_eq!(x.mul(y), c(31.0, 1.0));
+        assert_eq!(x.fma(y, z), c(131.0, 1001.0));
+        assert_eq!((x.conj_if(true), x.conj_if(false)), (c(2.0, -3.0), x));
+        assert_eq!((x.scale(y), x.scale_onto(y, z)), (c(31.0, 1.0), c(131.0, 1001.0)));
+        assert!(c(0.0, -0.0).is_zero() && !c(0.0, 1.0).is_zero() && !c(f64::NAN, 0.0).is_zero());
+        let infinite = c(f64::INFINITY, 1.0).mul(c(1.0, 0.0));
+        assert!(infinite.re == f64::INFINITY && infinite.im.is_nan(), "{infinite:?}");
+    }
+
+    /// A factor without an imaginary part multiplies both parts as a real number does.
+    #[test]
+    fn a_real_factor_makes_no_nan() {
+        let (two, x) = (c(2.0, 0.0), c(f64::INFINITY, 1.0));
+        assert_eq!(two.scale(x), c(f64::INFINITY, 2.0));
+        assert_eq!(two.scale_onto(x, c(1.0, 1.0)), c(f64::INFINITY, 3.0));
+    }
+
+    #[test]
+    fn words_hold_the_real_part_first() {
+        let x = Complex { re: 1.5_f32, im: f32::NAN };
+        assert_eq!(x.to_word().to_le_bytes()[..4], 1.5_f32.to_le_bytes());
+        let back = Complex::<f32>::from_word(x.to_word());
+        assert_eq!((back.re, back.im.to_bits()), (1.5, f32::NAN.to_bits()));
+        assert_eq!(Complex::<f64>::from_word(c(1.0, -2.0).to_word()), c(1.0, -2.0));
+        assert_eq!((size_of::<Complex<f32>>(), size_of::<Complex<f64>>()), (8, 16));
+        let wide = Complex::<f32>::from_words([x.to_word(), Complex::<f32>::ONE.to_word()]);
+        assert_eq!((wide[0].re, wide[1]), (1.5, Complex::<f32>::ONE));
+    }
+}

@@ -1,0 +1,210 @@
+//! Complex elements on the CPU: exact on integers, within their bound on anything else; views of conjugates.
+#![expect(clippy::unwrap_used, reason = "a test fails by it")]
+
+use lanky_host::{Complex, Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Rule, Scalar, Shape, gemm};
+
+mod common;
+use common::Random;
+
+/// A matrix of a case: rows, columns, whether it lies by rows, elements between its lines.
+fn filled<T: Scalar>(
+    (rows, cols): (usize, usize),
+    by_rows: bool,
+    gap: usize,
+    mut part: impl FnMut() -> T::Real,
+) -> (Vec<T>, (usize, usize)) {
+    let line = if by_rows { cols } else { rows } + gap;
+    let strides = if by_rows { (line, 1) } else { (1, line) };
+    let nan = <T::Real as num_traits::Float>::nan();
+    let mut data = vec![T::of_parts(nan, nan); if rows * cols == 0 { 0 } else { line * rows.max(cols) }];
+    for i in 0..rows {
+        for j in 0..cols {
+            data[i * strides.0 + j * strides.1] = T::of_parts(part(), part());
+        }
+    }
+    (data, strides)
+}
+
+/// C ← α op(A) op(B) + β C, of a conjugate and as it is, against a sum by hand.
+fn check<T: Scalar>(
+    (m, n, k): (usize, usize, usize),
+    run: usize,
+    part: &mut impl FnMut() -> T::Real,
+    compare: impl Fn(&T, &T, T, (T, T)),
+) {
+    let by_rows = [run & 1 == 1, run & 2 == 2, run & 4 == 4];
+    let (conj_a, conj_b, gap) = (run & 8 == 8, run & 16 == 16, run % 3);
+    let (a, sa) = filled::<T>((m, k), by_rows[0], gap, &mut *part);
+    let (b, sb) = filled::<T>((k, n), by_rows[1], gap, &mut *part);
+    let (before, sc) = filled::<T>((m, n), by_rows[2], gap, &mut *part);
+    let zero = T::zero();
+    let (alpha, beta) = match run % 5 {
+        0 => (T::one(), zero),
+        1 => (T::one(), T::one()),
+        2 => (zero, T::of_parts(part(), part())),
+        _ => (T::of_parts(part(), part()), T::of_parts(part(), part())),
+    };
+    let view = |data, (rows, cols), (row, col): (usize, usize), conj| {
+        let view = MatRef::<T>::with_strides(data, rows, cols, row, col).unwrap();
+        if conj { view.conj() } else { view }
+    };
+    let (va, vb) = (view(&a, (m, k), sa, conj_a), view(&b, (k, n), sb, conj_b));
+    let mut c = before.clone();
+    if beta == zero {
+        (0..m).for_each(|i| (0..n).for_each(|j| c[i * sc.0 + j * sc.1] = T::of_parts(nan::<T>(), nan::<T>())));
+    }
+    let out = MatMut::with_strides(&mut c, m, n, sc.0, sc.1).unwrap();
+    gemm(&Device::cpu().stream().unwrap(), alpha, va, vb, beta, out).unwrap();
+    for i in 0..m {
+        for j in 0..n {
+            let mut sum = zero;
+            let mut sizes = zero;
+            for l in 0..k {
+                let (x, y) = (va.get(i, l).unwrap(), vb.get(l, j).unwrap());
+                sum += x * y;
+                sizes += size(x) * size(y);
+            }
+            let old = if beta == zero { zero } else { beta * before[i * sc.0 + j * sc.1] };
+            let bound = size(alpha) * sizes;
+            compare(&c[i * sc.0 + j * sc.1], &(alpha * sum + old), bound, (size(beta), size(old)));
+        }
+    }
+}
+
+fn nan<T: Scalar>() -> T::Real {
+    <T::Real as num_traits::Float>::nan()
+}
+
+/// |x|, as an element.
+fn size<T: Scalar>(x: T) -> T {
+    let (re, im) = x.parts();
+    T::of_parts(num_traits::Float::hypot(re, im), num_traits::Zero::zero())
+}
+
+const SIZES: [(usize, usize, usize); 7] =
+    [(1, 1, 1), (5, 3, 7), (67, 4, 33), (3, 67, 33), (131, 17, 64), (1, 9, 100), (300, 1, 70)];
+
+fn exact<T: Scalar>(of: impl Fn(f64) -> T::Real) {
+    let mut random = Random(7);
+    for size in SIZES {
+        for run in 0..32 {
+            check::<T>(size, run, &mut || of(random.integer(3)), |found, wanted, _, _| {
+                assert_eq!(found, wanted, "{size:?}, run {run}");
+            });
+        }
+    }
+}
+
+#[test]
+fn integers_are_exact() {
+    exact::<Complex<f32>>(|x| x as f32);
+    exact::<Complex<f64>>(|x| x);
+    exact::<f64>(|x| x);
+}
+
+/// √2 (γ(2k + 4) |α||A||B| + γ(4) |β||C|); the reference, in the same precision, has no more.
+#[test]
+fn errors_are_within_their_bound() {
+    let mut random = Random(9);
+    for (m, n, k) in SIZES {
+        for run in 0..32 {
+            let unit = f64::EPSILON / 2.0;
+            let gamma = |k: usize| k as f64 * unit / (1.0 - k as f64 * unit);
+            check::<Complex<f64>>((m, n, k), run, &mut || random.unit(), |found, wanted, sizes, (_, old)| {
+                let bound = 2.0 * 2.0_f64.sqrt() * (gamma(2 * k + 4) * sizes.re + gamma(4) * old.re);
+                let error = (found - wanted).norm();
+                assert!(error <= bound, "{m} x {n} x {k}, run {run}: {error:e}, not {bound:e}");
+            });
+        }
+    }
+}
+
+#[test]
+fn a_nan_reaches_its_row_and_no_other() {
+    let mut a = Matrix::from_fn(70, 9, |i, l| Complex::new(i as f64, l as f64)).unwrap();
+    let b = Matrix::from_fn(9, 3, |l, j| Complex::new(1.0, (l + j) as f64)).unwrap();
+    assert!(a.view_mut().set(66, 4, Complex::new(0.0, f64::NAN)));
+    let c = Device::cpu().matmul(a.view().conj(), b.view()).unwrap();
+    for i in 0..70 {
+        for j in 0..3 {
+            assert_eq!(c.get(i, j).unwrap().is_nan(), i == 66, "({i}, {j})");
+        }
+    }
+}
+
+#[test]
+fn conjugates_are_views() {
+    let a = Matrix::from_fn(2, 3, |i, j| Complex::new(i as f32, j as f32 + 1.0)).unwrap();
+    let h = a.h();
+    assert_eq!((h.nrows(), h.ncols(), h.get(2, 1)), (3, 2, Some(Complex::new(1.0, -3.0))));
+    assert_eq!(h.as_raw(), a.view().as_raw());
+    assert_eq!(h.h().get(1, 2), a.get(1, 2));
+    assert_eq!(h.rows(2..).unwrap().get(0, 0), Some(Complex::new(0.0, -3.0)));
+    assert!(format!("{h:?}").contains("conjugated"), "{h:?}");
+    // Copies hold the conjugates themselves.
+    for view in [h, h.t()] {
+        let copy = Matrix::to_contiguous(view).unwrap();
+        assert!(!copy.shape().conj && copy.get(1, 1) == view.get(1, 1));
+    }
+    let real = Matrix::from_fn(2, 3, |i, j| (i * 3 + j) as f64).unwrap();
+    assert_eq!((real.h().shape(), real.view().conj().shape()), (real.t().shape(), real.shape()));
+}
+
+#[test]
+fn a_conjugated_result_is_refused() {
+    let device = Device::cpu();
+    let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, lanky_host::Dtype::C128);
+    let (a, b, c) = (shape(20, 5), shape(5, 3), shape(20, 3));
+    let Err(Error::Shape(error)) = Plan::gemm(&device, a, b, c.conj()).build() else { panic!("it was planned") };
+    assert_eq!((error.operand, error.rule), (lanky_host::Operand::C, Rule::Conjugate));
+    let plan = Plan::gemm(&device, a.conj(), b, c).build().unwrap();
+    let stream = device.stream().unwrap();
+    let ones = |rows, cols| Matrix::from_fn(rows, cols, |_, _| Complex::new(1.0, 1.0)).unwrap();
+    let (a, b, mut c) = (ones(20, 5), ones(5, 3), ones(20, 3));
+    let one = Complex::new(1.0, 0.0);
+    let Err(Error::Shape(error)) = plan.run(&stream, one, a.view(), b.view(), one, c.view_mut()) else {
+        panic!("another A was taken")
+    };
+    assert_eq!(
+        (error.operand, error.rule, error.required, error.actual),
+        (lanky_host::Operand::A, Rule::Conjugate, 1, 0)
+    );
+    plan.run(&stream, one, a.view().conj(), b.view(), one, c.view_mut()).unwrap();
+    // (1 - i)(1 + i) = 2.
+    assert_eq!(c.get(19, 2), Some(Complex::new(11.0, 1.0)));
+}
+
+#[cfg(feature = "ndarray")]
+#[test]
+fn arrays_of_complex_numbers() {
+    use lanky_host::ndarray::{Array2, ArrayView2};
+    let array = Array2::from_shape_fn((4, 3), |(i, j)| Complex::new(i as f64, j as f64));
+    let view = MatRef::try_from(array.view()).unwrap();
+    assert_eq!(view.get(3, 2), Some(Complex::new(3.0, 2.0)));
+    assert_eq!(ArrayView2::try_from(view).unwrap(), array.view());
+    let Err(Error::Shape(error)) = ArrayView2::try_from(view.h()) else { panic!("conjugates became an array") };
+    assert_eq!(error.rule, Rule::Conjugate);
+}
+
+#[cfg(feature = "dlpack")]
+#[test]
+fn tensors_of_complex_numbers() {
+    let a = Matrix::from_fn(2, 3, |i, j| Complex::new(i as f32, j as f32)).unwrap();
+    let tensor = a.into_dlpack().unwrap();
+    assert_eq!(tensor.view::<Complex<f32>>().unwrap().get(1, 2), Some(Complex::new(1.0, 2.0)));
+    assert!(tensor.view::<f64>().is_err() && tensor.view::<Complex<f64>>().is_err());
+}
+
+#[cfg(feature = "nalgebra")]
+#[test]
+fn matrices_of_nalgebra_of_complex_numbers() {
+    let a = lanky_host::nalgebra::DMatrix::from_fn(3, 2, |i, j| Complex::new(i as f64, j as f64));
+    assert_eq!(MatRef::try_from(a.rows(0, 3)).unwrap().get(2, 1), Some(Complex::new(2.0, 1.0)));
+}
+
+#[cfg(feature = "faer")]
+#[test]
+fn matrices_of_faer_of_complex_numbers() {
+    let a = lanky_host::faer::Mat::from_fn(3, 2, |i, j| Complex::new(i as f64, j as f64));
+    assert_eq!(MatRef::try_from(a.as_ref()).unwrap().get(2, 1), Some(Complex::new(2.0, 1.0)));
+}

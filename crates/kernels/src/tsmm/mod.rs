@@ -1,0 +1,97 @@
+//! TSMM: C ← α A B + β C for a tall A of few columns.
+//!
+//! | operand | shape | strides | role |
+//! |---------|-------|---------|------|
+//! | A | m x k, k <= 64 | any; packed by rows, or by columns, is fastest | streams in once |
+//! | B | k x n, n <= 64 | any | small: each block holds all of it |
+//! | C | m x n | any; packed by rows, or by columns, is fastest | streams out once, and in where β is not 0 |
+//!
+//! # Variants
+//! | variant | from | idea |
+//! |---|---|---|
+//! | [`tiled`] | TSM2X, Algorithm 6 | tcf tiles of rows a thread, one after the other |
+//! | [`interleaved`] | TSM2X, Algorithm 7 | the same for one tile of B, with the next C on its way |
+//! | [`group`] | Ernst et al. | one thread, a group of threads or a thread an element for each row |
+//! | [`columns`] | | columns straight between registers and memory, a chunk always in flight |
+//! | [`staged`] | | tiles as they lie in memory through shared memory, in and out, in whole sectors |
+//! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
+//!
+//! # Zero β, tails
+//! β = 0 never reads C. Nothing outside of the operands is touched; stores are guarded.
+//!
+//! # Determinism
+//! Each element of C is a sum of one thread or one warp, in an order that the entry alone decides: same entry, same bits,
+//! whatever the grid. k is never cut into parts.
+//!
+//! # Cost
+//! 2mnk flops; reads m·k elements, and m·n where β is not 0; writes m·n: `model::roofline`.
+//!
+//! # Source
+//! Rivera et al., TSM2X, JPDC 151 (2021), Algorithms 6 and 7; Ernst, Hager, Thies, Wellein, Performance engineering for real and
+//! complex tall & skinny matrix multiplication kernels on GPUs (2020).
+
+pub mod columns;
+pub mod group;
+pub mod interleaved;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod mma;
+pub mod staged;
+mod tile;
+pub mod tiled;
+
+use crate::product::product_entry;
+use cuda_std::prelude::*;
+
+macro_rules! tall_entries {
+    ($($entry:ident: $elem:ident, $variant:ident, $t1:literal, $t2:literal, $t3:literal, $blocks:literal;)*) => {
+        $(product_entry!($entry, $elem, $variant::body::<$elem, $t1, $t2, $t3>);)*
+    };
+}
+model::tsm2l_variants!(tall_entries);
+
+macro_rules! group_entries {
+    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $g:literal, $tn:literal, $u:literal, $from:ident;)*) => {
+        $(product_entry!($entry, $elem, group::body::<$elem, $threads, $g, $tn, $u, { group::$from }>);)*
+    };
+}
+model::group_variants!(group_entries);
+
+macro_rules! column_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $v:literal, $nb:literal, $bk:literal, $ku:literal, $blocks:literal;)*) => {
+        $(product_entry!($entry, $elem, columns::body::<$elem, $threads, $v, $nb, $bk, $ku>);)*
+    };
+}
+model::columns_variants!(column_entries);
+
+macro_rules! staged_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bn:literal, $bk:literal, $stages:literal, $blocks:literal;)*) => {
+        $(product_entry!(
+            $entry,
+            $elem,
+            staged::body::<
+                $elem,
+                staged::Block<$threads, { $threads / ($bn / $tn) * $tm }, $bn, $bk, $stages>,
+                staged::Vector<staged::Block<$threads, { $threads / ($bn / $tn) * $tm }, $bn, $bk, $stages>, $tm, $tn>,
+            >
+        );)*
+    };
+}
+model::tsmm_staged_variants!(staged_entries);
+
+macro_rules! mma_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $nt:literal, $bn:literal, $bk:literal, $stages:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!(
+                $entry,
+                $elem,
+                staged::body::<
+                    $elem,
+                    staged::Block<{ 32 * $warps }, { $warps / ($bn / (8 * $nt)) * 16 }, $bn, $bk, $stages>,
+                    mma::Mma<staged::Block<{ 32 * $warps }, { $warps / ($bn / (8 * $nt)) * 16 }, $bn, $bk, $stages>, $nt>,
+                >
+            );
+        )*
+    };
+}
+model::tsmm_mma_variants!(mma_entries);

@@ -1,0 +1,130 @@
+//! What a tile of TSMM moves, multiplies and issues.
+//!
+//! Blocks walk over tiles, of which some are on their way in, and C's on their way out, while one is multiplied.
+
+use super::Constants;
+use crate::{Dtype, Kernel, Machine, Problem, Variant};
+
+/// Bytes of a piece: the widest load, store or copy.
+const PIECE_BYTES: f64 = 16.0;
+/// Instructions that a thread spends on a copy into a stage or on a store out of it: the place, the address, the turn.
+const COPY: f64 = 15.0;
+/// Instructions of a load from a tile: the place and the load.
+const PLACED: f64 = 5.0;
+
+/// Whether blocks take tile after tile, so that C's bytes and A's are moved at the same time.
+pub(super) fn streams(variant: &Variant) -> bool {
+    matches!(variant.kernel, Kernel::Tsmm | Kernel::Tall)
+}
+
+/// Time of C's bytes, written, and read where β is not 0, of a kernel that [`streams`]; of others it is an
+/// [`Estimator`](super::Estimator)'s own term. s.
+pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine) -> f64 {
+    if !streams(variant) {
+        return 0.0;
+    }
+    let bytes = problem.m as f64 * problem.n as f64 * problem.dtype.bytes() as f64;
+    let read_s = if problem.reads_c { bytes / machine.read_bytes_per_s } else { 0.0 };
+    bytes / machine.write_bytes_per_s + read_s
+}
+
+/// Rows of C that a block has at a time.
+fn rows(variant: &Variant, problem: &Problem) -> f64 {
+    if variant.name == "tsmm_element" { f64::from(variant.threads) / problem.n as f64 } else { f64::from(variant.rows) }
+}
+
+/// Columns of C that are multiplied for each row, whether C has them or not.
+fn columns(variant: &Variant, problem: &Problem) -> f64 {
+    if variant.name == "tsmm_element" { problem.n as f64 } else { f64::from(variant.t2) }
+}
+
+/// Steps of k that are multiplied: whole fragments, chunks or pieces.
+fn steps(variant: &Variant, problem: &Problem) -> f64 {
+    let together = match (variant.kernel, variant.mma) {
+        (_, true) => 16,
+        (Kernel::Tall, _) => u64::from(variant.t3),
+        _ => 1,
+    };
+    problem.k.next_multiple_of(together) as f64
+}
+
+/// Of a tile: multiply-adds, elements that shared memory or cache hands the lanes for each of them, independent sums, and
+/// elements of A in flight.
+pub(super) fn work(variant: &Variant, problem: &Problem) -> (f64, f64, f64, f64) {
+    let (rows, columns, k) = (rows(variant, problem), columns(variant, problem), problem.k as f64);
+    let fmas = rows * columns * steps(variant, problem);
+    let cols = f64::from(variant.cols);
+    let (delivered, loads) = match (variant.kernel, variant.name) {
+        (Kernel::Tsmm, _) => {
+            let own = f64::from(variant.own_rows());
+            ((own + cols) / (own * cols), f64::from(variant.stages - 1) * rows * k)
+        }
+        // B alone, for the rows of a load.
+        (_, "tsm2l_columns") => {
+            let own = f64::from(variant.rows / variant.threads);
+            (1.0 / own, rows * f64::from(variant.t3).min(k))
+        }
+        (_, "tsmm_registers") => (1.0 / cols, f64::from(variant.threads) * f64::from(variant.t3).min(k)),
+        _ => (1.0, f64::from(variant.threads) * f64::from(variant.t3).min(k)),
+    };
+    (fmas, delivered, rows * columns, loads)
+}
+
+/// What a warp issues a tile.
+pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
+    let (n, k) = (problem.n as f64, problem.k as f64);
+    let width = PIECE_BYTES / problem.dtype.bytes() as f64;
+    let (rows, cols, threads) = (rows(variant, problem), f64::from(variant.cols), f64::from(variant.threads));
+    let steps = steps(variant, problem);
+    match (variant.kernel, variant.name) {
+        (Kernel::Tsmm, _) => {
+            let own = f64::from(variant.own_rows());
+            let pieces = |columns: f64, strides| rows * columns / if in_pieces(problem, strides) { width } else { 1.0 };
+            let c_times = if problem.reads_c { 2.0 } else { 1.0 };
+            let copies = pieces(k, problem.a) + c_times * pieces(n, problem.c);
+            let multiplied = if variant.mma {
+                let tiles = cols / 8.0;
+                steps / 16.0 * (3.0 * tiles + 4.0 * PLACED) + 2.0 * tiles * PLACED
+            } else {
+                steps * (own * cols + (own * PLACED + cols) / width) + own * cols / width * PLACED
+            };
+            multiplied + copies / threads * COPY + constants.stage_slots
+        }
+        (_, "tsm2l_columns") => {
+            let own = rows / threads;
+            steps * (own * cols + cols / width + 3.0) + own * cols * 3.0 + constants.stage_slots
+        }
+        // A thread's loads of B, and a multiply-add each; then C's elements.
+        _ => {
+            let b = if variant.wide_shared { 1.0 / width } else { 2.0 };
+            steps * (cols * (1.0 + b) + constants.step_slots) + cols * 6.0
+        }
+    }
+}
+
+/// Whether tiles of these strides are copied by pieces: [`Kernel::Tsmm`] looks at the base too, which is not known here.
+fn in_pieces(problem: &Problem, strides: crate::Strides) -> bool {
+    let width = 16 / problem.dtype.bytes();
+    let (ld, packed) = match strides {
+        crate::Strides { row: 1, col } => (col, false),
+        crate::Strides { row, col: 1 } => (row, row == problem.k || row == problem.n),
+        _ => return false,
+    };
+    packed || ld % width == 0
+}
+
+/// How many times as long as a read kernel's reads of A take: where the lanes of a warp are a row apart and rows are not
+/// neighbours.
+pub(super) fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
+    let apart = match variant.name {
+        // Lanes down a column; a group's along a row.
+        "tsm2l_tiled" | "tsm2l_interleaved" | "tsm2l_columns" | "tsmm_row" => problem.a.row != 1,
+        "tsmm_group" | "tsmm_element" | "tsmm_registers" => problem.a.col != 1 && problem.k > 1,
+        _ => return constants.ring_reads,
+    };
+    match (apart && problem.m > 1, variant.dtype) {
+        (false, _) => 1.0,
+        (true, Dtype::F32) => constants.by_rows_f32,
+        (true, Dtype::F64 | Dtype::C64 | Dtype::C128) => constants.by_rows_f64,
+    }
+}

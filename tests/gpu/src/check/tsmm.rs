@@ -1,0 +1,161 @@
+//! The entries of a tall A: they serve narrow products alone, so that most sizes of the other checks are not for them.
+
+use crate::case::{Case, Spec};
+use crate::check::capture::replayed;
+use crate::compare::{bitwise, equal};
+use crate::driver::Driver;
+use crate::entries::Entry;
+use crate::lab::{Lab, Outcome, ensure, named};
+use crate::oracle::exact;
+use crate::real::{Real, integer, unit};
+use host::{Error, tsmm_in_place};
+use model::variants::tsmm::widest;
+use model::{VARIANTS, Variant};
+
+const RUNS: usize = 100;
+/// Rows of which every block takes several tiles.
+const SEVERAL: usize = 800_011;
+/// Rows of the runs that are compared.
+const REPEATED: usize = 20_011;
+
+/// Both element types.
+pub fn run(lab: &Lab) -> Outcome {
+    sweep::<f32>(lab)?;
+    sweep::<f64>(lab)
+}
+
+/// The entries of a type, each with the most columns and steps of k that it serves.
+fn tall<T: Real>() -> impl Iterator<Item = (&'static Variant, (usize, usize))> {
+    let of_type = VARIANTS.iter().filter(|v| v.dtype == T::DTYPE);
+    of_type.filter_map(|v| widest(v).map(|(columns, steps)| (v, (columns as usize, steps as usize))))
+}
+
+fn sweep<T: Real>(lab: &Lab) -> Outcome {
+    if !lab.device.is_cuda() {
+        lab.skip("tsmm", "the CPU has no entries");
+        return Ok(());
+    }
+    for (row, (v, widths)) in tall::<T>().enumerate() {
+        edges::<T>(lab, v, widths, row)?;
+        one::<T>(lab, "several turns", v, Spec { beta: 0.5, ..Spec::plain((SEVERAL, widths.0, widths.1)) })?;
+        let wide = Spec::plain((SEVERAL / 7, widths.0, widths.1)).turned();
+        one::<T>(lab, "several turns", v, Spec { beta: -1.0, ..wide })?;
+        let same = repeated::<T>(lab, v, widths);
+        lab.record(|| format!("tsmm, {RUNS} runs, {}", v.entry), same)?;
+    }
+    graphs::<T>(lab)?;
+    for (index, (n, k)) in [(1, 1), (3, 7), (16, 16), (17, 33), (48, 48), (64, 64), (1, 64)].into_iter().enumerate() {
+        for (row_major, pad) in [(true, 0), (true, 3), (false, 0), (false, 1)] {
+            let name = || format!("in place n={n} k={k} by rows {row_major} pad {pad}");
+            lab.record(name, in_place::<T>(lab, [30_011, n, k], index as u64, row_major, pad))?;
+        }
+    }
+    Ok(())
+}
+
+/// Exact, with everything around the operands watched.
+fn one<T: Real>(lab: &Lab, what: &str, v: &Variant, spec: Spec) -> Outcome {
+    let mut case = spec.integers::<T>(lab)?;
+    let expected = exact(&case);
+    let rows = spec.size.0;
+    let result = case
+        .plan(lab, Some(v.entry))
+        .map_err(Into::into)
+        .and_then(|plan| equal(&case.run(lab, &plan)?, &expected, rows));
+    lab.record(|| format!("tsmm, {what}: {} {}", v.entry, spec.name::<T>()), result)
+}
+
+/// Rows round those of a tile, widths round the widest, every layout, gaps and offsets.
+fn edges<T: Real>(lab: &Lab, v: &Variant, (columns, steps): (usize, usize), row: usize) -> Outcome {
+    let rows = v.rows as usize;
+    for (index, m) in [rows - 1, rows, rows + 1, 3 * rows + 5, 2 * rows, 129].into_iter().enumerate() {
+        for (at, n) in [columns, columns - 1, columns / 2 + 1, 1].into_iter().enumerate() {
+            let k = [steps, steps.max(2) - 1, steps / 2 + 1, 1][(index + at) % 4];
+            if n > 0 && m > n {
+                one::<T>(lab, "edges", v, Spec::varied((m, n, k), 31 * row + 4 * index + at))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What compute-sanitizer gets through: two tiles and a ragged end of the widest, by every entry.
+pub fn small<T: Real>(lab: &Lab) -> Outcome {
+    if !lab.device.is_cuda() {
+        return Ok(());
+    }
+    for (row, (v, (n, k))) in tall::<T>().enumerate() {
+        for layouts in [row, row + 3] {
+            one::<T>(lab, "small", v, Spec::varied((2 * v.rows as usize + 5, n, k), layouts))?;
+        }
+    }
+    Ok(())
+}
+
+/// Data that rounds, the same bits.
+fn repeated<T: Real>(lab: &Lab, v: &Variant, (n, k): (usize, usize)) -> Outcome {
+    let spec = Spec { beta: 0.5, ..Spec::plain((REPEATED, n, k)) };
+    let mut case: Case<T> = spec.make(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |i, j| unit(3, i, j))?;
+    let plan = case.plan(lab, Some(v.entry))?;
+    let first = case.run(lab, &plan)?;
+    for run in 1..RUNS {
+        let again = case.run_unwatched(lab, &plan)?;
+        bitwise(&again, &first, REPEATED).map_err(|fault| format!("run {run}: {fault}"))?;
+    }
+    Ok(())
+}
+
+/// One launch of a warm plan, recorded and replayed.
+fn graphs<T: Real>(lab: &Lab) -> Outcome {
+    let driver = match lab.stream.as_raw().map(Driver::open) {
+        Some(Ok(driver)) => driver,
+        Some(Err(why)) => {
+            lab.skip("tsmm, graphs", &why.to_string());
+            return Ok(());
+        }
+        None => return Ok(()),
+    };
+    for (v, (n, k)) in tall::<T>() {
+        let entry: Entry = Some(v.entry);
+        let mut case = Spec { beta: 0.5, ..Spec::plain((3001, n, k)) }.integers::<T>(lab)?;
+        let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
+            plan.warm_up_on(&lab.stream)?;
+            replayed(lab, &driver, &mut case, &plan, 3)
+        });
+        lab.record(|| format!("tsmm, graph of {}", named(entry)), result)?;
+    }
+    Ok(())
+}
+
+/// The first n columns of A become the product; nothing else of its memory changes.
+fn in_place<T: Real>(lab: &Lab, [m, n, k]: [usize; 3], seed: u64, row_major: bool, pad: usize) -> Outcome {
+    let mut spec = Spec::plain((m, n, k));
+    spec.storage[0].row_major = row_major;
+    spec.storage[0].pad = pad;
+    let a = |i, l| integer(10 + seed, i, l, 3);
+    let b = |l, j| integer(2, l, j, 3);
+    let case: Case<T> = spec.make(lab, a, b, |_, _| 0.0)?;
+    let expected = exact(&case);
+    // A stands in C's place, with guards around it: m x k, of which n columns are written.
+    let mut both = Spec { size: (m, k, k), ..spec };
+    both.storage[2] = spec.storage[0];
+    both.beta = 1.0;
+    let mut both: Case<T> = both.make(lab, |_, _| 0.0, |_, _| 0.0, a)?;
+    tsmm_in_place(&lab.stream, T::of(1.0), both.c.view_mut(lab)?, case.b.view(lab)?)?;
+    lab.stream.synchronize()?;
+    let found = both.c.result("A")?;
+    equal(&found[..m * n], &expected, m)?;
+    let kept = |at: usize| found[at].bits() == T::of(a(at % m, at / m)).bits();
+    ensure((m * n..m * k).all(kept), || "columns of A beside the product changed".into())?;
+    case.b.unchanged("B")?;
+    // What would reach into other rows is refused, and nothing is written.
+    let wide: Case<T> = Spec::plain((m, k + 1, k)).make(lab, a, b, |_, _| 0.0)?;
+    match tsmm_in_place(&lab.stream, T::of(1.0), both.c.view_mut(lab)?, wide.b.view(lab)?) {
+        Err(Error::Shape(_)) => {
+            ensure(both.c.result("A")?.iter().zip(&found).all(|(a, b)| a.bits() == b.bits()), || {
+                "a refused call wrote".into()
+            })
+        }
+        other => Err(format!("expected a ShapeError, found {other:?}").into()),
+    }
+}
