@@ -4,6 +4,7 @@ use crate::case::Case;
 use crate::real::Real;
 use model::Choice;
 use model::launch::{part_of_k, tiling};
+use rayon::prelude::*;
 
 /// A and B, arranged so that an element of C is a product of two slices.
 struct Lines {
@@ -17,16 +18,18 @@ struct Lines {
 impl Lines {
     fn new<T: Real>(case: &Case<T>) -> Self {
         let (m, n, k) = case.spec.size;
-        let rows = (0..m * k).map(|e| case.a.get(e / k, e % k).wide()).collect();
+        let rows = (0..m * k).into_par_iter().map(|e| case.a.get(e / k, e % k).wide()).collect();
         let cols = (0..n * k).map(|e| case.b.get(e % k, e / k).wide()).collect();
         Lines { m, n, k, rows, cols }
     }
 
     /// `of(row of A, column of B, i, j)` for all elements, down the columns.
-    fn map<R>(&self, mut of: impl FnMut(&[f64], &[f64], usize, usize) -> R) -> Vec<R> {
+    fn map<R: Send>(&self, of: impl Fn(&[f64], &[f64], usize, usize) -> R + Sync) -> Vec<R> {
         let k = self.k;
         let element = |e: usize| (e % self.m, e / self.m);
         (0..self.m * self.n)
+            .into_par_iter()
+            .with_min_len(4096)
             .map(element)
             .map(|(i, j)| of(&self.rows[i * k..][..k], &self.cols[j * k..][..k], i, j))
             .collect()

@@ -13,8 +13,9 @@ use model::variants::tsmm::widest;
 use model::{VARIANTS, Variant};
 
 const RUNS: usize = 100;
-/// Rows of which every block takes several tiles.
-const SEVERAL: usize = 800_011;
+/// Rows of which every block takes several tiles, and the most steps and columns of them: widths are the affair of the edges.
+const SEVERAL: usize = 400_011;
+const NARROW: usize = 13;
 /// Rows of the runs that are compared.
 const REPEATED: usize = 20_011;
 
@@ -37,7 +38,8 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
     }
     for (row, (v, widths)) in tall::<T>().enumerate() {
         edges::<T>(lab, v, widths, row)?;
-        one::<T>(lab, "several turns", v, Spec { beta: 0.5, ..Spec::plain((SEVERAL, widths.0, widths.1)) })?;
+        let narrow = (widths.0.min(NARROW), widths.1.min(NARROW));
+        one::<T>(lab, "several turns", v, Spec { beta: 0.5, ..Spec::plain((SEVERAL, narrow.0, narrow.1)) })?;
         let wide = Spec::plain((SEVERAL / 7, widths.0, widths.1)).turned();
         one::<T>(lab, "several turns", v, Spec { beta: -1.0, ..wide })?;
         let same = repeated::<T>(lab, v, widths);
