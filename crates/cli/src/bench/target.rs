@@ -144,3 +144,47 @@ fn failed(stream: &Stream, error: CudaError) -> Fault {
         Err(error) => error.into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanky::{Device, MatRef};
+
+    fn held(stream: &Stream, target: &mut Target<f64>) -> Result<Vec<f64>, Fault> {
+        let [len] = narrow([target.len])?;
+        // SAFETY: the target's own memory, which is there until the download is done.
+        let view = unsafe { MatRef::<f64>::from_raw(stream.device(), target.address(), len, 1, 1, len) }?;
+        Ok(stream.device().download(stream, view)?.into_vec().unwrap_or_default())
+    }
+
+    /// On a GPU, where there is one, what the device makes; on the CPU what the host sends.
+    #[test]
+    fn it_holds_what_it_should_whatever_was_written() -> Result<(), Fault> {
+        let source = MadeUp { seed: 3 << 60 };
+        for device in [Device::cpu(), Device::auto()] {
+            let stream = device.stream()?;
+            device.entered(|| -> Result<(), Fault> {
+                let mut first = vec![0.0_f64; 10_001];
+                source.fill(0, &mut first);
+                let mut read = Target::<f64>::new(&stream, 10_001, Some(source))?;
+                assert_eq!(held(&stream, &mut read)?, first);
+                match &mut read.memory {
+                    Memory::Kept(block, _) => block.set::<f64>(&stream, None)?,
+                    Memory::Sent(matrix) => matrix.as_mut_slice().unwrap_or_default().fill(f64::NAN),
+                }
+                assert!(held(&stream, &mut read)?.iter().all(|x| x.is_nan()));
+                read.spoil(&stream)?;
+                assert_eq!(held(&stream, &mut read)?, first);
+                let mut written = Target::<f64>::new(&stream, 10_001, None)?;
+                let found = held(&stream, &mut written)?;
+                assert!(found.len() == 10_001 && found.iter().all(|x| x.is_nan()));
+                assert_eq!(
+                    device.is_cuda(),
+                    matches!((read.memory, written.memory), (Memory::Kept(..), Memory::Kept(..)))
+                );
+                Ok(())
+            })??;
+        }
+        Ok(())
+    }
+}
