@@ -43,7 +43,7 @@ pub enum Command {
     /// Multiply two .npy files: C = alpha A B + beta C0
     #[command(after_help = examples::MUL)]
     Mul(MulArgs),
-    /// Multiply a .npy file by itself: G = alpha A^T A + beta G0
+    /// Multiply a .npy file by itself: G = alpha A^H A + beta G0
     #[command(after_help = examples::GRAM)]
     Gram(GramArgs),
     /// Multiply made-up matrices, check the result, and compare the speed with that of the memory
@@ -123,13 +123,13 @@ pub struct MulArgs {
 
 #[derive(Debug, Args)]
 pub struct GramArgs {
-    /// A, k x n: f32 or f64, C or Fortran order; one axis is a column
+    /// A, k x n: f32, f64, c64 or c128 (complex numbers), C or Fortran order; one axis is a column
     #[arg(value_name = "A.npy")]
     pub a: PathBuf,
     /// Where G, n x n, goes ("-": standard output), in the order of G0 or else of A; may be an input
     #[arg(short, long, value_name = "G.npy")]
     pub output: PathBuf,
-    /// Factor of A^T A
+    /// Factor of A^H A (of real numbers A^T A); a complex one is written RE,IM
     #[arg(long, default_value = "1", allow_hyphen_values = true, value_name = "X")]
     pub alpha: Coefficient,
     /// Factor of G0 [default: 1 with --c, else 0]
@@ -138,10 +138,10 @@ pub struct GramArgs {
     /// G0, of G's shape and element type
     #[arg(long, value_name = "G0.npy")]
     pub c: Option<PathBuf>,
-    /// A A^T in place of A^T A
+    /// A A^H in place of A^H A
     #[arg(long)]
     pub transpose_a: bool,
-    /// A^T A of complex numbers too, where A^H A is the usual; of real ones they are the same
+    /// A^T A of complex numbers, in place of A^H A; of real ones they are the same
     #[arg(long)]
     pub no_conj: bool,
     #[command(flatten)]

@@ -9,7 +9,8 @@ Examples:
 pub const GRAM: &str = "\
 Examples:
   lanky gram A.npy -o G.npy
-  lanky gram A.npy -o G.npy --alpha -1 --c G0.npy --device cpu --json";
+  lanky gram A.npy -o G.npy --alpha -1 --c G0.npy --device cpu --json
+  lanky gram complex.npy -o G.npy --no-conj";
 
 pub const DEMO: &str = "\
 Examples:

@@ -1,13 +1,13 @@
-//! `lanky gram`: G = alpha A^T A + beta G0, from a file to a file.
+//! `lanky gram`: G = alpha A^H A + beta G0, from a file to a file.
 
-use lanky::{Device, Layout, Matrix, Plan, Scalar, Shape, Stream};
+use lanky::{Complex, Device, Layout, Matrix, Plan, Scalar, Shape, Stream};
 use model::Dtype;
 
 use crate::args::{Coefficient, GramArgs, check_variant};
 use crate::device;
 use crate::error::Fault;
 use crate::mul::{load, save, upload};
-use crate::npy::{Header, Input};
+use crate::npy::{Header, Input, Order};
 use crate::operand::{Operand, open_c};
 use crate::output::{Output, is_stdout};
 use crate::progress::Progress;
@@ -20,7 +20,8 @@ pub fn run(args: &GramArgs) -> Result<(), Fault> {
     match job.a.dtype() {
         Dtype::F32 => job.run::<f32>(args),
         Dtype::F64 => job.run::<f64>(args),
-        dtype => Err(Fault::at(&args.a, &format!("A is {dtype}: Gram matrices are computed of f32 and f64"))),
+        Dtype::C64 => job.run::<Complex<f32>>(args),
+        Dtype::C128 => job.run::<Complex<f64>>(args),
     }
 }
 
@@ -45,7 +46,8 @@ impl Job {
         if let (Some(beta), None, false) = (&args.beta, &args.c, args.beta.as_ref().is_none_or(Coefficient::is_zero)) {
             return Err(Fault::Input(format!("--beta {beta} needs the matrix that it multiplies: --c G0.npy")));
         }
-        let a = Operand::open("A", &args.a, (args.transpose_a, false), |length| (length, 1))?;
+        let a =
+            Operand::open("A", &args.a, (args.transpose_a, args.transpose_a && !args.no_conj), |length| (length, 1))?;
         let (k, n) = a.lengths();
         let wide = u64::try_from(n).unwrap_or(u64::MAX);
         let mut result = Header { dtype: a.dtype(), order: a.input.header().order, shape: vec![wide, wide] };
@@ -69,7 +71,7 @@ impl Job {
         let mut output = Output::create(&args.output)?;
         let device = device::open(args.how.device)?;
         device::check_variant(&device, args.how.device, args.how.variant.as_deref())?;
-        let plan = self.plan(&device, args.how.variant.as_deref(), beta != T::zero())?;
+        let plan = self.plan(&device, args, beta != T::zero())?;
         let stream = device.stream()?;
         let progress = Progress::new("reading", self.bytes_to_move(beta != T::zero()));
         let mut c = self.c_matrix::<T>(&stream, beta, &progress)?;
@@ -77,7 +79,9 @@ impl Job {
         progress.compute("multiplying");
         plan.warm_up()?;
         let a_view = self.a.of(a.view());
-        let seconds = stream.timed(|| plan.run_gram(&stream, alpha, a_view, beta, c.view_mut()))?;
+        let by_rows = self.result.order == Order::C;
+        let c_view = if by_rows { c.view_mut().t() } else { c.view_mut() };
+        let seconds = stream.timed(|| plan.run_gram(&stream, alpha, a_view, beta, c_view))?;
         progress.transfer("writing");
         save(&stream, &c, &self.result, &mut output, &progress)?;
         drop(progress);
@@ -85,16 +89,15 @@ impl Job {
         self.report(args, &device, &plan, seconds, beta != T::zero())
     }
 
-    /// G and G0 are read and written by columns, which of a row-major file are its rows: AᵀA is symmetric, and each
-    /// element of G0 meets its own.
-    fn plan(&self, device: &Device, variant: Option<&str>, reads_c: bool) -> Result<Plan, Fault> {
-        let c = Shape::packed(self.n, self.n, Layout::ColumnMajor, self.result.dtype);
+    fn plan(&self, device: &Device, args: &GramArgs, reads_c: bool) -> Result<Plan, Fault> {
+        let c = Shape::packed(self.n, self.n, self.result.order.layout(), self.result.dtype);
         let builder = Plan::gram(device, self.a.shape(), c);
         let builder = if reads_c { builder.reads_c() } else { builder };
-        Ok(variant.into_iter().fold(builder, |builder, name| builder.variant(name)).build()?)
+        let builder = if args.no_conj { builder.no_conj() } else { builder };
+        Ok(args.how.variant.as_deref().into_iter().fold(builder, |builder, name| builder.variant(name)).build()?)
     }
 
-    /// G0, or room for G.
+    /// G0, or room for G. A row-major G is the column-major transposed one, which is what is made.
     fn c_matrix<T: Scalar>(&mut self, stream: &Stream, beta: T, progress: &Progress) -> Result<Matrix<T>, Fault> {
         match &mut self.c {
             Some(c) if beta != T::zero() => upload(stream, c, self.n, self.n, Layout::ColumnMajor, progress),

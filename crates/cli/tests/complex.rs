@@ -83,6 +83,41 @@ fn products_of_files_are_exact() {
     }
 }
 
+/// G = (1 - 2i) Aᴴ A + (i) G0, or Aᵀ A, of A or of its rows, by rows and by columns.
+#[test]
+fn gram_matrices_of_files_are_exact() {
+    const K: usize = 11;
+    const N: usize = 4;
+    let g0 = |i: usize, j: usize| [i as f64, j as f64 - 1.0];
+    for (run, descr) in ["c8", "c16"].into_iter().flat_map(|descr| (0..8_usize).map(move |run| (run, descr))) {
+        let (of_rows, no_conj, with_g0) = (run & 1 == 1, run & 2 == 2, run & 4 == 4);
+        let bench = Bench::new();
+        bench.put("a.npy", if of_rows { file(descr, N, K, |j, l| a(l, j)) } else { file(descr, K, N, a) });
+        bench.put("g0.npy", file(descr, N, N, g0));
+        let mut args = vec!["gram", "a.npy", "-o", "g.npy", "--alpha", "1,-2"];
+        args.extend(of_rows.then_some("--transpose-a"));
+        args.extend(no_conj.then_some("--no-conj"));
+        if with_g0 {
+            args.extend(["--beta", "0,1", "--c", "g0.npy"]);
+        }
+        bench.succeed(&args);
+        let (_, found) = read(&bench.get("g.npy"));
+        let mut expected = Vec::new();
+        for (i, j) in (0..N).flat_map(|i| (0..N).map(move |j| (i, j))) {
+            let mut sum = [0.0; 2];
+            for l in 0..K {
+                // Of a matrix's rows it is A Aᴴ.
+                let (x, y) = if of_rows { (a(l, j), a(l, i)) } else { (a(l, i), a(l, j)) };
+                let product = times(if no_conj { x } else { conj(x) }, y);
+                sum = [sum[0] + product[0], sum[1] + product[1]];
+            }
+            let (scaled, old) = (times([1.0, -2.0], sum), times([0.0, 1.0], if with_g0 { g0(i, j) } else { [0.0; 2] }));
+            expected.extend([scaled[0] + old[0], scaled[1] + old[1]]);
+        }
+        assert_eq!(found, expected, "{args:?}");
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_named() {
     let bench = Bench::new();

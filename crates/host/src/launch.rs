@@ -7,7 +7,7 @@ use crate::shape::wide;
 use crate::stream::CudaStream;
 use cust::module::Module;
 use model::launch::reduced::{self, Finish, Triangle};
-use model::{Choice, Strides};
+use model::{Choice, Kernel, Strides};
 use std::ffi::c_void;
 
 /// An operand in device memory.
@@ -117,6 +117,7 @@ pub(crate) unsafe fn reduced<T: Scalar>(
 ) -> Result<()> {
     let p = if choice.swapped { operands.transposed() } else { operands };
     let atomic = choice.variant.adds_atomically();
+    let of_gram = (choice.variant.kernel == Kernel::Gram).then_some(triangle);
     let conj = u32::from(p.a.conj) | u32::from(p.b.conj) << 1;
     let finish = if atomic { Finish::Direct } else { choice.finish }.code() | triangle.code();
     let arguments = parameters![
@@ -145,7 +146,7 @@ pub(crate) unsafe fn reduced<T: Scalar>(
     unsafe { launch(stream, module, entry, (x, y, z), choice.threads, choice.shared_bytes, &arguments) }?;
     match adds {
         // SAFETY: the slots are those that the launch before this one, on the same stream, fills.
-        Some(module) if !atomic => unsafe { reduce_slots(stream, module, work, choice.splits, p, Some(triangle)) },
+        Some(module) if !atomic => unsafe { reduce_slots(stream, module, work, choice.splits, p, of_gram) },
         _ => Ok(()),
     }
 }
@@ -163,13 +164,13 @@ pub(crate) unsafe fn reduce_slots<T: Scalar>(
     operands: Operands<T>,
     triangle: Option<Triangle>,
 ) -> Result<()> {
-    let Operands { m, n, alpha, beta, c, .. } = operands;
+    let Operands { m, n, alpha, a, b, beta, c, .. } = operands;
     let threads = model::variants::SUM_SLOTS_THREADS;
     let blocks = (u64::from(m) * u64::from(n)).div_ceil(u64::from(reduced::REDUCE_ELEMENTS));
     let Ok(blocks) = u32::try_from(blocks) else {
         return Err(crate::Error::Unsupported { what: format!("a result of {m} x {n} elements on a GPU") });
     };
-    let finish = triangle.map_or(0, reduced::lower_code);
+    let finish = triangle.map_or(0, |triangle| reduced::lower_code(triangle, a.conj != b.conj));
     let arguments = parameters![m, n, count, alpha, beta, c.address, c.strides.row, c.strides.col, work, finish];
     let (entry, shared_bytes) = (model::variants::reduce_slots(T::DTYPE), reduced::reduce_bytes(T::DTYPE.bytes()));
     // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.

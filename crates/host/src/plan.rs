@@ -103,6 +103,14 @@ impl PlanBuilder {
         self
     }
 
+    /// Of a Gram matrix of complex elements: Aᵀ A, in place of Aᴴ A. Of another product, or of real elements, it says nothing.
+    pub fn no_conj(mut self) -> Self {
+        if self.gram.is_some() {
+            self.a = self.b.t();
+        }
+        self
+    }
+
     /// Decides; nothing is loaded, allocated or launched.
     ///
     /// The model chooses for the shapes, the element type, and whether C is read ([`PlanBuilder::reads_c`]). A GPU remembers
@@ -153,10 +161,10 @@ impl Plan {
         PlanBuilder { device: device.clone(), a, b, c, variant: None, reads_c: false, gram: None }
     }
 
-    /// Begins a plan for C ← α Aᵀ A + β C on the device, A k x n and C n x n: [`Plan::run_gram`] runs it. Of C all is
+    /// Begins a plan for C ← α Aᴴ A + β C on the device, A k x n and C n x n: [`Plan::run_gram`] runs it. Of C all is
     /// written, unless [`PlanBuilder::triangle`] says otherwise.
     pub fn gram(device: &Device, a: Shape, c: Shape) -> PlanBuilder {
-        PlanBuilder { gram: Some(Triangle::Full), ..Plan::gemm(device, a.t(), a, c) }
+        PlanBuilder { gram: Some(Triangle::Full), ..Plan::gemm(device, a.h(), a, c) }
     }
 
     /// The device that it is for.
@@ -273,7 +281,7 @@ impl Plan {
             check_planned(operand, &shape, planned)?;
         }
         check(&self.device, &a, &b, &c)?;
-        if self.gram.is_some() && (b.extent() != a.extent() || b.shape() != a.shape().t()) {
+        if self.gram.is_some() && b.extent() != a.extent() {
             let what =
                 "other factors than a matrix and its transpose by a plan of a Gram matrix: make one by Plan::gemm";
             return Err(Error::Unsupported { what: what.into() });
@@ -282,7 +290,7 @@ impl Plan {
             return Ok(());
         }
         match stream.queue() {
-            Queue::Cpu if self.gram.is_some() => gram::on_cpu(self.gram.unwrap_or_default(), alpha, b, beta, c),
+            Queue::Cpu if self.gram.is_some() => gram::on_cpu(self.gram.unwrap_or_default(), alpha, (a, b), beta, c),
             Queue::Cpu => cpu::product(alpha, a, b, beta, c),
             Queue::Cuda(queue) => {
                 let choice = self.choice.as_ref().filter(|_| alpha != T::zero());
@@ -296,7 +304,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// C ← α Aᵀ A + β C by a plan of [`Plan::gram`]; else as [`Plan::run`]. See [`gram`](crate::gram()) for what is promised.
+    /// C ← α Aᴴ A + β C, or α Aᵀ A + β C, by a plan of [`Plan::gram`]; else as [`Plan::run`]. See [`gram`](crate::gram()) for what is promised.
     ///
     /// # Errors
     /// As [`Plan::run`]; [`Error::Unsupported`] for a plan of another product.
@@ -312,7 +320,8 @@ impl Plan {
             let what = "a Gram matrix by the plan of a product: make one by Plan::gram";
             return Err(Error::Unsupported { what: what.into() });
         }
-        self.run(stream, alpha, a.t(), a, beta, c)
+        let first = if self.a.conj == self.b.conj { a.t() } else { a.h() };
+        self.run(stream, alpha, first, a, beta, c)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Complex elements on the CPU: exact on integers, within their bound on anything else; views of conjugates.
 #![expect(clippy::unwrap_used, reason = "a test fails by it")]
 
-use lanky_host::{Complex, Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Rule, Scalar, Shape, gemm};
+use lanky_host::{Complex, Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Rule, Scalar, Shape, gemm, gram};
 
 mod common;
 use common::Random;
@@ -207,4 +207,36 @@ fn matrices_of_nalgebra_of_complex_numbers() {
 fn matrices_of_faer_of_complex_numbers() {
     let a = lanky_host::faer::Mat::from_fn(3, 2, |i, j| Complex::new(i as f64, j as f64));
     assert_eq!(MatRef::try_from(a.as_ref()).unwrap().get(2, 1), Some(Complex::new(2.0, 1.0)));
+}
+
+/// Aᴴ A is Hermitian to the bit with a real diagonal, Aᵀ A symmetric; both are the product of the two factors.
+#[test]
+fn gram_matrices_are_hermitian_or_symmetric_to_the_bit() -> lanky_host::Result<()> {
+    let device = Device::cpu();
+    let stream = device.stream()?;
+    let mut random = Random(7);
+    let alpha = Complex::new(-0.7, 0.0);
+    for (k, n) in [(1, 1), (517, 5), (3, 40)] {
+        let data: Vec<Complex<f64>> = (0..k * n).map(|_| Complex::new(random.unit(), random.unit())).collect();
+        let stored = MatRef::row_major(&data, k, n)?;
+        for (a, no_conj) in [(stored, false), (stored, true), (stored.conj(), false), (stored.conj(), true)] {
+            let mut c = vec![Complex::new(f64::NAN, 0.0); n * n];
+            if no_conj {
+                let shape = Shape::packed(n, n, Layout::RowMajor, <Complex<f64>>::DTYPE);
+                let plan = Plan::gram(&device, a.shape(), shape).no_conj().build()?;
+                plan.run_gram(&stream, alpha, a, Complex::new(0.0, 0.0), MatMut::row_major(&mut c, n, n)?)?;
+            } else {
+                gram(&stream, alpha, a, Complex::new(0.0, 0.0), MatMut::row_major(&mut c, n, n)?)?;
+            }
+            let mut product = vec![Complex::new(0.0, 0.0); n * n];
+            let first = if no_conj { a.t() } else { a.h() };
+            gemm(&stream, alpha, first, a, Complex::new(0.0, 0.0), MatMut::row_major(&mut product, n, n)?)?;
+            for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                let (x, y) = (c[i * n + j], if no_conj { c[j * n + i] } else { c[j * n + i].conj() });
+                assert!(x == y && (no_conj || i != j || x.im == 0.0), "{k} {n} {i} {j}: {x} {y}");
+                assert!((x - product[i * n + j]).norm() <= 1e-13 * k as f64, "{k} {n} {i} {j}");
+            }
+        }
+    }
+    Ok(())
 }

@@ -91,19 +91,27 @@ mod gemm {
 pub enum Reduced {
     F32(ReducedFn<f32>),
     F64(ReducedFn<f64>),
+    C64(ReducedFn<Complex<f32>>),
+    C128(ReducedFn<Complex<f64>>),
 }
 
 /// The rows of the kernels of two tall matrices.
 mod reduced_tables {
-    use super::{Reduced, ReducedFn};
+    use super::{Complex, Reduced, ReducedFn};
 
     mod elem {
-        use super::{Reduced, ReducedFn};
+        use super::{Complex, Reduced, ReducedFn};
         pub fn f32(entry: ReducedFn<f32>) -> Reduced {
             Reduced::F32(entry)
         }
         pub fn f64(entry: ReducedFn<f64>) -> Reduced {
             Reduced::F64(entry)
+        }
+        pub fn c64(entry: ReducedFn<Complex<f32>>) -> Reduced {
+            Reduced::C64(entry)
+        }
+        pub fn c128(entry: ReducedFn<Complex<f64>>) -> Reduced {
+            Reduced::C128(entry)
         }
     }
 
@@ -230,8 +238,8 @@ impl Element for Complex<f32> {
     fn of(product: Product) -> Option<ProductFn<Self>> {
         if let Product::C64(function) = product { Some(function) } else { None }
     }
-    fn of_reduced(_: Reduced) -> Option<ReducedFn<Self>> {
-        None
+    fn of_reduced(reduced: Reduced) -> Option<ReducedFn<Self>> {
+        if let Reduced::C64(function) = reduced { Some(function) } else { None }
     }
     const REDUCE_SLOTS: ReduceSlotsFn<Self> = crate::tsmttsm::finish::creduce_slots_t256;
     const SUM_SLOTS: SumSlotsFn<Self> = slots::csum_slots_t256;
@@ -241,8 +249,8 @@ impl Element for Complex<f64> {
     fn of(product: Product) -> Option<ProductFn<Self>> {
         if let Product::C128(function) = product { Some(function) } else { None }
     }
-    fn of_reduced(_: Reduced) -> Option<ReducedFn<Self>> {
-        None
+    fn of_reduced(reduced: Reduced) -> Option<ReducedFn<Self>> {
+        if let Reduced::C128(function) = reduced { Some(function) } else { None }
     }
     const REDUCE_SLOTS: ReduceSlotsFn<Self> = crate::tsmttsm::finish::zreduce_slots_t256;
     const SUM_SLOTS: SumSlotsFn<Self> = slots::zsum_slots_t256;

@@ -7,7 +7,11 @@ use crate::roofline::{Bound, Constants, Estimate, Estimator, MOST_SPLITS, bound}
 use crate::variants::Layout;
 use crate::variants::tsmm::widest;
 use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant};
-use core::fmt;
+
+mod in_place;
+mod text;
+
+pub use in_place::choose_in_place;
 
 /// Who made a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,30 +132,6 @@ pub fn candidates<'a>(
     let chooser = if force.is_some() { Chooser::Caller } else { Chooser::Model };
     let fits = considered(problem, machine, force).flatten();
     Ok(fits.map(move |fit| Choice { chooser, ..fit.choice() }))
-}
-
-/// The entry and launch for a product whose C is the first n columns of A: those entries are weighed that read all rows of a
-/// tile before they write any of them, on a grid that may have any number of blocks; never transposed.
-///
-/// # Errors
-/// A [`Refusal`]: [`Refusal::TooWide`] if k exceeds 64 or C has more columns than A.
-pub fn choose_in_place(problem: &Problem, machine: &Machine) -> Result<Choice, Refusal> {
-    check(problem, None)?;
-    if problem.n > problem.k {
-        let columns = u32::try_from(problem.k).unwrap_or(u32::MAX);
-        return Err(Refusal::TooWide { columns, steps: Some(crate::variants::tsmm::WIDEST) });
-    }
-    let mut best: Result<Choice, Refusal> = Err(Refusal::NoSuchDtype { dtype: problem.dtype });
-    let of_type = |place: &usize| VARIANTS[*place].dtype == problem.dtype && VARIANTS[*place].kernel == Kernel::Tsmm;
-    for place in (0..VARIANTS.len()).filter(of_type) {
-        let candidate = Fit::lying(place, problem, machine, (false, *problem)).map(|fit| fit.choice());
-        best = match (best, candidate) {
-            (Ok(so_far), Ok(next)) if next.estimate.seconds < so_far.estimate.seconds => Ok(next),
-            (Ok(so_far), _) => Ok(so_far),
-            (Err(_), next) => next,
-        };
-    }
-    best
 }
 
 /// What rules out every entry.
@@ -398,40 +378,6 @@ const OCTAVES: usize = MOST_SPLITS.ilog2() as usize + 1;
 /// Estimates closer than this are alike: then fewer splits need less scratch.
 const ALIKE: f64 = 1.01;
 
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let p = &self.problem;
-        let [x, y, z] = self.grid;
-        let what = if self.swapped { ", computed transposed" } else { "" };
-        writeln!(f, "{}  {}  m = {}, n = {}, k = {}{what}", self.operation, p.dtype, p.m, p.n, p.k)?;
-        let limit = if self.bound.memory_s >= self.bound.arithmetic_s { "memory" } else { "arithmetic" };
-        writeln!(f, "  bound     {:.1} us, {limit}", self.bound.seconds() * 1e6)?;
-        writeln!(f, "  entry     {}", self.variant.entry)?;
-        writeln!(
-            f,
-            "  launch    {x} x {y} x {z} blocks of {} threads, {} bytes of shared memory, {} blocks an SM",
-            self.threads, self.shared_bytes, self.estimate.resident
-        )?;
-        let added = match (self.variant.adds_atomically(), self.variant.is_reduced(), self.finish) {
-            (true, ..) => ", added atomically, in any order",
-            (_, true, Finish::LastBlock) => ", added by the last block",
-            (_, true, Finish::SecondLaunch) => ", added by a second launch",
-            _ => "",
-        };
-        writeln!(f, "  splits    {} of k, {} elements of scratch{added}", self.splits, self.slots_len)?;
-        writeln!(
-            f,
-            "  expected  {:.1} us, {:.0}% of the bandwidth in flight",
-            self.estimate.seconds * 1e6,
-            self.estimate.memory_utilisation * 100.0
-        )?;
-        f.write_str(match self.chooser {
-            Chooser::Model => "  chosen    by the model: least expected time of all eligible entries",
-            Chooser::Caller => "  chosen    by the caller; entry and splits by least expected time",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -504,7 +450,7 @@ mod tests {
 
     #[test]
     fn two_tall_matrices_of_up_to_32_columns_get_kernels_of_their_own() -> Result<(), Refusal> {
-        for dtype in [Dtype::F32, Dtype::F64] {
+        for dtype in Dtype::ALL {
             for (m, n) in
                 [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (48, 48), (64, 64), (64, 1), (3, 17), (48, 16)]
             {
@@ -529,7 +475,7 @@ mod tests {
     #[test]
     fn gram_matrices_of_any_width_are_served() -> Result<(), Refusal> {
         for n in [1, 63, 64, 65, 1000, 20_000] {
-            for dtype in [Dtype::F32, Dtype::F64] {
+            for dtype in Dtype::ALL {
                 let p = Problem::gram(dtype, n, 100_000, crate::Strides::column_major(n));
                 assert!(u64::from(choose(&p, &Machine::H200, None)?.variant.rows) >= n.min(4));
             }
@@ -576,23 +522,6 @@ mod tests {
                     candidates(&p, &machine, None)?.for_each(|candidate| has_its_best_splits(&candidate, &machine));
                 }
             }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn in_place_only_tiles_that_are_read_first() -> Result<(), Refusal> {
-        for dtype in [Dtype::F32, Dtype::F64] {
-            for (m, n, k) in [(10_000_000, 16, 16), (3, 7, 8), (1, 64, 64), (1000, 1, 64)] {
-                let p = Problem::column_major(dtype, m, n, k);
-                let choice = choose_in_place(&p, &Machine::H200)?;
-                assert!(choice.variant.kernel == Kernel::Tsmm && !choice.swapped && choice.splits == 1, "{choice}");
-                assert!(choose_in_place(&p, &Machine::A100).is_ok_and(|choice| !choice.variant.mma));
-            }
-            let wide = Problem::column_major(dtype, 100, 9, 8);
-            assert_eq!(choose_in_place(&wide, &Machine::H200), Err(Refusal::TooWide { columns: 8, steps: Some(64) }));
-            let deep = Problem::column_major(dtype, 100, 9, 65);
-            assert!(matches!(choose_in_place(&deep, &Machine::H200), Err(Refusal::TooWide { .. })));
         }
         Ok(())
     }

@@ -85,7 +85,7 @@ pub struct Problem {
     pub c: Strides,
     /// Whether C is read: β is not 0.
     pub reads_c: bool,
-    /// Whether B is Aᵀ, in the same memory: C is a Gram matrix.
+    /// Whether B is Aᵀ or Aᴴ, in the same memory: C is a Gram matrix.
     pub gram: bool,
     /// Whether op(A) has the conjugates of what is stored; of real elements they are the same.
     pub conj_a: bool,

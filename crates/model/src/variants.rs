@@ -368,7 +368,7 @@ impl Variant {
 
     /// Whether it is one of those that has its rows come through a ring of stages.
     pub const fn is_staged(&self) -> bool {
-        self.is_reduced() && self.wide_shared
+        matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged")
     }
 
     /// The most columns of a Gram matrix, of an entry whose blocks take B to be what they have of A.

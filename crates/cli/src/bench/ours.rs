@@ -96,7 +96,7 @@ fn shapes(p: &Problem) -> lanky::Result<[Shape; 3]> {
 
 /// The plan is told all that a caller knows: the variant, if one is asked for, and whether C is read.
 fn builder(device: &Device, p: &Problem, [a, b, c]: [Shape; 3], variant: Option<&str>) -> PlanBuilder {
-    let builder = if p.gram { Plan::gram(device, b, c) } else { Plan::gemm(device, a, b, c) };
+    let builder = if p.gram { Plan::gram(device, b, c).no_conj() } else { Plan::gemm(device, a, b, c) };
     let builder = if p.reads_c { builder.reads_c() } else { builder };
     variant.into_iter().fold(builder, |builder, name| builder.variant(name))
 }

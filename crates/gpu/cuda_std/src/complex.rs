@@ -66,6 +66,10 @@ macro_rules! complex {
                 Complex { im: $float::from_bits(self.im.to_bits() ^ sign), ..self }
             }
             #[inline(always)]
+            fn real_if(self, real: bool) -> Self {
+                Complex { im: if real { 0.0 } else { self.im }, ..self }
+            }
+            #[inline(always)]
             fn scale(self, value: Self) -> Self {
                 let real = Complex { re: self.re * value.re, im: self.re * value.im };
                 if self.im == 0.0 { real } else { self.mul(value) }
@@ -121,6 +125,7 @@ mod tests {
         assert_eq!(x.mul(y), c(31.0, 1.0));
         assert_eq!(x.fma(y, z), c(131.0, 1001.0));
         assert_eq!((x.conj_if(true), x.conj_if(false)), (c(2.0, -3.0), x));
+        assert_eq!((x.real_if(true), x.real_if(false), 2.5.real_if(true)), (c(2.0, 0.0), x, 2.5));
         assert_eq!((x.scale(y), x.scale_onto(y, z)), (c(31.0, 1.0), c(131.0, 1001.0)));
         assert!(c(0.0, -0.0).is_zero() && !c(0.0, 1.0).is_zero() && !c(f64::NAN, 0.0).is_zero());
         let infinite = c(f64::INFINITY, 1.0).mul(c(1.0, 0.0));

@@ -103,6 +103,11 @@ pub trait Scalar: Copy + 'static {
     fn conj_if(self, _conj: bool) -> Self {
         self
     }
+    /// The real part where `real`: of a complex number its imaginary part becomes 0, and a real one stays as it is.
+    #[inline(always)]
+    fn real_if(self, _real: bool) -> Self {
+        self
+    }
     /// self · value, where a self without an imaginary part multiplies as a real number: its 0 meets no infinity.
     #[inline(always)]
     fn scale(self, value: Self) -> Self {

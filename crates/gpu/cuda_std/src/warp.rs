@@ -44,7 +44,7 @@ pub unsafe fn sync_warp(mask: u32) {
     hooks().sync_warp(mask, Location::caller());
 }
 
-/// What lanes can exchange: numbers of one or two 32-bit words, each word by a shuffle of its own.
+/// What lanes can exchange: numbers of one, two or four 32-bit words, each word by a shuffle of its own.
 pub trait WarpShuffleValue: Copy {
     /// Exchanges each word; the flags of all are alike.
     #[doc(hidden)]
@@ -79,6 +79,14 @@ shuffled!(f32, u32, f32::to_bits, f32::from_bits);
 shuffled!(u64, u64, u64::from, u64::from);
 shuffled!(i64, u64, |signed| signed as u64, |bits| bits as i64);
 shuffled!(f64, u64, f64::to_bits, f64::from_bits);
+
+impl WarpShuffleValue for [u64; 2] {
+    #[inline(always)]
+    fn by_words(self, mut shuffle: impl FnMut(u32) -> (u32, bool)) -> (Self, bool) {
+        let ((first, inside), (second, _)) = (self[0].by_words(&mut shuffle), self[1].by_words(&mut shuffle));
+        ([first, second], inside)
+    }
+}
 
 /// One shuffle: `shfl.sync.MODE.b32` a word, with the segment bits that `width` asks for.
 macro_rules! shuffle {

@@ -1,4 +1,4 @@
-//! C ← α Aᵀ A + β C.
+//! C ← α Aᴴ A + β C.
 
 use crate::cpu;
 use crate::error::Result;
@@ -10,13 +10,16 @@ use crate::stream::{Queue, Stream};
 use crate::view::{MatMut, MatRef};
 use model::Problem;
 use model::launch::reduced::Triangle;
+use num_traits::Zero;
+use std::cmp::Ordering;
 
-/// C ← α Aᵀ A + β C, with A k x n and C n x n, all of C; asynchronous on `stream` on a GPU, where A is read once. The Gram
-/// matrix of A's rows is that of `a.t()`.
+/// C ← α Aᴴ A + β C, with A k x n and C n x n, all of C; asynchronous on `stream` on a GPU, where A is read once. The Gram
+/// matrix of A's rows is that of `a.h()`. Of real elements Aᴴ is Aᵀ; Aᵀ A of complex ones is a plan's:
+/// [`PlanBuilder::no_conj`](crate::PlanBuilder::no_conj).
 ///
-/// Elements (i, j) and (j, i) of Aᵀ A are one number: with β = 0, or a C that was symmetric, C is symmetric to the bit.
-/// With β ≠ 0 each element of C keeps its own β C(i, j). For α, β, empty operands and the error of a sum see
-/// [`gemm`](crate::gemm()).
+/// Elements (i, j) and (j, i) of Aᴴ A are one number and its conjugate, and those of its diagonal are real: with β = 0, or
+/// a C that was so, C is symmetric to the bit, of complex elements and a real α Hermitian. With β ≠ 0 each element of C
+/// keeps its own β C(i, j). For α, β, empty operands and the error of a sum see [`gemm`](crate::gemm()).
 ///
 /// # Errors
 /// Those of [`gemm`](crate::gemm()).
@@ -57,36 +60,42 @@ pub fn gram_triangle<T: Scalar>(
     beta: T,
     mut c: MatMut<'_, T>,
 ) -> Result<()> {
-    check(stream.device(), &a.t(), &a, &c)?;
-    if is_done(alpha, &a.t(), beta, &c) {
+    check(stream.device(), &a.h(), &a, &c)?;
+    if is_done(alpha, &a.h(), beta, &c) {
         return Ok(());
     }
     match stream.queue() {
-        Queue::Cpu => on_cpu(triangle, alpha, a, beta, c),
+        Queue::Cpu => on_cpu(triangle, alpha, (a.h(), a), beta, c),
         Queue::Cuda(queue) => {
             let multiplies = alpha != T::zero() && a.nrows() > 0;
-            let problem = Problem { gram: true, ..problem(&a.t().shape(), &a.shape(), &c.shape(), beta != T::zero()) };
+            let problem = Problem { gram: true, ..problem(&a.h().shape(), &a.shape(), &c.shape(), beta != T::zero()) };
             let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
             // Locked until both launches of a split product are in the stream: its workspace is theirs till then.
             let mut scratch = lock(&queue.scratch);
-            enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a.t(), &a, beta, &mut c, Some(triangle))
+            enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a.h(), &a, beta, &mut c, Some(triangle))
         }
     }
 }
 
-/// The same on the CPU: Aᵀ A beside C first, then its lower triangle into both.
+/// The same on the CPU, of Aᴴ or Aᵀ and A: the product beside C first, then its lower triangle into both.
 pub(crate) fn on_cpu<T: Scalar>(
     triangle: Triangle,
     alpha: T,
-    a: MatRef<'_, T>,
+    (first, a): (MatRef<'_, T>, MatRef<'_, T>),
     beta: T,
     mut c: MatMut<'_, T>,
 ) -> Result<()> {
     let n = a.ncols();
     let multiplies = alpha != T::zero() && a.nrows() > 0;
+    let is_hermitian = first.shape().conj != a.shape().conj;
+    let of_lower = |i: usize, j: usize, sum: T| match i.cmp(&j) {
+        Ordering::Less if is_hermitian => sum.conj(),
+        Ordering::Equal if is_hermitian => T::of_parts(sum.parts().0, T::Real::zero()),
+        _ => sum,
+    };
     let mut sums = vec![T::zero(); if multiplies { n * n } else { 0 }];
     if multiplies {
-        cpu::product(T::one(), a.t(), a, T::zero(), MatMut::column_major(&mut sums, n, n)?)?;
+        cpu::product(T::one(), first, a, T::zero(), MatMut::column_major(&mut sums, n, n)?)?;
     }
     for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))) {
         let is_asked_for = match triangle {
@@ -98,8 +107,8 @@ pub(crate) fn on_cpu<T: Scalar>(
             continue;
         }
         // β = 0 reads no element, α = 0 no sum.
-        let old = if beta == T::zero() { None } else { c.get(i, j).map(|old| beta * old) };
-        let new = sums.get(i.min(j) * n + i.max(j)).map(|sum| alpha * *sum);
+        let old = if beta == T::zero() { None } else { c.get(i, j).map(|old| scaled(beta, old)) };
+        let new = sums.get(i.min(j) * n + i.max(j)).map(|sum| scaled(alpha, of_lower(i, j, *sum)));
         let value = match (new, old) {
             (Some(new), Some(old)) => new + old,
             (Some(one), None) | (None, Some(one)) => one,
@@ -108,4 +117,12 @@ pub(crate) fn on_cpu<T: Scalar>(
         c.set(i, j, value);
     }
     Ok(())
+}
+
+/// factor · value; a factor without an imaginary part is a real number, as in the kernels: conjugates stay conjugates.
+fn scaled<T: Scalar>(factor: T, value: T) -> T {
+    match (factor.parts(), value.parts()) {
+        ((factor, none), (re, im)) if none.is_zero() => T::of_parts(factor * re, factor * im),
+        _ => factor * value,
+    }
 }

@@ -55,6 +55,12 @@ impl<T: Scalar> Reduced<T> {
         !(triangle == Triangle::Lower.code() >> 4 && i < j || triangle == Triangle::Upper.code() >> 4 && i > j)
     }
 
+    /// Whether (j, i) of a matrix by itself is the conjugate of (i, j), and not the same: one of its factors is conjugated.
+    #[inline(always)]
+    fn is_hermitian(&self) -> bool {
+        self.p.conj_b()
+    }
+
     /// C(i, j) ← α · sum + β · C(i, j), where it is asked for.
     ///
     /// # Safety
@@ -98,6 +104,13 @@ impl<T: Scalar> Reduced<T> {
     }
 }
 
+/// Element (i, j) from `sum`, which is (i, j) or (j, i), whichever is not above the diagonal. On the diagonal of a Hermitian
+/// matrix the imaginary part is 0, which rounding may have left of it.
+#[inline(always)]
+fn mirrored<T: Scalar>(is_hermitian: bool, i: u32, j: u32, sum: T) -> T {
+    sum.conj_if(is_hermitian && i < j).real_if(is_hermitian && i == j)
+}
+
 /// Element (i, j) of a symmetric matrix whose lower triangle alone is there.
 #[inline(always)]
 const fn lower<const GRAM: bool>(i: u32, j: u32) -> (u32, u32) {
@@ -118,6 +131,7 @@ pub unsafe fn tile<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads
     let len = x.p.m as u64 * x.p.n as u64;
     let direct = x.finish & 15 == Finish::Direct.code();
     let slot = x.slots().starting_at(thread::block_idx_y() as u64 * len);
+    let is_hermitian = GRAM && x.is_hermitian();
     for e in (t..bm * bn).step_by(threads as usize) {
         let (i, j) = (e % bm, e / bm);
         let (i, j) = (row + i, col + j);
@@ -125,11 +139,11 @@ pub unsafe fn tile<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads
         if i < x.p.m && j < x.p.n && (!GRAM || i >= j) {
             // SAFETY: inside the tile and inside C; each element is one thread's.
             unsafe {
-                let sum = sc.load(e);
+                let sum = sc.load(e).conj_if(x.p.conj_sum());
                 if direct {
-                    x.put(i, j, sum);
+                    x.put(i, j, mirrored(is_hermitian, i, j, sum));
                     if GRAM && i > j {
-                        x.put(j, i, sum);
+                        x.put(j, i, mirrored(is_hermitian, j, i, sum));
                     }
                 } else {
                     slot.store(j as u64 * x.p.m as u64 + i as u64, sum);
@@ -175,7 +189,10 @@ unsafe fn last_block<T: Scalar, const GRAM: bool>(x: &Reduced<T>, shared: u32, t
             for at in (t as u64..len).step_by(threads as usize) {
                 let (i, j) = ((at % m as u64) as u32, (at / m as u64) as u32);
                 // SAFETY: all slots are written; (i, j) lies in C and is this thread's.
-                unsafe { x.put(i, j, x.add_part(len, slot_at::<GRAM>(m, i, j), count, (0, 1))) };
+                unsafe {
+                    let sum = x.add_part(len, slot_at::<GRAM>(m, i, j), count, (0, 1));
+                    x.put(i, j, mirrored(GRAM && x.is_hermitian(), i, j, sum));
+                }
             }
         } else {
             let len = len as u32;
@@ -193,7 +210,7 @@ unsafe fn last_block<T: Scalar, const GRAM: bool>(x: &Reduced<T>, shared: u32, t
                     sum = sum.add(unsafe { sums.load(part * len + t) });
                 }
                 // SAFETY: (i, j) lies in C and is this thread's.
-                unsafe { x.put(i, j, sum) };
+                unsafe { x.put(i, j, mirrored(GRAM && x.is_hermitian(), i, j, sum)) };
             }
         }
     }
@@ -206,8 +223,8 @@ fn slot_at<const GRAM: bool>(m: u32, i: u32, j: u32) -> u64 {
     j as u64 * m as u64 + i as u64
 }
 
-/// C ← α (S₀ + S₁ + ...) + β C by `REDUCE_PARTS` threads an element; or C ← β C where there are none. `finish` ≥ 2⁸ says that
-/// slots have their lower triangle alone.
+/// C ← α (S₀ + S₁ + ...) + β C by `REDUCE_PARTS` threads an element; or C ← β C where there are none. Bit 8 of `finish`
+/// says that slots have their lower triangle alone, bit 9 that what is above it is the conjugate.
 ///
 /// # Safety
 /// Launched with blocks of `SUM_SLOTS_THREADS` threads, one for each 32 elements of C; `SUM_SLOTS_THREADS` elements of shared
@@ -220,7 +237,8 @@ unsafe fn reduce_slots<T: Scalar>(x: Reduced<T>, count: u32) {
     let at = thread::block_idx_x() as u64 * LANES as u64 + lane as u64;
     let (m, len) = (x.p.m.max(1), x.p.m as u64 * x.p.n as u64);
     let (i, j) = ((at % m as u64) as u32, (at / m as u64) as u32);
-    let from = if x.finish >> 8 != 0 { slot_at::<true>(m, i, j) } else { slot_at::<false>(m, i, j) };
+    let is_hermitian = x.finish >> 9 & 1 == 1;
+    let from = if x.finish >> 8 & 1 == 1 { slot_at::<true>(m, i, j) } else { slot_at::<false>(m, i, j) };
     let sums = Shared::<T>::at(0);
     // SAFETY: all slots are written; an element of shared memory a thread.
     unsafe { sums.store(t, if at < len { x.add_part(len, from, count, (part, REDUCE_PARTS)) } else { T::ZERO }) };
@@ -234,7 +252,7 @@ unsafe fn reduce_slots<T: Scalar>(x: Reduced<T>, count: u32) {
         // SAFETY: (i, j) lies in C and is this thread's. Of no slots nothing is added, not even 0 · α, which may be NaN.
         unsafe {
             if count > 0 {
-                x.put(i, j, sum);
+                x.put(i, j, mirrored(is_hermitian, i, j, sum));
             } else if x.is_asked_for(i, j) {
                 let to = i as u64 * x.p.c_row + j as u64 * x.p.c_col;
                 x.p.c.store(to, if x.p.beta.is_zero() { T::ZERO } else { x.p.beta.scale(x.p.c.load(to)) });

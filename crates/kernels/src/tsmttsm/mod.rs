@@ -1,4 +1,4 @@
-//! TSMTTSM: C ← α AᵀB + β C over the long side of two tall matrices; Gram matrices, where both are one.
+//! TSMTTSM: C ← α AᵀB + β C, or α AᴴB + β C, over the long side of two tall matrices; Gram matrices, where both are one.
 //!
 //! | operand | shape | strides | role |
 //! |---------|-------|---------|------|
@@ -21,11 +21,15 @@
 //! # Zero β, tails
 //! β = 0 never reads C. Rows past the block's part of k are zero; rows and columns past C are loaded from C's first or as
 //! zero, and not stored.
+//! # Conjugates
+//! As of `Product::conj_sum`: at most B's elements are conjugated as they are multiplied, and sums once they are whole. A
+//! matrix by itself of which one factor is conjugated is Hermitian: what is above the diagonal is the conjugate of what is
+//! below, and the diagonal is real ([`finish`]).
 //! # Determinism
 //! A sum runs over a group's rows in ascending order; lanes, groups and slots are added in orders that follow from the shape
 //! and the plan ([`finish`]). `tsmttsm_atomic` alone adds blocks in any order.
 //! # Cost
-//! 2mnk flops; reads (m + n)·k elements, a Gram matrix m·k: `model::roofline`.
+//! 2mnk flops, 8mnk of complex elements; reads (m + n)·k elements, a Gram matrix m·k: `model::roofline`.
 //! # Source
 //! Ernst, Hager, Thies, Wellein, Int. J. High Perform. Comput. Appl. 35 (2021), Sect. 3 and 4; T_M and T_N there are TM and TN
 //! here, K, M and N are k, m and n. Ours: 16-byte loads, slots in place of atomics, any strides, the matrix units.
@@ -36,7 +40,7 @@ pub mod mma;
 pub mod staged;
 pub mod tiles;
 
-use crate::product::Product;
+use crate::product::{Product, c64, c128};
 use cuda_std::prelude::*;
 
 /// What a kernel of two tall matrices is called with: a product, and what finishes it.

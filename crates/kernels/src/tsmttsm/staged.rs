@@ -11,8 +11,7 @@
 //! Ours, after the ring of `tsm2r`; the outlook of Ernst et al. names shared memory for this mapping.
 
 use super::Reduced;
-use super::finish::Atomic;
-use super::tiles::{Shape, Tiles};
+use super::tiles::{HandIn, Tiles};
 use cuda_std::prelude::*;
 use cuda_std::warp::WarpShuffleValue;
 use model::launch::reduced::STAGES;
@@ -70,10 +69,10 @@ impl<T: Scalar> Source<T> {
                 let (into, from) = (stage.address(row * side + line), self.of.address(from));
                 // SAFETY: inside the matrix, or nothing is read; the place is in the stage.
                 unsafe {
-                    if size_of::<T>() == 8 {
-                        ptx::cp_async_8(into, from, inside);
-                    } else {
-                        ptx::cp_async_4(into, from, inside);
+                    match size_of::<T>() {
+                        16 => ptx::cp_async_16(into, from, inside),
+                        8 => ptx::cp_async_8(into, from, inside),
+                        _ => ptx::cp_async_4(into, from, inside),
                     }
                 }
             }
@@ -81,7 +80,7 @@ impl<T: Scalar> Source<T> {
     }
 }
 
-impl<T: Atomic, S: Shape, const TM: usize, const TN: usize, const KT: usize> Staged<T, S, TM, TN, KT>
+impl<T: Scalar, S: HandIn<T>, const TM: usize, const TN: usize, const KT: usize> Staged<T, S, TM, TN, KT>
 where
     T::Word: WarpShuffleValue,
 {
@@ -117,7 +116,7 @@ where
                 thread::sync_threads();
                 let ahead = at + STAGES - 1;
                 Self::fill(&a, &b, ahead % STAGES, start + ahead * kt, end);
-                Self::multiply(&mut sums, at % STAGES);
+                Self::multiply(&mut sums, at % STAGES, p.conj_b());
             }
             ptx::cp_async_wait_group::<0>();
             thread::sync_threads(); // the stages' memory is the sums' now
@@ -151,7 +150,7 @@ where
     /// # Safety
     /// The stage is whole.
     #[inline(always)]
-    unsafe fn multiply(sums: &mut Tiles<T, S, TM, TN, 1>, stage: u32) {
+    unsafe fn multiply(sums: &mut Tiles<T, S, TM, TN, 1>, stage: u32, conj_b: bool) {
         let sa = Self::stage(stage);
         let sb = if S::GRAM { sa } else { sa.starting_at(Self::A_LEN) };
         for l in (sums.group()..KT as u32).step_by(Tiles::<T, S, TM, TN, 1>::GROUPS as usize) {
@@ -159,7 +158,7 @@ where
             let (ra, rb) = unsafe {
                 (lines::<T, TM>(sa, l * S::BM, |i| sums.row(i)), lines::<T, TN>(sb, l * S::BN, |j| sums.col(j)))
             };
-            sums.multiply(([ra], [rb]));
+            sums.multiply(([ra], [rb]), conj_b);
         }
     }
 }

@@ -39,8 +39,15 @@ pub trait Shape {
     const HOW: u32;
     /// Whether B is A.
     const GRAM: bool;
-    /// Whether blocks add to C atomically.
-    const ATOMIC: bool;
+}
+
+/// How a block of this shape hands in its tile of C.
+pub trait HandIn<T>: Shape {
+    /// The tile, BM x BN by columns, is in shared memory.
+    ///
+    /// # Safety
+    /// As for [`finish::tile`]; added atomically, C is only added to while the kernel runs.
+    unsafe fn hand_in(x: &Reduced<T>);
 }
 
 /// A block of THREADS threads for BM x BN of C, of a GRAM matrix or not, added ATOMICally or not.
@@ -61,7 +68,26 @@ impl<const THREADS: usize, const BM: usize, const BN: usize, const HOW: u32, con
     const BN: u32 = BN as u32;
     const HOW: u32 = HOW;
     const GRAM: bool = GRAM;
-    const ATOMIC: bool = ATOMIC;
+}
+
+impl<T: Scalar, const THREADS: usize, const BM: usize, const BN: usize, const HOW: u32, const GRAM: bool> HandIn<T>
+    for Block<THREADS, BM, BN, HOW, GRAM, false>
+{
+    #[inline(always)]
+    unsafe fn hand_in(x: &Reduced<T>) {
+        // SAFETY: promised by the caller.
+        unsafe { finish::tile::<T, GRAM>(x, (Self::BM, Self::BN, Self::THREADS)) }
+    }
+}
+
+impl<T: Atomic, const THREADS: usize, const BM: usize, const BN: usize, const HOW: u32> HandIn<T>
+    for Block<THREADS, BM, BN, HOW, false, true>
+{
+    #[inline(always)]
+    unsafe fn hand_in(x: &Reduced<T>) {
+        // SAFETY: promised by the caller.
+        unsafe { add_atomically(x, (Self::BM, Self::BN, Self::THREADS)) }
+    }
 }
 
 /// Any strides, element by element.
@@ -83,7 +109,7 @@ pub struct Tiles<T, S, const TM: usize, const TN: usize, const STEPS: usize> {
 /// What is loaded at a time: STEPS rows of A and of B.
 type Loaded<T, const TM: usize, const TN: usize, const STEPS: usize> = ([[T; TM]; STEPS], [[T; TN]; STEPS]);
 
-impl<T: Atomic, S: Shape, const TM: usize, const TN: usize, const STEPS: usize> Tiles<T, S, TM, TN, STEPS>
+impl<T: Scalar, S: HandIn<T>, const TM: usize, const TN: usize, const STEPS: usize> Tiles<T, S, TM, TN, STEPS>
 where
     T::Word: WarpShuffleValue,
 {
@@ -220,14 +246,14 @@ where
             if S::HOW == PLAIN {
                 for l in (start..end).step_by(Self::ROWS as usize) {
                     let now = self.load::<PATH>(x, l, end);
-                    self.multiply(now);
+                    self.multiply(now, x.p.conj_b());
                 }
             } else {
                 let mut now = self.load::<PATH>(x, start, end);
                 for l in (start..end).step_by(Self::ROWS as usize) {
                     let ahead = if l < last { l + Self::ROWS } else { last };
                     let next = self.load::<PATH>(x, ahead, end);
-                    self.multiply(now);
+                    self.multiply(now, x.p.conj_b());
                     now = next;
                 }
             }
@@ -307,15 +333,16 @@ where
         loaded
     }
 
-    /// rc(i, j) += Σ a(s, i) · b(s, j), s ascending.
+    /// rc(i, j) += Σ a(s, i) · b(s, j), s ascending, or of b's conjugates.
     #[inline(always)]
-    pub(super) fn multiply(&mut self, (ra, rb): Loaded<T, TM, TN, STEPS>) {
+    pub(super) fn multiply(&mut self, (ra, rb): Loaded<T, TM, TN, STEPS>, conj_b: bool) {
         for s in 0..STEPS {
+            let rb = rb[s].map(|b| b.conj_if(conj_b)); // (TN)
             for i in 0..TM {
                 for j in 0..TN {
                     // What is above the diagonal is not asked for.
                     if !(S::GRAM && Self::TILES == 1 && j > i) {
-                        self.rc[i][j] = ra[s][i].fma(rb[s][j], self.rc[i][j]);
+                        self.rc[i][j] = ra[s][i].fma(rb[j], self.rc[i][j]);
                     }
                 }
             }
@@ -366,16 +393,7 @@ where
             thread::sync_threads();
         }
         // SAFETY: the tile is whole, behind a barrier.
-        unsafe {
-            let shape = (S::BM, S::BN, S::THREADS);
-            if S::ATOMIC {
-                add_atomically::<T>(x, shape);
-            } else if S::GRAM {
-                finish::tile::<T, true>(x, shape);
-            } else {
-                finish::tile::<T, false>(x, shape);
-            }
-        }
+        unsafe { S::hand_in(x) };
     }
 }
 

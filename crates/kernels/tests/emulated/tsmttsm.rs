@@ -1,9 +1,8 @@
 //! Products of two tall matrices, however they are finished; and Gram matrices.
 
 use crate::harness::{Case, Element, Layout};
-use cuda_std::Global;
+use cuda_std::{Complex, Global, Scalar};
 use lanky_kernels::table::{self, Reduced, ReducedFn};
-use lanky_kernels::tsmttsm::finish::Atomic;
 use model::launch::reduced::{Finish, Triangle, WORK_HEAD_BYTES};
 use model::launch::tiling;
 use model::variants::{SUM_SLOTS_THREADS, reduce_slots};
@@ -37,11 +36,13 @@ pub fn check(variant: &Variant, case: Case) -> Counters {
     match table::reduced(variant.entry) {
         Some(Reduced::F32(entry)) => check_all(variant, entry, case),
         Some(Reduced::F64(entry)) => check_all(variant, entry, case),
+        Some(Reduced::C64(entry)) => check_all(variant, entry, case),
+        Some(Reduced::C128(entry)) => check_all(variant, entry, case),
         None => panic!("{} is in the model's table only", variant.entry),
     }
 }
 
-fn check_all<T: Element + Atomic>(variant: &Variant, entry: ReducedFn<T>, mut case: Case) -> Counters {
+fn check_all<T: Element>(variant: &Variant, entry: ReducedFn<T>, mut case: Case) -> Counters {
     let gram = variant.kernel == Kernel::Gram;
     if gram {
         case.m = case.m.min(variant.most_columns().unwrap_or(u32::MAX));
@@ -67,33 +68,60 @@ fn is_asked_for(triangle: Triangle, i: u32, j: u32) -> bool {
     }
 }
 
-fn check_one<T: Element + Atomic>(
+/// Layouts of A, B and C of a case; a Gram matrix's B is its A.
+fn layouts(variant: &Variant, Case { m, n, k, by_rows, gap, .. }: Case) -> [Layout; 3] {
+    let at_a = Layout::new(m, k, by_rows[0], gap);
+    let at_b = if variant.kernel == Kernel::Gram { transposed(at_a) } else { Layout::new(k, n, by_rows[1], gap) };
+    [at_a, at_b, Layout::new(m, n, by_rows[2], gap)]
+}
+
+fn check_one<T: Element>(variant: &Variant, entry: ReducedFn<T>, case: Case, finish: (Finish, Triangle)) -> Counters {
+    let Case { m, n, k, conj, .. } = case;
+    let [at_a, at_b, at_c] = layouts(variant, case);
+    let a = at_a.filled::<T>(1);
+    let b = if variant.kernel == Kernel::Gram { a.clone() } else { at_b.filled::<T>(2) };
+    let c = at_c.filled::<T>(3);
+    let (counters, got, written) = run(variant, entry, case, finish, [&a, &b, &c]);
+    let (alpha, beta) = (T::factor(case.alpha), T::factor(case.beta));
+    let (a, b) = (|i, l| a[at_a.at(i, l)].conj_if(conj & 1 == 1), |l, j| b[at_b.at(l, j)].conj_if(conj & 2 == 2));
+    let sum = |i, j| (0..k).fold(T::ZERO, |sum, l| sum.add(a(i, l).mul(b(l, j))));
+    let mut expected: Vec<Option<T>> = vec![None; at_c.len];
+    for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| is_asked_for(finish.1, *i, *j)) {
+        let at = at_c.at(i, j);
+        let old = if beta.is_zero() { T::ZERO } else { beta.mul(c[at]) };
+        expected[at] = Some(alpha.mul(sum(i, j)).add(old));
+    }
+    for (at, expected) in expected.into_iter().enumerate() {
+        assert_eq!(written[at], expected.is_some(), "whether element {at} of C's memory was written");
+        assert!(expected.is_none_or(|expected| got[at] == expected), "{at}: {:?}, not {expected:?}", got[at]);
+    }
+    counters
+}
+
+/// What the product kernel did; C's memory behind it and what adds its slots, and which of it was written.
+fn run<T: Element>(
     variant: &Variant,
     entry: ReducedFn<T>,
     case: Case,
     (finish, triangle): (Finish, Triangle),
-) -> Counters {
-    let Case { m, n, k, by_rows, gap, offset, alpha, beta, splits, conj } = case;
+    [a, b, c]: [&[T]; 3],
+) -> (Counters, Vec<T>, Vec<bool>) {
+    let Case { m, n, k, offset, alpha, beta, splits, conj, .. } = case;
     let gram = variant.kernel == Kernel::Gram;
-    let at_a = Layout::new(m, k, by_rows[0], gap);
-    let at_b = Layout { rows: k, cols: n, ..if gram { transposed(at_a) } else { Layout::new(k, n, by_rows[1], gap) } };
-    let at_c = Layout::new(m, n, by_rows[2], gap);
-    let a = at_a.filled::<T>(1);
-    let b = if gram { a.clone() } else { at_b.filled::<T>(2) };
-    let c = at_c.filled::<T>(3);
-    let (alpha, beta) = (T::exactly(alpha), T::exactly(beta));
+    let [at_a, at_b, at_c] = layouts(variant, case);
+    let (alpha, beta) = (T::factor(alpha), T::factor(beta));
 
     let mut memory = Memory::new();
     memory.offset(offset);
-    let buffer_a = memory.input("A", &a);
-    let buffer_b = if gram { buffer_a } else { memory.input("B", &b) };
+    let buffer_a = memory.input("A", a);
+    let buffer_b = if gram { buffer_a } else { memory.input("B", b) };
     // Atomics add to what another launch left of C.
     let atomic = variant.adds_atomically();
     let scaled: Vec<T> = c.iter().map(|old| if beta.is_zero() { T::ZERO } else { beta.mul(*old) }).collect();
     let buffer_c = match (atomic, beta.is_zero()) {
         (true, _) => memory.inout("C", &scaled),
         (_, true) => memory.output("C", c.len()),
-        _ => memory.inout("C", &c),
+        _ => memory.inout("C", c),
     };
     memory.offset(0);
     let head = WORK_HEAD_BYTES as usize / size_of::<T>();
@@ -126,7 +154,7 @@ fn check_one<T: Element + Atomic>(
             shared_bytes: SUM_SLOTS_THREADS * size_of::<T>() as u32,
             ..Launch::default()
         };
-        let codes = codes | u32::from(gram) << 8;
+        let codes = codes | u32::from(gram) << 8 | u32::from(gram && matches!(conj, 1 | 2)) << 9;
         let outcome = launch.run(&mut memory, |operands| {
             let (c, work): (Global<T>, Global<T>) = (operands.global(buffer_c), operands.global(work));
             let Strides { row, col } = at_c.strides;
@@ -138,19 +166,38 @@ fn check_one<T: Element + Atomic>(
     assert!(memory.guards_intact());
     let after = memory.read(work);
     assert!(after[..head].iter().all(|word| word.is_zero()), "the ticket is 0 again");
-    let sum = |i, j| (0..k).fold(T::ZERO, |sum, l| sum.add(a[at_a.at(i, l)].mul(b[at_b.at(l, j)])));
-    let mut expected: Vec<Option<T>> = vec![None; at_c.len];
-    for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| is_asked_for(triangle, *i, *j)) {
-        let at = at_c.at(i, j);
-        let old = if beta.is_zero() { T::ZERO } else { beta.mul(c[at]) };
-        expected[at] = Some(alpha.mul(sum(i, j)).add(old));
+    (counters, memory.read(buffer_c), memory.written(buffer_c))
+}
+
+/// Numbers that are rounded: (j, i) is the conjugate of (i, j) to the bit and the diagonal real, however it is finished; of
+/// factors that both are conjugated, or neither, it is the same number.
+#[test]
+fn gram_matrices_are_hermitian_to_the_bit() {
+    for entry in ["zgram_leapfrog_2x2_m8n8_u2_t256", "zgram_whole_2x2_m2n2_u2_t256", "zgram_staged_2x2_m8n8_u4_t256"] {
+        let variant = model::VARIANTS.iter().find(|v| v.entry == entry).expect("a row of the table");
+        let Some(Reduced::C128(function)) = table::reduced(entry) else { panic!("{entry}") };
+        let m = variant.rows;
+        for (splits, finish) in [(1, Finish::Direct), (3, Finish::SecondLaunch), (3, Finish::LastBlock)] {
+            for conj in 0..4 {
+                let case = Case { splits, conj, ..Case::plain(m, m, 700) };
+                let case = Case { by_rows: [false, true, false], ..case };
+                let [at_a, _, at_c] = layouts(variant, case);
+                let third = |x: Complex<f64>| Complex::new(x.re / 3.0, x.im / 7.0);
+                let a: Vec<Complex<f64>> = at_a.filled(1).into_iter().map(third).collect();
+                let c = vec![Complex::NAN; at_c.len];
+                let (_, got, _) = run(variant, function, case, (finish, Triangle::Full), [&a, &a, &c]);
+                for (i, j) in (0..m).flat_map(|i| (0..m).map(move |j| (i, j))) {
+                    let is_hermitian = matches!(conj, 1 | 2);
+                    let (x, y) = (got[at_c.at(i, j)], got[at_c.at(j, i)].conj_if(is_hermitian));
+                    assert!(
+                        x == y && (!is_hermitian || i != j || x.im == 0.0),
+                        "{entry} {finish:?} {conj}: {x:?} {y:?}"
+                    );
+                }
+                assert!(got[at_c.at(m - 1, 0)].im != 0.0, "{entry}");
+            }
+        }
     }
-    let (got, written) = (memory.read(buffer_c), memory.written(buffer_c));
-    for (at, expected) in expected.into_iter().enumerate() {
-        assert_eq!(written[at], expected.is_some(), "whether element {at} of C's memory was written");
-        assert!(expected.is_none_or(|expected| got[at] == expected), "{at}: {:?}, not {expected:?}", got[at]);
-    }
-    counters
 }
 
 /// The layout of the transposed matrix.

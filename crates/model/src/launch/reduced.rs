@@ -68,9 +68,10 @@ pub(super) fn reduce_shared(entry: &str) -> u32 {
     found.map_or(0, |dtype| reduce_bytes(dtype.bytes()))
 }
 
-/// As that launch is told of slots that have the lower triangle alone, of which a triangle is asked for.
-pub const fn lower_code(triangle: Triangle) -> u32 {
-    triangle.code() | 1 << 8
+/// As that launch is told of slots that have the lower triangle alone, of which a triangle is asked for; what is above the
+/// diagonal is the same, or of a Hermitian matrix the conjugate.
+pub const fn lower_code(triangle: Triangle, is_hermitian: bool) -> u32 {
+    triangle.code() | 1 << 8 | (is_hermitian as u32) << 9
 }
 
 /// Most bytes of slots that the last block adds on its own, ahead of what another launch costs.

@@ -60,7 +60,9 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
         return (rows * cols / 128.0 + COPY * lines / 2.0 / width) / 16.0 / groups;
     }
     // Loads, predicates and addresses of elements.
-    let steps = rows * cols + lines / width * COPY + constants.step_slots / f64::from(variant.t3);
+    let steps = f64::from(variant.dtype.fmas()) * rows * cols
+        + lines / width * COPY
+        + constants.step_slots / f64::from(variant.t3);
     steps / groups
 }
 

@@ -81,7 +81,8 @@ pub fn bound_at(problem: &Problem, rates: &Rates, reads_c: bool) -> Bound {
     let factors_bytes = e.saturating_mul(m.saturating_mul(k).saturating_add(b_elements));
     let read_bytes = factors_bytes.saturating_add(c_bytes);
     // Of a Gram matrix one triangle says all.
-    let flops = if problem.gram { (m as f64 + 1.0) * m as f64 * k as f64 } else { problem.flops() };
+    let share = if problem.gram { (m as f64 + 1.0) / (2.0 * m.max(1) as f64) } else { 1.0 };
+    let flops = problem.flops() * share;
     Bound {
         read_bytes,
         write_bytes,

@@ -56,6 +56,37 @@ macro_rules! tsmttsm_variants {
             dtsmttsm_along_1x1_m1n1_u8_t256:               f64, along, 256, 1, 1, 1, 1, 8, 0;
             dtsmttsm_along_2x2_m2n2_u4_t256:               f64, along, 256, 2, 2, 2, 2, 4, 0;
             dtsmttsm_along_4x4_m4n4_u2_t256:               f64, along, 256, 4, 4, 4, 4, 2, 0;
+
+            ctsmttsm_whole_1x1_m1n1_u8_t256:               c64, whole, 256, 1, 1, 1, 1, 8, 0;
+            ctsmttsm_whole_2x2_m2n2_u4_t256:               c64, whole, 256, 2, 2, 2, 2, 4, 0;
+            ctsmttsm_whole_4x4_m4n4_u2_t256:               c64, whole, 256, 4, 4, 4, 4, 2, 0;
+            ctsmttsm_columns_8x1_m8n8_u2_t256:             c64, columns, 256, 8, 8, 8, 1, 2, 0;
+            ctsmttsm_tiled_4x4_m8n8_u2_t256:               c64, tiled, 256, 8, 8, 4, 4, 2, 0;
+            ctsmttsm_interleaved_4x4_m16n16_u1_t256:       c64, interleaved, 256, 16, 16, 4, 4, 1, 0;
+            ctsmttsm_leapfrog_4x4_m4n4_u2_t256:            c64, leapfrog, 256, 4, 4, 4, 4, 2, 0;
+            ctsmttsm_leapfrog_4x4_m8n8_u2_t256:            c64, leapfrog, 256, 8, 8, 4, 4, 2, 0;
+            ctsmttsm_leapfrog_4x4_m16n16_u1_t256:          c64, leapfrog, 256, 16, 16, 4, 4, 1, 0;
+            ctsmttsm_leapfrog_4x4_m32n32_u1_t256:          c64, leapfrog, 256, 32, 32, 4, 4, 1, 0;
+            ctsmttsm_leapfrog_4x4_m64n16_u1_t256:          c64, leapfrog, 256, 64, 16, 4, 4, 1, 0;
+            ctsmttsm_along_1x1_m1n1_u8_t256:               c64, along, 256, 1, 1, 1, 1, 8, 0;
+            ctsmttsm_along_2x2_m2n2_u4_t256:               c64, along, 256, 2, 2, 2, 2, 4, 0;
+            ctsmttsm_along_4x4_m4n4_u2_t256:               c64, along, 256, 4, 4, 4, 4, 2, 0;
+            ctsmttsm_along_4x4_m16n16_u2_t256:             c64, along, 256, 16, 16, 4, 4, 2, 0;
+
+            ztsmttsm_whole_1x1_m1n1_u4_t256:               c128, whole, 256, 1, 1, 1, 1, 4, 0;
+            ztsmttsm_whole_2x2_m2n2_u2_t256:               c128, whole, 256, 2, 2, 2, 2, 2, 0;
+            ztsmttsm_whole_4x2_m4n2_u1_t256:               c128, whole, 256, 4, 2, 4, 2, 1, 0;
+            ztsmttsm_columns_4x1_m4n4_u2_t256:             c128, columns, 256, 4, 4, 4, 1, 2, 0;
+            ztsmttsm_tiled_2x2_m8n8_u2_t256:               c128, tiled, 256, 8, 8, 2, 2, 2, 0;
+            ztsmttsm_interleaved_4x2_m16n16_u1_t256:       c128, interleaved, 256, 16, 16, 4, 2, 1, 0;
+            ztsmttsm_leapfrog_2x2_m4n4_u2_t256:            c128, leapfrog, 256, 4, 4, 2, 2, 2, 0;
+            ztsmttsm_leapfrog_4x2_m8n8_u1_t256:            c128, leapfrog, 256, 8, 8, 4, 2, 1, 0;
+            ztsmttsm_leapfrog_4x2_m16n16_u1_t256:          c128, leapfrog, 256, 16, 16, 4, 2, 1, 0;
+            ztsmttsm_leapfrog_4x4_m32n32_u1_t256:          c128, leapfrog, 256, 32, 32, 4, 4, 1, 0;
+            ztsmttsm_leapfrog_4x2_m64n16_u1_t256:          c128, leapfrog, 256, 64, 16, 4, 2, 1, 0;
+            ztsmttsm_along_1x1_m1n1_u4_t256:               c128, along, 256, 1, 1, 1, 1, 4, 0;
+            ztsmttsm_along_2x2_m2n2_u2_t256:               c128, along, 256, 2, 2, 2, 2, 2, 0;
+            ztsmttsm_along_4x2_m4n4_u1_t256:               c128, along, 256, 4, 4, 4, 2, 1, 0;
         }
     };
 }
@@ -102,6 +133,24 @@ macro_rules! gram_variants {
             dgram_leapfrog_4x4_m16n16_u1_t256:             f64, leapfrog, 256, 16, 16, 4, 4, 1, 0;
             dgram_leapfrog_8x8_m64n64_u1_t256:             f64, leapfrog, 256, 64, 64, 8, 8, 1, 0;
             dgram_along_4x4_m4n4_u2_t256:                  f64, along, 256, 4, 4, 4, 4, 2, 0;
+
+            cgram_whole_1x1_m1n1_u8_t256:                  c64, whole, 256, 1, 1, 1, 1, 8, 0;
+            cgram_whole_2x2_m2n2_u4_t256:                  c64, whole, 256, 2, 2, 2, 2, 4, 0;
+            cgram_whole_4x4_m4n4_u2_t256:                  c64, whole, 256, 4, 4, 4, 4, 2, 0;
+            cgram_leapfrog_4x4_m8n8_u2_t256:               c64, leapfrog, 256, 8, 8, 4, 4, 2, 0;
+            cgram_leapfrog_4x4_m16n16_u1_t256:             c64, leapfrog, 256, 16, 16, 4, 4, 1, 0;
+            cgram_leapfrog_4x4_m32n32_u1_t256:             c64, leapfrog, 256, 32, 32, 4, 4, 1, 0;
+            cgram_leapfrog_4x4_m64n64_u1_t256:             c64, leapfrog, 256, 64, 64, 4, 4, 1, 0;
+            cgram_along_4x4_m4n4_u2_t256:                  c64, along, 256, 4, 4, 4, 4, 2, 0;
+            cgram_along_4x4_m16n16_u2_t256:                c64, along, 256, 16, 16, 4, 4, 2, 0;
+
+            zgram_whole_1x1_m1n1_u4_t256:                  c128, whole, 256, 1, 1, 1, 1, 4, 0;
+            zgram_whole_2x2_m2n2_u2_t256:                  c128, whole, 256, 2, 2, 2, 2, 2, 0;
+            zgram_leapfrog_2x2_m8n8_u2_t256:               c128, leapfrog, 256, 8, 8, 2, 2, 2, 0;
+            zgram_leapfrog_4x4_m16n16_u1_t256:             c128, leapfrog, 256, 16, 16, 4, 4, 1, 0;
+            zgram_leapfrog_4x4_m32n32_u1_t256:             c128, leapfrog, 256, 32, 32, 4, 4, 1, 0;
+            zgram_along_2x2_m2n2_u2_t256:                  c128, along, 256, 2, 2, 2, 2, 2, 0;
+            zgram_along_4x2_m4n4_u1_t256:                  c128, along, 256, 4, 4, 4, 2, 1, 0;
         }
     };
 }
@@ -134,6 +183,18 @@ macro_rules! tsmttsm_staged_variants {
             stsmttsm_staged_8x8_m32n32_u4_t256:    f32, 256, 32, 32, 8, 8, 64, 0;
             stsmttsm_staged_8x8_m64n16_u2_t256:    f32, 256, 64, 16, 8, 8, 32, 0;
             stsmttsm_staged_8x8_m64n64_u8_t256:    f32, 256, 64, 64, 8, 8, 32, 0;
+
+            ctsmttsm_staged_4x4_m8n8_u1_t256:      c64, 256, 8, 8, 4, 4, 64, 0;
+            ctsmttsm_staged_4x4_m16n16_u4_t256:    c64, 256, 16, 16, 4, 4, 64, 0;
+            ctsmttsm_staged_4x4_m32n32_u8_t256:    c64, 256, 32, 32, 4, 4, 32, 0;
+            ctsmttsm_staged_4x4_m64n16_u4_t256:    c64, 256, 64, 16, 4, 4, 16, 0;
+            ctsmttsm_staged_4x4_m64n64_u16_t256:   c64, 256, 64, 64, 4, 4, 16, 0;
+
+            ztsmttsm_staged_2x2_m8n8_u2_t256:      c128, 256, 8, 8, 2, 2, 32, 0;
+            ztsmttsm_staged_4x2_m16n16_u4_t256:    c128, 256, 16, 16, 4, 2, 32, 0;
+            ztsmttsm_staged_4x4_m32n32_u4_t256:    c128, 256, 32, 32, 4, 4, 16, 0;
+            ztsmttsm_staged_4x4_m64n16_u4_t256:    c128, 256, 64, 16, 4, 4, 16, 0;
+            ztsmttsm_staged_4x4_m64n64_u8_t256:    c128, 256, 64, 64, 4, 4, 8, 0;
         }
     };
 }
@@ -148,6 +209,16 @@ macro_rules! gram_staged_variants {
             sgram_staged_8x8_m16n16_u4_t256:    f32, 256, 16, 16, 8, 8, 256, 0;
             sgram_staged_8x8_m32n32_u8_t256:    f32, 256, 32, 32, 8, 8, 128, 0;
             sgram_staged_8x8_m64n64_u16_t256:   f32, 256, 64, 64, 8, 8, 64, 0;
+
+            cgram_staged_4x4_m8n8_u2_t256:         c64, 256, 8, 8, 4, 4, 128, 0;
+            cgram_staged_4x4_m16n16_u8_t256:       c64, 256, 16, 16, 4, 4, 128, 0;
+            cgram_staged_4x4_m32n32_u16_t256:      c64, 256, 32, 32, 4, 4, 64, 0;
+            cgram_staged_4x4_m64n64_u32_t256:      c64, 256, 64, 64, 4, 4, 32, 0;
+
+            zgram_staged_2x2_m8n8_u4_t256:         c128, 256, 8, 8, 2, 2, 64, 0;
+            zgram_staged_4x4_m16n16_u4_t256:       c128, 256, 16, 16, 4, 4, 64, 0;
+            zgram_staged_4x4_m32n32_u8_t256:       c128, 256, 32, 32, 4, 4, 32, 0;
+            zgram_staged_4x4_m64n64_u16_t256:      c128, 256, 64, 64, 4, 4, 16, 0;
         }
     };
 }
@@ -175,7 +246,7 @@ macro_rules! rows {
         &[$(Variant {
             name: concat!("tsmttsm_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmttsm,
             threads: $threads, t2: $bn, t3: $unroll, rows: $bm, cols: $tn, stages: $threads * $tm * $tn / ($bm * $bn), layout: Layout::Any, mma: false,
-            min_blocks: $blocks, wide_shared: false,
+            min_blocks: $blocks, wide_shared: elem::$elem.bytes() == 16,
         }),*]
     };
 }
@@ -185,7 +256,7 @@ macro_rules! gram_rows {
         &[$(Variant {
             name: concat!("gram_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
             threads: $threads, t2: $bn, t3: $unroll, rows: $bm, cols: $tn, stages: $threads * $tm * $tn / ($bm * $bn), layout: Layout::Any, mma: false,
-            min_blocks: $blocks, wide_shared: false,
+            min_blocks: $blocks, wide_shared: elem::$elem.bytes() == 16,
         }),*]
     };
 }

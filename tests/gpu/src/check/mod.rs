@@ -62,6 +62,11 @@ pub const CHECKS: &[Check] = &[
         "complex operands: any element, the same bits; half an element is refused",
         complex::run_alignment,
     ),
+    (
+        "complex-tsmttsm",
+        "two tall complex matrices and Gram matrices: integers, conjugates, triangles, Hermitian to the bit",
+        complex::run_reduced,
+    ),
     ("memory", "out of memory says how much, and passes", memory::run),
     ("capture", "graphs of warm plans; cold ones are refused", capture::run),
 ];

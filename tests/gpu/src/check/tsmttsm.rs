@@ -11,7 +11,7 @@ use model::{Kernel, VARIANTS, Variant};
 
 const RUNS: usize = 100;
 /// Rows and columns of C; k with each, from one part of k to more than one block adds.
-const SIDES: [(usize, usize); 12] =
+pub const SIDES: [(usize, usize); 12] =
     [(1, 1), (2, 1), (2, 2), (4, 4), (7, 3), (8, 8), (16, 16), (17, 3), (31, 33), (32, 32), (48, 16), (64, 64)];
 const STEPS: [usize; 4] = [65, 4099, 65536, 300_001];
 
@@ -34,12 +34,12 @@ fn entries<T: Real>(lab: &Lab, kernel: Kernel) -> Vec<Option<&'static Variant>> 
     [None].into_iter().chain(forced.map(Some)).collect()
 }
 
-fn named(entry: Option<&Variant>) -> &'static str {
+pub fn named(entry: Option<&Variant>) -> &'static str {
     entry.map_or("chosen", |v| v.entry)
 }
 
 /// Tall matrices by rows and by columns, packed, with gaps, and off their alignment.
-fn specs((m, n): (usize, usize), k: usize, index: usize) -> Vec<Spec> {
+pub fn specs((m, n): (usize, usize), k: usize, index: usize) -> Vec<Spec> {
     let lying = |row_major: bool, pad: usize, offset: usize| {
         // Of op(A), which is m x k, the tall matrix's rows are columns.
         let of = |row_major| Storage { row_major, pad, offset };
@@ -122,7 +122,7 @@ impl<T: Real> Gram<T> {
     }
 }
 
-fn asked_for(triangle: Triangle, i: usize, j: usize) -> bool {
+pub fn asked_for(triangle: Triangle, i: usize, j: usize) -> bool {
     match triangle {
         Triangle::Full => true,
         Triangle::Lower => i >= j,
@@ -131,7 +131,7 @@ fn asked_for(triangle: Triangle, i: usize, j: usize) -> bool {
 }
 
 /// Whether an entry has columns enough.
-fn serves(entry: Option<&Variant>, n: usize) -> bool {
+pub fn serves(entry: Option<&Variant>, n: usize) -> bool {
     entry.and_then(Variant::most_columns).is_none_or(|columns| n <= columns as usize)
 }
 

@@ -1,6 +1,7 @@
 //! Complex elements: every entry of theirs, with every combination of conjugates.
 
 mod product;
+mod reduced;
 mod reference;
 
 use crate::compare::bitwise;
@@ -13,6 +14,8 @@ use crate::shapes::Edges;
 use host::{Complex, Error, MatRef, Rule, Scalar};
 use product::{ALPHAS, BETAS, Product, Spec};
 use reference::{alike, exact, near, within};
+
+pub use reduced::run as run_reduced;
 
 use super::splits::SIZES as LONG;
 
@@ -48,7 +51,7 @@ pub fn small(lab: &Lab) -> Outcome {
             integers::<f64>(lab, "small complex", &spec, entries)?;
         }
     }
-    Ok(())
+    reduced::small(lab)
 }
 
 fn dtype<R: Real>() -> host::Dtype
@@ -296,7 +299,7 @@ mod tests {
 
     #[test]
     fn the_long_sizes_are_split_on_a_large_gpu() -> Result<(), Refusal> {
-        for v in VARIANTS.iter().filter(|v| v.dtype.is_complex()) {
+        for v in VARIANTS.iter().filter(|v| v.dtype.is_complex() && !v.is_reduced()) {
             for (index, size) in LONG.into_iter().enumerate() {
                 let groups = Spec::varied(size, index).groups(vec![Some(v.entry)]);
                 let Some((spec, _)) = groups.iter().find(|(_, entries)| entries.contains(&Some(v.entry))) else {
