@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::contest::Run;
 use super::data::{Data, Place};
+use super::looked::sampled;
 use crate::error::Fault;
 use crate::made_up::{Dot, gamma, spread};
 use crate::real::Real;
@@ -31,7 +32,7 @@ impl Oracle {
     /// Computed from the elements' formula, not from what the device holds.
     pub fn new<T: Real>(data: &Data<'_, T>) -> Self {
         let (p, reals) = (data.job.problem, data.job.reals);
-        let (rows, cols) = (spread(p.m, ROWS), spread(p.n, COLS));
+        let (rows, cols) = (sampled(p.m, ROWS), sampled(p.n, COLS));
         let mut oracle = Self { places: Vec::new(), values: Vec::new(), bounds: Vec::new(), reals: count(reals) };
         let terms = count(p.k.saturating_mul(reals)).saturating_add(2);
         let (product, scaling) = (gamma::<T>(terms), gamma::<T>(2));
@@ -212,15 +213,66 @@ mod tests {
                 let b = Pool::new(&stream, MadeUp { seed: 2 << 60 }, len_b)?;
                 let mut data = Data::new(&stream, job, beta, parts, [&a, &b], MadeUp { seed: 3 << 60 })?;
                 let oracle = Oracle::new(&data);
+                // The whole of it at once, and in stretches, which are all of one so small.
+                for whole_bytes in [u64::MAX, 0] {
+                    data.whole_bytes = whole_bytes;
+                    let mut check = |writes| oracle.check(&stream, &mut data, &mut Vandal { job, beta, writes });
+                    assert!(matches!(check(None)?, Verdict::Right), "{c:?} beta {beta}");
+                    for place in gaps {
+                        let Verdict::Wrong(why) = check(Some((place, 0.0)))? else { panic!("{place} of {c:?}") };
+                        assert!(why.starts_with(&format!("element {place} of C in memory, which is not")), "{why}");
+                    }
+                    for place in inside {
+                        let Verdict::Wrong(why) = check(Some((place, 7.5)))? else { panic!("{place} of {c:?}") };
+                        assert!(why.starts_with("element ("), "{why}");
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Of a large C, 100 lines of 40 elements with 3960 between them and 48 behind the last, what is sampled, beside
+    /// it or behind everything is looked at; what a look at everything finds besides is not.
+    #[test]
+    fn a_large_c_is_looked_at_where_it_is_sampled() -> Result<(), Fault> {
+        let stream = Device::cpu().stream()?;
+        let shapes = [(40, 100, Strides::column_major(4000)), (100, 40, Strides::row_major(4000))];
+        for ((m, n, c), beta) in shapes.into_iter().flat_map(|shape| [(shape, 0.0), (shape, 0.5)]) {
+            let plain = Problem::column_major(Dtype::F64, m, n, 2);
+            let job = Job::single(Problem { c, ..plain });
+            let parts = Parts::new(&job, 1, false).expect("it fits");
+            let [len_a, len_b, _] = parts.lengths().expect("it fits");
+            let a = Pool::<f64>::new(&stream, MadeUp { seed: 1 << 60 }, len_a)?;
+            let b = Pool::new(&stream, MadeUp { seed: 2 << 60 }, len_b)?;
+            let mut data = Data::new(&stream, job, beta, parts, [&a, &b], MadeUp { seed: 3 << 60 })?;
+            let oracle = Oracle::new(&data);
+            let lines = sampled(100, 32);
+            let unseen = (1..99).find(|line| !lines.contains(line) && !lines.contains(&(line + 1))).expect("some");
+            let beside = lines[5] * 4000;
+            // Real, and whether a look at the samples alone finds it.
+            let writes = [
+                (0, true),
+                (99 * 4000 + 39, true),
+                (beside, true),
+                (beside - 1, true),
+                (beside - 1024, true),
+                (beside + 40, true),
+                (beside + 1063, true),
+                (99 * 4000 + 40, true),
+                (99 * 4000 + 87, true),
+                (beside + 2000, false),
+                (unseen * 4000 + 40, false),
+            ];
+            for (whole_bytes, finds_all) in [(u64::MAX, true), (1 << 10, false)] {
+                data.whole_bytes = whole_bytes;
                 let mut check = |writes| oracle.check(&stream, &mut data, &mut Vandal { job, beta, writes });
                 assert!(matches!(check(None)?, Verdict::Right), "{c:?} beta {beta}");
-                for place in gaps {
-                    let Verdict::Wrong(why) = check(Some((place, 0.0)))? else { panic!("{place} of {c:?}") };
-                    assert!(why.starts_with(&format!("element {place} of C in memory, which is not")), "{why}");
-                }
-                for place in inside {
-                    let Verdict::Wrong(why) = check(Some((place, 7.5)))? else { panic!("{place} of {c:?}") };
-                    assert!(why.starts_with("element ("), "{why}");
+                for (place, sampled) in writes {
+                    let [at] = super::super::data::narrow([place])?;
+                    let verdict = check(Some((at, 7.5)))?;
+                    let found = matches!(verdict, Verdict::Wrong(_));
+                    assert_eq!(found, sampled || finds_all, "{place} of {c:?} beta {beta}, {verdict:?}");
                 }
             }
         }

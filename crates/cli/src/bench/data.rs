@@ -5,10 +5,13 @@
 //! stay in a cache, turns take different parts: none comes again before four times the cache has been touched.
 
 use std::io;
+use std::ops::Range;
 
 use lanky::{Device, Layout, Matrix, Stream};
 
 use super::job::Job;
+use super::looked::Lines;
+use super::target::Target;
 use crate::error::Fault;
 use crate::made_up::{MadeUp, wide};
 use crate::real::Real;
@@ -16,6 +19,8 @@ use crate::say::float;
 
 /// Parts begin at multiples of so many elements: 256 bytes and more, as the driver itself aligns.
 const GRAIN: u64 = 64;
+/// Of a C, or of a member's, of more bytes than these only a part is looked at.
+const WHOLE_BYTES: u64 = 64 << 20;
 
 /// Where the first elements of a turn's A, B and C are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,7 +89,8 @@ impl<T: Real> Pool<T> {
     }
 }
 
-fn filled<T: Real>(stream: &Stream, len: u64, fill: &mut dyn FnMut(&mut [T])) -> Result<Matrix<T>, Fault> {
+/// A column of reals on the device, which `fill` makes piece by piece.
+pub fn filled<T: Real>(stream: &Stream, len: u64, fill: &mut dyn FnMut(&mut [T])) -> Result<Matrix<T>, Fault> {
     let len = usize::try_from(len).map_err(|_| Fault::Input("the case is larger than any memory".into()))?;
     let mut fill = |elements: &mut [T]| {
         fill(elements);
@@ -102,7 +108,9 @@ pub struct Data<'p, T> {
     pub b: &'p Pool<T>,
     /// What C holds before a product, if β is not 0.
     pub c_source: MadeUp,
-    c: Matrix<T>,
+    /// Of a C, or a member's, that is no larger all is looked at.
+    pub whole_bytes: u64,
+    c: Target<T>,
 }
 
 impl<'p, T: Real> Data<'p, T> {
@@ -115,28 +123,14 @@ impl<'p, T: Real> Data<'p, T> {
         [a, b]: [&'p Pool<T>; 2],
         c_source: MadeUp,
     ) -> Result<Self, Fault> {
-        let c = Matrix::zeros(0, 0)?;
-        let mut data = Self { job, beta, parts, a, b, c_source, c };
-        data.spoil(stream)?;
-        Ok(data)
+        let [_, _, len] = parts.lengths().unwrap_or([u64::MAX; 3]);
+        let c = Target::new(stream, len, (beta != 0.0).then_some(c_source))?;
+        Ok(Self { job, beta, parts, a, b, c_source, whole_bytes: WHOLE_BYTES, c })
     }
 
     /// Makes C NaN or, where β is not 0, what it was at first.
     pub fn spoil(&mut self, stream: &Stream) -> Result<(), Fault> {
-        let [_, _, len] = self.parts.lengths().unwrap_or([u64::MAX; 3]);
-        // Freed first: both may not fit.
-        self.c = Matrix::zeros(0, 0)?;
-        let (source, poisoned) = (self.c_source, self.beta == 0.0);
-        let mut first = 0;
-        self.c = filled(stream, len, &mut |elements: &mut [T]| {
-            if poisoned {
-                elements.fill(T::nan());
-            } else {
-                source.fill(first, elements);
-                first += wide(elements.len());
-            }
-        })?;
-        Ok(())
+        self.c.spoil(stream)
     }
 
     /// Where the data of a turn is.
@@ -144,7 +138,7 @@ impl<'p, T: Real> Data<'p, T> {
         let [a, b, c] = self.parts.offsets(turn).map(|offset| offset * T::DTYPE.bytes());
         let a = self.a.matrix.view().as_raw() + a;
         let b = if self.job.shares_a { a } else { self.b.matrix.view().as_raw() + b };
-        Addresses { a, b, c: self.c.view_mut().as_raw() + c }
+        Addresses { a, b, c: self.c.address() + c }
     }
 
     /// Where the data of every part is.
@@ -152,8 +146,8 @@ impl<'p, T: Real> Data<'p, T> {
         (0..self.parts.count).map(|turn| self.addresses(turn)).collect()
     }
 
-    /// Elements (member, i, j) of a turn's C, real and imaginary part; those of a member stand together. Whatever lies
-    /// between the members' elements and behind them is looked at as well.
+    /// Elements (member, i, j) of a turn's C, real and imaginary part; those of a member stand together. What lies between the
+    /// members' lines and behind them is looked at as well: all of it, or in a large C what is beside these elements' lines.
     ///
     /// # Errors
     /// The inner one where something was written that is not C's.
@@ -163,49 +157,67 @@ impl<'p, T: Real> Data<'p, T> {
         turn: u64,
         places: &[Place],
     ) -> Result<Result<Vec<[T; 2]>, String>, Fault> {
-        let (job, c) = (self.job, self.addresses(turn).c);
-        let [imaginary] = narrow([job.reals - 1])?;
+        let job = self.job;
         let mut found = Vec::with_capacity(places.len());
         for of_one in places.chunk_by(|x, y| x.0 == y.0) {
-            let Some((member, ..)) = of_one.first() else { continue };
-            let first = job.place(2, *member, 0, 0);
+            let Some(&(member, ..)) = of_one.first() else { continue };
+            let first = job.place(2, member, 0, 0);
             // To the next member, or to the end of this turn's part.
             let behind = if member + 1 < job.batch { job.place(2, member + 1, 0, 0) } else { self.parts.steps[2] };
-            let [reals] = narrow([behind.saturating_sub(first)])?;
-            let address = c + member * job.step_bytes()[2];
-            // SAFETY: from the member's first element to what is no longer its own or the gap's behind it, all of it within the
-            // turn's part of C, which is this one's own; the work on it was given to this stream.
-            let view = unsafe { lanky::MatRef::<T>::from_raw(stream.device(), address, reals, 1, 1, reals) }?;
-            let all = stream.device().download(stream, view)?;
-            if let Some(wrong) = self.written_gap(turn, *member, all.as_slice().unwrap_or_default()) {
+            let end = behind.saturating_sub(first);
+            let lines = Lines::new(&job, end);
+            let looked = if end.saturating_mul(T::DTYPE.bytes()) <= self.whole_bytes {
+                std::iter::once(0..end).collect()
+            } else {
+                lines.stretches(of_one.iter().map(|&(_, i, j)| job.place(2, 0, i, j)))
+            };
+            let pieces = self.pieces(stream, turn, first, &looked)?;
+            if let Some(wrong) = pieces.iter().find_map(|piece| self.written_gap(turn, first, &lines, piece)) {
                 return Ok(Err(wrong));
             }
-            for &(_, i, j) in of_one {
-                let [at] = narrow([job.place(2, 0, i, j)])?;
-                found.push([at, at + imaginary].map(|at| all.get(at, 0).unwrap_or_else(T::nan)));
-            }
+            found.extend(of_one.iter().map(|&(_, i, j)| {
+                let at = job.place(2, 0, i, j);
+                [at, at + job.reals - 1].map(|at| real_at(&pieces, at).unwrap_or_else(T::nan))
+            }));
         }
         Ok(Ok(found))
     }
 
-    /// What is between the elements of a member's C, or behind the last of them, and not what it was; in words.
-    fn written_gap(&self, turn: u64, member: u64, reals: &[T]) -> Option<String> {
-        let (job, p) = (self.job, self.job.problem);
-        let by_columns = p.c.row == 1 && p.c.col >= p.m;
-        let (ld, length, lines) = if by_columns { (p.c.col, p.m, p.n) } else { (p.c.row, p.n, p.m) };
-        // Lines without gaps are all C's: what is behind them is looked at alone.
-        let [lines_of_c] = narrow([if ld == length { job.reals * length * lines } else { 0 }]).ok()?;
-        let first = self.parts.offsets(turn)[2] + job.place(2, member, 0, 0);
-        reals.iter().zip(0..).skip(lines_of_c).find_map(|(&found, at)| {
-            let (line, along) = (at / job.reals / ld.max(1), at / job.reals % ld.max(1));
-            if along < length && line < lines {
+    /// Stretches of a member's C, downloaded, each with its place.
+    fn pieces(
+        &mut self,
+        stream: &Stream,
+        turn: u64,
+        first: u64,
+        looked: &[Range<u64>],
+    ) -> Result<Vec<(u64, Vec<T>)>, Fault> {
+        let c = self.addresses(turn).c;
+        let mut pieces = Vec::with_capacity(looked.len());
+        for stretch in looked {
+            let [reals] = narrow([stretch.end.saturating_sub(stretch.start)])?;
+            let address = c + (first + stretch.start) * T::DTYPE.bytes();
+            // SAFETY: from the member's first element to what is no longer its own or the gap's behind it, all of it within the
+            // turn's part of C, which is this one's own; the work on it was given to this stream.
+            let view = unsafe { lanky::MatRef::<T>::from_raw(stream.device(), address, reals, 1, 1, reals) }?;
+            let piece = stream.device().download(stream, view)?.into_vec().unwrap_or_default();
+            pieces.push((stretch.start, piece));
+        }
+        Ok(pieces)
+    }
+
+    /// What is in a piece of a member's C, but not an element of it, and not what it was; in words.
+    fn written_gap(&self, turn: u64, first: u64, lines: &Lines, (start, reals): &(u64, Vec<T>)) -> Option<String> {
+        let before = self.parts.offsets(turn)[2] + first;
+        let [elements] = narrow([lines.first_gap().saturating_sub(*start)]).ok()?;
+        reals.iter().zip(*start..).skip(elements).find_map(|(&found, at)| {
+            if !lines.is_gap(at) {
                 return None;
             }
-            let was = if self.beta == 0.0 { f64::NAN } else { self.c_source.element::<T>(first + at) };
+            let was = if self.beta == 0.0 { f64::NAN } else { self.c_source.element::<T>(before + at) };
             let found = found.to_f64().unwrap_or(f64::NAN);
             // Poison is not equal to itself.
             let same = found == was || (found.is_nan() && was.is_nan());
-            let element = at / job.reals;
+            let element = at / self.job.reals;
             (!same).then(|| {
                 format!("element {element} of C in memory, which is not the product's, is {found:e}, not {was:e}")
             })
@@ -220,6 +232,13 @@ impl<'p, T: Real> Data<'p, T> {
         let imaginary = if self.job.reals == 1 { 0.0 } else { source.element::<T>(at + 1) };
         [source.element::<T>(at), imaginary]
     }
+}
+
+/// The real at this place, if a piece has it; the pieces are in order.
+fn real_at<T: Copy>(pieces: &[(u64, Vec<T>)], at: u64) -> Option<T> {
+    let behind = pieces.partition_point(|(start, _)| *start <= at);
+    let (start, piece) = pieces.get(behind.checked_sub(1)?)?;
+    piece.get(usize::try_from(at - start).ok()?).copied()
 }
 
 /// A member of a batch, a row and a column.

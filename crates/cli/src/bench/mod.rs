@@ -18,6 +18,7 @@ mod fault;
 mod fields;
 mod job;
 pub mod journal;
+mod looked;
 mod measure;
 mod opponents;
 mod origin;
@@ -30,6 +31,7 @@ pub mod result;
 mod stats;
 mod suite;
 mod table;
+mod target;
 
 pub use args::BenchArgs;
 use journal::Journal;

@@ -59,20 +59,20 @@ impl Constants {
     /// a comparison at m = k = 20480, where such an A took 2.4 times as long. Choices moved with the fit and were not timed
     /// again: benches/NOTES.md has how many.
     pub const FITTED: Constants = Constants {
-        mma_share: 0.828,
+        mma_share: 0.876,
         ring_reads: 0.985,
-        ring_latencies: 1.4,
+        ring_latencies: 1.27,
         read_again: 0.979,
         slot_cost: 1.358,
         crowded: 0.283,
         drained: 0.12,
-        stage_slots: 166.3,
+        stage_slots: 183.0,
         lone_warp: 0.35,
-        step_slots: 7.2,
+        step_slots: 7.92,
         gemm_step_slots: 36.0,
-        wide_bytes_per_cycle: 180.8,
+        wide_bytes_per_cycle: 133.6,
         narrow_bytes_per_cycle: 72.2,
-        stored_bytes_per_cycle: 13.33,
+        stored_bytes_per_cycle: 16.1,
         by_rows_f32: 5.05,
         by_rows_f64: 2.4,
     };

@@ -69,7 +69,7 @@ pub fn replayed<T: Real>(lab: &Lab, driver: &Driver, case: &mut Case<T>, plan: &
     let graph = graph?;
     for replay in 0..replays {
         if replay % 20 == 0 {
-            let (m, _, k) = SIZE;
+            let (m, _, k) = case.spec.size;
             (0..m * k).for_each(|e| case.a.set(e % m, e / m, T::of(integer(replay as u64, e % m, e / m, 3))));
             case.a.reset()?;
         }
@@ -77,7 +77,8 @@ pub fn replayed<T: Real>(lab: &Lab, driver: &Driver, case: &mut Case<T>, plan: &
         graph.launch()?;
         lab.stream.synchronize()?;
         if replay % 20 < 2 {
-            equal(&case.c.result("C")?, &exact(case), SIZE.0).map_err(|fault| format!("replay {replay}: {fault}"))?;
+            equal(&case.c.result("C")?, &exact(case), case.spec.size.0)
+                .map_err(|fault| format!("replay {replay}: {fault}"))?;
         }
     }
     Ok(())

@@ -275,9 +275,11 @@ impl Word for [u64; 2] {
     }
     unsafe fn st_global_wide(at: GlobalAddress, [word]: [[u64; 2]; 1]) {
         // SAFETY: promised by the caller.
+        // SAFETY: promised by the caller.
         unsafe { Self::st_global(at, word) }
     }
     unsafe fn st_shared_wide(at: SharedAddress, [word]: [[u64; 2]; 1]) {
+        // SAFETY: promised by the caller.
         // SAFETY: promised by the caller.
         unsafe { Self::st_shared(at, word) }
     }
