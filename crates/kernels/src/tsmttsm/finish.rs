@@ -3,7 +3,7 @@
 //! # Idea
 //! Where k is in one part, a block writes its tile. Where it is not, each block writes a slot. The block that draws the last
 //! ticket adds all slots, as long as they are few bytes: that saves a launch. Many are added by a launch of their own,
-//! [`reduce_slots`], over the whole GPU. Either way an element's slots are cut into parts by the shape alone; a thread adds
+//! `reduce_slots`, over the whole GPU. Either way an element's slots are cut into parts by the shape alone; a thread adds
 //! a part in the slots' order, and the parts are added in theirs: who is last does not matter.
 
 use super::Reduced;
