@@ -358,8 +358,11 @@ const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/resul
 
 /// Share of the predictions for TSM2R on an H200 that must be within 10% of the measured times.
 const WITHIN_10_PERCENT: f64 = 0.90;
-/// Share of the choices there that must take at most 3% longer than the fastest entry that was measured.
-const WITHIN_3_PERCENT: f64 = 0.95;
+/// Share of the choices there whose variant must be at most 3% slower than the best of all variants.
+const VARIANTS_WITHIN_3_PERCENT: f64 = 0.95;
+/// Share of the choices that must take at most 3% longer than the fastest entry that was measured, be it of another variant or
+/// a sibling. On the H200 of the run before, to which nothing had been fitted, it was 0.953.
+const WITHIN_3_PERCENT: f64 = 0.94;
 /// The same by one time of every entry: two times of one entry differ by more than 2% in a third of the cases.
 const WITHIN_3_PERCENT_ONE_TIME: f64 = 0.92;
 /// Cases that were measured with several entries and whose choice is not among them: the more, the less the share says.
@@ -371,12 +374,7 @@ fn rows(file: &str) -> u64 {
 }
 
 /// Entries that were measured and are gone: their rows, and no others, cannot be predicted.
-const GONE: [&str; 4] = [
-    "stsm2r_staged_2x4_n8_k32_s2_t128_rows",
-    "stsm2r_staged_8x8_n32_k16_s3_t128_rows",
-    "dtsm2r_mma_16x16_n16_k64_s2_t128_rows",
-    "dtsm2r_mma_16x32_n32_k32_s2_t128_rows",
-];
+const GONE: [&str; 0] = [];
 
 fn only_the_gone_are_skipped(compared: &Value, files: &[&str]) {
     let count = |name: &str| compared[name].as_u64().expect("a count");
@@ -400,6 +398,10 @@ fn choices_are_what_was_fastest_on_an_h200() {
     let lost: Vec<&Value> = losses.iter().filter(|loss| loss["loss"].as_f64() > Some(0.03)).collect();
     assert!(within >= WITHIN_3_PERCENT, "{within}: {lost:#?}");
     assert!(count("unmeasured") <= MOST_UNMEASURED, "{} of {}", count("unmeasured"), count("cases"));
+    let variant = |entry: &Value| model::VARIANTS.iter().find(|v| entry == v.entry).map(|v| v.name);
+    let to_others = lost.iter().filter(|loss| variant(&loss["picked"]) != variant(&loss["fastest"])).count();
+    let by_variant = 1.0 - to_others as f64 / count("cases") as f64;
+    assert!(by_variant >= VARIANTS_WITHIN_3_PERCENT, "{by_variant}: {lost:#?}");
     let share = 1.0 - lost.len() as f64 / count("cases") as f64;
     assert!((share - within).abs() <= 1e-9 && count("cases") + count("unmeasured") == rows(RESULTS), "{within}");
 }

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 /// A constant, and its place.
 type Constant = (&'static str, fn(&mut Constants) -> &mut f64);
 
-const CONSTANTS: [Constant; 16] = [
+const CONSTANTS: [Constant; 17] = [
     ("mma_share", |c| &mut c.mma_share),
     ("ring_latencies", |c| &mut c.ring_latencies),
     ("ring_reads", |c| &mut c.ring_reads),
@@ -31,6 +31,7 @@ const CONSTANTS: [Constant; 16] = [
     ("step_slots", |c| &mut c.step_slots),
     ("gemm_step_slots", |c| &mut c.gemm_step_slots),
     ("wide_bytes_per_cycle", |c| &mut c.wide_bytes_per_cycle),
+    ("ring_bytes_per_cycle", |c| &mut c.ring_bytes_per_cycle),
     ("narrow_bytes_per_cycle", |c| &mut c.narrow_bytes_per_cycle),
     ("stored_bytes_per_cycle", |c| &mut c.stored_bytes_per_cycle),
     ("by_rows_f32", |c| &mut c.by_rows_f32),

@@ -61,7 +61,11 @@ impl Block {
         let share = if variant.mma { constants.mma_share } else { 1.0 };
         // Two tall matrices' tiles are loaded by 16 bytes too, from the first-level cache.
         let wide = variant.wide_shared || variant.is_reduced();
-        let handed = if wide { constants.wide_bytes_per_cycle } else { constants.narrow_bytes_per_cycle };
+        let handed = match (variant.kernel, wide) {
+            (Kernel::Ring, _) => constants.ring_bytes_per_cycle,
+            (_, true) => constants.wide_bytes_per_cycle,
+            (_, false) => constants.narrow_bytes_per_cycle,
+        };
         let large_tile = variant.kernel == Kernel::Ring && variant.own_rows() * variant.cols >= MANY_SUMS;
         Block {
             in_flight_bytes,

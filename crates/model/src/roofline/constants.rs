@@ -35,6 +35,8 @@ pub struct Constants {
     pub gemm_step_slots: f64,
     /// Bytes a cycle that an SM's lanes are handed, a broadcast counted a lane, by loads of 16 bytes from shared memory.
     pub wide_bytes_per_cycle: f64,
+    /// The same of a ring, whose lanes take different elements and not one by broadcast.
+    pub ring_bytes_per_cycle: f64,
     /// The same by loads of an element, from the first-level cache.
     pub narrow_bytes_per_cycle: f64,
     /// Bytes a cycle and SM that a block of a ring stores, a sector counted for each element that has one of its own.
@@ -49,9 +51,9 @@ impl Constants {
     /// What choices are made with.
     ///
     /// # Source
-    /// 10904 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, of which 445 are of entries that are
-    /// gone, each in the parts of k in which it was taken, by `examples/refit.rs`, for some values of `ring_latencies` each;
-    /// `mma_share`, `read_again`, `slot_cost` and `crowded` are held at what 2510 times of earlier kernels gave, since these
+    /// 10490 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, and 10082 of another the same day, A by columns,
+    /// each in the parts of k in which it was taken: what most choices are within 3% of the fastest with, and most predictions
+    /// within 10%. `read_again`, `slot_cost` and `crowded` are held at what 2510 times of earlier kernels gave, since these
     /// were taken in few numbers of parts.
     /// `lone_warp` is from m = 10240 to 30720 in f32 on another H200 that day: with 120 blocks of 4 warps on 132 SMs seven cases by
     /// `stsm2r_staged_8x12_n48` take 1.35 times as long a stage as with 240, three by entries of 8 x 8 1.2 to 1.37 times.
@@ -61,7 +63,7 @@ impl Constants {
     pub const FITTED: Constants = Constants {
         mma_share: 0.876,
         ring_reads: 0.985,
-        ring_latencies: 1.27,
+        ring_latencies: 1.233,
         read_again: 0.979,
         slot_cost: 1.358,
         crowded: 0.283,
@@ -70,7 +72,8 @@ impl Constants {
         lone_warp: 0.35,
         step_slots: 7.92,
         gemm_step_slots: 36.0,
-        wide_bytes_per_cycle: 133.6,
+        wide_bytes_per_cycle: 180.8,
+        ring_bytes_per_cycle: 133.6,
         narrow_bytes_per_cycle: 72.2,
         stored_bytes_per_cycle: 16.1,
         by_rows_f32: 5.05,
