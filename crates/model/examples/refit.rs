@@ -1,12 +1,13 @@
 //! Fits the constants of the estimate to measured results:
-//! `cargo run --release -p lanky-model --example refit -- [--parts-of CONSTANTS] benches/results/h200/tsm2r*.csv`.
+//! `cargo run --release -p lanky-model --example refit -- [--parts-of CONSTANTS] [--hold NAME,..] benches/results/h200/tsm2r*.csv`.
 //!
 //! Results do not say in how many parts k was. They are taken to be what the estimate chooses by the constants in a file,
 //! those that the results were measured with: lines of `name: value,`, as `src/roofline/constants.rs` of the commit in the
 //! rows has them; without it by the present ones. What else of the estimate has changed since then, this does not know.
-//! Each constant in turn is moved as long as that lessens the error: the mean over the rows of weight times
+//! Each constant in turn, but those that are held, is moved as long as that lessens the error: the mean over the rows of weight times
 //! min(|ln(predicted / measured)|, 0.25), a variant that takes r times as long as the fastest of its case weighing 1 / r²,
 //! and the mean over the cases of what the entry with the least prediction loses against the fastest, 0.1 at most.
+//! Times of one number of parts say little of `read_again`, `slot_cost` and `crowded`: hold those.
 //! Prints the error before and after, and the constants for `src/roofline/constants.rs`.
 
 use lanky_model::launch::tiling;
@@ -73,11 +74,17 @@ impl Row {
 fn main() -> Result<(), String> {
     let text = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     let (mut rows, mut then) = (Vec::new(), Constants::FITTED);
+    let mut free = CONSTANTS.to_vec();
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         if arg == "--parts-of" {
             let path = args.next().ok_or("--parts-of: a file of constants is missing")?;
             then = values(&text(&path)?).map_err(|error| format!("{path}: {error}"))?;
+        } else if arg == "--hold" {
+            for held in args.next().ok_or("--hold: the names are missing")?.split(',') {
+                let place = free.iter().position(|(name, _)| *name == held);
+                free.remove(place.ok_or(format!("--hold: {held} is no constant, or is held already"))?);
+            }
         } else {
             rows.extend(read(&text(&arg)?).ok_or(format!("{arg}: no results of lanky bench"))?);
         }
@@ -93,7 +100,7 @@ fn main() -> Result<(), String> {
     weigh(&mut rows);
     let mut constants = Constants::FITTED;
     println!("{} rows, before: {}", rows.len(), summary(&rows, &constants));
-    fit(&rows, &mut constants);
+    fit(&rows, &free, &mut constants);
     println!("after: {}", summary(&rows, &constants));
     for (name, place) in CONSTANTS {
         println!("{name}: {:.4},", place(&mut constants));
@@ -175,12 +182,12 @@ fn error(rows: &[Row], constants: &Constants) -> f64 {
 }
 
 /// Moves each constant in turn, by less and less.
-fn fit(rows: &[Row], constants: &mut Constants) {
+fn fit(rows: &[Row], free: &[Constant], constants: &mut Constants) {
     let mut least = error(rows, constants);
     for by in [1.2, 1.05, 1.01] {
         for _ in 0..6 {
             let before = least;
-            for ((_, place), factor) in CONSTANTS.iter().flat_map(|constant| [(constant, by), (constant, 1.0 / by)]) {
+            for ((_, place), factor) in free.iter().flat_map(|constant| [(constant, by), (constant, 1.0 / by)]) {
                 loop {
                     let mut moved = *constants;
                     *place(&mut moved) *= factor;

@@ -40,6 +40,16 @@ pub const fn ring_gap(a_by_rows: bool, mma: bool) -> u32 {
     }
 }
 
+/// Whether the threads of [`Kernel::Ring`] have registers of their own for the operands of even and of odd steps. Else what was
+/// loaded for a step is copied to where it is multiplied from, which takes instructions and saves registers.
+///
+/// By rows two sets spill, or leave too few registers for the copies into stages; so do they where a warp of the matrix units
+/// has 48 columns: on an H200 on 2026-11-21 f32 by rows took 8% to 16% longer with two sets at m = k = 20480, f64 by rows 11%, at 48
+/// columns 5%.
+pub const fn ring_takes_turns(a_by_rows: bool, mma: bool, cols: u32) -> bool {
+    !a_by_rows && !(mma && cols >= 48)
+}
+
 /// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`; by rows each is followed by [`ring_gap`].
 pub const fn ring_a_len(rows: u32, steps: u32, a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
     rows * if a_by_rows { steps + ring_gap(true, mma) / elem_bytes } else { steps }

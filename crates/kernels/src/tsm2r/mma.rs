@@ -74,9 +74,7 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
 /// A step is half of 16 steps of k: two of each lane's four.
 impl<S: Tile, const RB: usize, const NT: usize> Steps<f64> for Mma<S, RB, NT> {
     const COUNT: u32 = S::KT / 8;
-    // By rows, and at 16 x 48 with 128 registers a thread, two sets spill or leave too few for the copies: an H200 on 2026-11-21
-    // took 11%, and 5%, longer at m = k = 20480.
-    const TAKES_TURNS: bool = !S::A_BY_ROWS && NT < 6;
+    const TAKES_TURNS: bool = model::launch::ring_takes_turns(S::A_BY_ROWS, true, 8 * NT as u32);
     type Operands = ([[f64; 4]; RB], [[f64; 2]; NT]);
     const ZEROS: Self::Operands = ([[0.0; 4]; RB], [[0.0; 2]; NT]);
 

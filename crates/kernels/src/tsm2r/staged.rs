@@ -92,8 +92,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
 /// By columns of A a step is one of k; by rows, where a load brings WIDTH of one row, it is WIDTH of k.
 impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T, S, TM, TN> {
     const COUNT: u32 = S::KT / if S::A_BY_ROWS { Self::WIDTH } else { 1 };
-    // By rows two sets of operands spill, or leave too few registers for the copies: 8% to 16% longer in f32 at m = k = 20480.
-    const TAKES_TURNS: bool = !S::A_BY_ROWS;
+    const TAKES_TURNS: bool = model::launch::ring_takes_turns(S::A_BY_ROWS, false, TN as u32);
     /// Of A by columns the rows 0, WIDTH .. have theirs and those that follow; of B by columns of A there is one step.
     type Operands = ([T::Wide; TM], [[T; TN]; 4]);
     const ZEROS: Self::Operands = ([T::ZEROS; TM], [[T::ZERO; TN]; 4]);

@@ -23,7 +23,7 @@ pub struct Constants {
     /// Share of a full wave's time that passes, for each place which a last wave leaves empty, while the blocks of the full
     /// waves before it end one after another and the SMs that run dry draw nothing.
     pub drained: f64,
-    /// Issue slots that a warp of a ring spends a stage beside its multiply-adds, loads and copies: the barrier, the
+    /// Issue slots that a warp of a ring spends a stage beside its multiply-adds, loads, moves and copies: the barrier, the
     /// wait, addresses, and what it cannot fill around them.
     pub stage_slots: f64,
     /// How much longer the instructions of a ring with 64 sums a thread or more take where a scheduler has one warp, which it cannot leave while the warp
@@ -51,31 +51,30 @@ impl Constants {
     /// What choices are made with.
     ///
     /// # Source
-    /// 10490 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, and 10082 of another the same day, A by columns,
-    /// each in the parts of k in which it was taken: what most choices are within 3% of the fastest with, and most predictions
-    /// within 10%. `read_again`, `slot_cost` and `crowded` are held at what 2510 times of earlier kernels gave, since these
-    /// were taken in few numbers of parts.
+    /// 10490 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, each in the parts of k in which it was taken:
+    /// what most choices are within 3% of the fastest with, and most predictions within 10%. `read_again`, `slot_cost` and
+    /// `crowded` are held at what 2510 times of earlier kernels gave, since these were taken in few numbers of parts.
     /// `lone_warp` is from m = 10240 to 30720 in f32 on another H200 that day: with 120 blocks of 4 warps on 132 SMs seven cases by
     /// `stsm2r_staged_8x12_n48` take 1.35 times as long a stage as with 240, three by entries of 8 x 8 1.2 to 1.37 times.
     /// `drained` is from 40960 x 16 x 40960 in f64, 640 blocks in 396 places 3070 us, 1920 blocks 2955 us; `by_rows_f64` is from
     /// a comparison at m = k = 20480, where such an A took 2.4 times as long. Choices moved with the fit and were not timed
     /// again: benches/NOTES.md has how many.
     pub const FITTED: Constants = Constants {
-        mma_share: 0.876,
-        ring_reads: 0.985,
-        ring_latencies: 1.233,
+        mma_share: 0.86,
+        ring_reads: 0.99,
+        ring_latencies: 1.161,
         read_again: 0.979,
         slot_cost: 1.358,
         crowded: 0.283,
         drained: 0.12,
-        stage_slots: 183.0,
+        stage_slots: 139.4,
         lone_warp: 0.35,
-        step_slots: 7.92,
+        step_slots: 9.0,
         gemm_step_slots: 36.0,
         wide_bytes_per_cycle: 180.8,
-        ring_bytes_per_cycle: 133.6,
+        ring_bytes_per_cycle: 143.2,
         narrow_bytes_per_cycle: 72.2,
-        stored_bytes_per_cycle: 16.1,
+        stored_bytes_per_cycle: 14.65,
         by_rows_f32: 5.05,
         by_rows_f64: 2.4,
     };

@@ -1,10 +1,13 @@
 //! Instructions, against the slots in which an SM issues them.
 
 use super::{Constants, WARP};
-use crate::{Kernel, Machine, Problem, Variant};
+use crate::launch::ring_takes_turns;
+use crate::{Kernel, Layout, Machine, Problem, Variant};
 
 /// Bytes of the widest load or copy.
 const PIECE_BYTES: f64 = 16.0;
+/// Registers of 16 bytes.
+const REGISTERS: f64 = 4.0;
 /// Instructions of a copy into a stage: an address and the copy.
 const COPY: f64 = 2.0;
 
@@ -67,19 +70,23 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
 }
 
 /// What a warp of a ring issues a stage: multiply-adds, loads from shared memory, copies of A by 16 bytes and of B by
-/// elements.
+/// elements, and moves of what was loaded where even and odd steps have no registers of their own.
 fn stage(variant: &Variant, width: f64) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let (steps, threads) = (f64::from(variant.t3), f64::from(variant.threads));
     let copies = (f64::from(variant.rows) * steps / width + f64::from(variant.t2) * steps) / threads;
-    let multiplied = if variant.mma {
-        // A product of 16 x 8 x 16; four loads for its A, two for its B.
+    let (multiplied, held) = if variant.mma {
+        // A product of 16 x 8 x 16; four loads of two elements for its A, two for its B.
         let (row_tiles, col_tiles) = (rows / 16.0, cols / 8.0);
-        steps / 16.0 * (row_tiles * col_tiles + 4.0 * row_tiles + 2.0 * col_tiles)
+        let loads = 4.0 * row_tiles + 2.0 * col_tiles;
+        (steps / 16.0 * (row_tiles * col_tiles + loads), steps / 16.0 * 2.0 * loads)
     } else {
-        steps * (f64::from(variant.dtype.fmas()) * rows * cols + (rows + cols) / width)
+        let products = f64::from(variant.dtype.fmas()) * rows * cols;
+        (steps * (products + (rows + cols) / width), steps * (rows + cols))
     };
-    multiplied + COPY * copies
+    let by_rows = variant.layout == Layout::Rows;
+    let moves = if ring_takes_turns(by_rows, variant.mma, variant.cols) { 0.0 } else { held * REGISTERS / width };
+    multiplied + moves + COPY * copies
 }
 
 #[cfg(test)]
@@ -122,6 +129,8 @@ mod tests {
             ("ztsm2r_outer_1x4_u1_t128", 1.0 + 20.0),
             // Of 16 steps one product of 16 x 16: two tiles, 4 + 4 loads; copies of A 64 x 32 in twos, of B 32 x 16, 24.
             ("dtsm2r_mma_16x16_n16_k32_s3_t128", (2.0 * 10.0 + 24.0) / 32.0),
+            // 4 x 4 sums, 2 loads and 8 moves a step; of 32 steps 8 copies of A's 128 x 32 and 4 of B's 32 x 16 elements.
+            ("stsm2r_staged_4x4_n16_k32_s2_t128_rows", (32.0 * 26.0 + 24.0) / 32.0),
         ] {
             let problem = Problem::column_major(variant(entry).dtype, 1000, 3, 100);
             assert_eq!(instructions(variant(entry), &problem, &none), 100.0 * a_step, "{entry}");

@@ -84,8 +84,7 @@ pub struct Stage<T> {
 pub trait Steps<T: Scalar> {
     /// Steps a stage: even, so that two sets of registers can take turns.
     const COUNT: u32;
-    /// Whether even and odd steps have registers of their own. Else what was loaded is copied to where it is multiplied from,
-    /// which takes instructions, but fewer registers where loads are many.
+    /// [`model::launch::ring_takes_turns`]: whether even and odd steps have registers of their own.
     const TAKES_TURNS: bool;
     /// What the thread needs of A and B for a step.
     type Operands: Copy;
