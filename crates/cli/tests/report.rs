@@ -211,6 +211,31 @@ fn the_committed_results_are_what_is_said_of_them() {
     }
 }
 
+/// The table of A B by rows in benches/README.md is tsmm.csv, and of every file of results a page can be made.
+#[test]
+fn the_other_families_first_figures_are_those_of_the_files() {
+    let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches");
+    let said = std::fs::read_to_string(benches.join("README.md")).expect("README.md");
+    let file = |name: &str| std::fs::read_to_string(benches.join("results/h200").join(name)).expect(name);
+    let names: Vec<&str> = HEADER.split(',').collect();
+    let of = |name: &str, digits: usize, times: f64| {
+        let at = names.iter().position(|known| *known == name).expect("a column");
+        let number = |row: &str| row.split(',').nth(at).and_then(|text| text.parse::<f64>().ok()).expect("a number");
+        file("tsmm.csv").lines().skip(1).map(|row| format!(" {:.digits$} |", number(row) * times)).collect::<String>()
+    };
+    for row in [
+        format!("| C = A B, f64, by rows |{}", of("n", 0, 1.0)),
+        format!("| % of the bound |{}", of("fraction", 0, 100.0)),
+        format!("| times as fast as cuBLAS |{}", of("ratio", 2, 1.0)),
+    ] {
+        assert!(said.lines().any(|line| line == row), "benches/README.md does not say '{row}'");
+    }
+    let bench = Bench::new();
+    for name in ["tsmm.csv", "tsm2l.csv", "tsmttsm.csv", "gram.csv", "complex.csv"] {
+        parsed(&page(&bench, &file(name)));
+    }
+}
+
 #[test]
 fn what_is_no_result_is_refused_in_a_line() {
     let bench = Bench::new();
