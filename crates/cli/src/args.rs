@@ -43,7 +43,7 @@ pub enum Command {
     /// Multiply two .npy files: C = alpha A B + beta C0
     #[command(after_help = examples::MUL)]
     Mul(MulArgs),
-    /// Multiply a .npy file by itself: G = alpha A^H A + beta G0
+    /// Multiply a .npy file by itself: C = alpha A^H A + beta C0
     #[command(after_help = examples::GRAM)]
     Gram(GramArgs),
     /// Multiply made-up matrices, check the result, and compare the speed with that of the memory
@@ -93,18 +93,8 @@ pub struct MulArgs {
     /// B, k x n, of A's element type; one axis is a column, which C then lacks
     #[arg(value_name = "B.npy")]
     pub b: PathBuf,
-    /// Where C goes ("-": standard output), in the order of C0 or else of A; may be an input
-    #[arg(short, long, value_name = "C.npy")]
-    pub output: PathBuf,
-    /// Factor of A B; a complex one is written re,im
-    #[arg(long, default_value = "1", allow_hyphen_values = true, value_name = "X")]
-    pub alpha: Coefficient,
-    /// Factor of C0 [default: 1 with --c, else 0]
-    #[arg(long, allow_hyphen_values = true, value_name = "X")]
-    pub beta: Option<Coefficient>,
-    /// C0, of C's shape and element type
-    #[arg(long, value_name = "C0.npy")]
-    pub c: Option<PathBuf>,
+    #[command(flatten)]
+    pub result: ResultArgs,
     /// Use A transposed
     #[arg(long)]
     pub transpose_a: bool,
@@ -126,18 +116,8 @@ pub struct GramArgs {
     /// A, k x n: f32, f64, c64 or c128 (complex numbers), C or Fortran order; one axis is a column
     #[arg(value_name = "A.npy")]
     pub a: PathBuf,
-    /// Where G, n x n, goes ("-": standard output), in the order of G0 or else of A; may be an input
-    #[arg(short, long, value_name = "G.npy")]
-    pub output: PathBuf,
-    /// Factor of A^H A (of real numbers A^T A); a complex one is written RE,IM
-    #[arg(long, default_value = "1", allow_hyphen_values = true, value_name = "X")]
-    pub alpha: Coefficient,
-    /// Factor of G0 [default: 1 with --c, else 0]
-    #[arg(long, allow_hyphen_values = true, value_name = "X")]
-    pub beta: Option<Coefficient>,
-    /// G0, of G's shape and element type
-    #[arg(long, value_name = "G0.npy")]
-    pub c: Option<PathBuf>,
+    #[command(flatten)]
+    pub result: ResultArgs,
     /// A A^H in place of A^H A
     #[arg(long)]
     pub transpose_a: bool,
@@ -146,6 +126,23 @@ pub struct GramArgs {
     pub no_conj: bool,
     #[command(flatten)]
     pub how: HowArgs,
+}
+
+/// C of `mul` and `gram`.
+#[derive(Debug, Args)]
+pub struct ResultArgs {
+    /// Where C goes ("-": standard output), in the order of C0 or else of A; may be an input
+    #[arg(short, long, value_name = "C.npy")]
+    pub output: PathBuf,
+    /// Factor of the product; a complex one is written re,im
+    #[arg(long, default_value = "1", allow_hyphen_values = true, value_name = "X")]
+    pub alpha: Coefficient,
+    /// Factor of C0 [default: 1 with --c, else 0]
+    #[arg(long, allow_hyphen_values = true, value_name = "X")]
+    pub beta: Option<Coefficient>,
+    /// C0, of C's shape and element type
+    #[arg(long, value_name = "C0.npy")]
+    pub c: Option<PathBuf>,
 }
 
 /// What `mul`, `gram` and `demo` have in common.

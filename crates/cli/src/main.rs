@@ -16,6 +16,7 @@ mod npy;
 mod operand;
 mod output;
 mod plan;
+mod product;
 mod progress;
 mod real;
 mod report;
