@@ -1,9 +1,10 @@
-//! Products on the CPU: the `gemm` crate, serially, on blocks of rows that rayon hands out.
+//! Products on the CPU: the `gemm` crate, serially, on blocks of rows that rayon hands out, and on parts of k where C is small.
 //!
-//! The blocks depend on the shape only, and each is computed by one thread: the bits of the result are the same for any
-//! number of threads.
+//! Blocks and parts depend on the shape only, each is computed by one thread, and parts are added in order: the bits of the
+//! result are the same for any number of threads.
 
 use crate::error::Result;
+use crate::matrix::Matrix;
 use crate::scalar::Scalar;
 use crate::view::{MatMut, MatRef, offset};
 use rayon::prelude::*;
@@ -14,6 +15,10 @@ const LEAST_ROWS: usize = 64;
 const MOST_BLOCKS: usize = 128;
 /// A block is at least this many multiplications, 10 us and more: handing it out costs about one.
 const LEAST_WORK: usize = 1 << 18;
+/// A part of k is at least this many multiplications a block, 200 us and more: its sums are added once.
+const LEAST_PART: usize = 1 << 22;
+/// The sums of all parts are at most one in so many elements of A and B.
+const PART_SHARE: usize = 16;
 
 /// C ← α A B + β C; the shapes agree, all three are in the host's memory, C is not empty.
 pub(crate) fn product<T: Scalar>(
@@ -28,8 +33,40 @@ pub(crate) fn product<T: Scalar>(
         scale(beta, c);
         return Ok(());
     }
-    // Blocks are cut from the longer side of C: Cᵀ ← α Bᵀ Aᵀ + β Cᵀ is the same product.
-    if n > m {
+    match parts(m, n, k) {
+        1 => product_by_blocks(alpha, a, b, beta, c),
+        parts => product_by_parts(parts, alpha, a, b, beta, c),
+    }
+}
+
+/// The same with k in parts, whose sums are added in order.
+fn product_by_parts<T: Scalar>(
+    parts: usize,
+    alpha: T,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    beta: T,
+    mut c: MatMut<'_, T>,
+) -> Result<()> {
+    let (m, n, k) = (a.nrows(), b.ncols(), a.ncols());
+    let part_of_k = |part: usize| {
+        let range = k * part / parts..k * (part + 1) / parts;
+        let mut sums = Matrix::zeros(m, n)?;
+        product_by_blocks(alpha, a.cols(range.clone())?, b.rows(range)?, T::zero(), sums.view_mut())?;
+        Ok(sums)
+    };
+    let sums = (0..parts).into_par_iter().map(part_of_k).collect::<Result<Vec<Matrix<T>>>>()?;
+    for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
+        let parts = sums.iter().filter_map(|part| part.view().get(i, j)).fold(T::zero(), |sum, part| sum + part);
+        let old = if beta == T::zero() { None } else { c.get(i, j) };
+        c.set(i, j, old.map_or(parts, |old| parts + beta * old));
+    }
+    Ok(())
+}
+
+/// Blocks are cut from the longer side of C: Cᵀ ← α Bᵀ Aᵀ + β Cᵀ is the same product.
+fn product_by_blocks<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, c: MatMut<'_, T>) -> Result<()> {
+    if b.ncols() > a.nrows() {
         return product_by_rows(alpha, b.t(), a.t(), beta, c.t());
     }
     product_by_rows(alpha, a, b, beta, c)
@@ -55,6 +92,14 @@ pub(crate) fn blocks(m: usize, n: usize, k: usize) -> (usize, usize) {
     let side = m.max(n);
     let rows = block_rows(side, m.min(n), k).min(side);
     (side.div_ceil(rows), rows)
+}
+
+/// Parts of k, 1 where C has blocks enough: a function of the shape alone.
+pub(crate) fn parts(m: usize, n: usize, k: usize) -> usize {
+    let (blocks, _) = blocks(m, n, k);
+    let work = m.saturating_mul(n).saturating_mul(k) / blocks;
+    let share = (m + n).saturating_mul(k) / PART_SHARE / m.saturating_mul(n).max(1);
+    (MOST_BLOCKS / blocks).min(work / LEAST_PART).min(share).max(1)
 }
 
 /// Rows a block: a function of the shape alone.

@@ -340,12 +340,17 @@ impl fmt::Display for Plan {
         }
         let (blocks, rows) = cpu::blocks(m, n, k);
         let side = if n > m { "columns" } else { "rows" };
-        if blocks == 1 {
+        let plural = if blocks == 1 { "" } else { "s" };
+        let parts = match cpu::parts(m, n, k) {
+            1 => String::new(),
+            parts => format!(" and {parts} parts of k"),
+        };
+        if blocks == 1 && parts.is_empty() {
             return write!(f, "  on the CPU: all {} {side} of C in one block, by one thread", m.max(n));
         }
         write!(
             f,
-            "  on the CPU: {blocks} blocks of {rows} {side} of C, in parallel; the same bits for any number of threads"
+            "  on the CPU: {blocks} block{plural} of {rows} {side} of C{parts}, in parallel; the same bits for any number of threads"
         )
     }
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Buffer, Case, Outcome, PACKED, Random, Real, Storage, bits};
-use lanky_host::{Device, gemm};
+use lanky_host::{Device, Dtype, Layout, Plan, Shape, gemm};
 use proptest::prelude::*;
 
 fn storage() -> impl Strategy<Value = Storage> {
@@ -122,6 +122,36 @@ fn the_bound_refuses_nan() {
 /// Sizes at which several blocks run in parallel.
 const LARGE: [(usize, usize, usize); 5] =
     [(1009, 7, 523), (7, 1009, 523), (521, 67, 131), (4099, 1, 311), (1, 4099, 311)];
+
+/// Two parts of k: of one block of C, and of two.
+const IN_PARTS: [(usize, usize, usize); 2] = [(3, 5, 600_011), (67, 3, 100_003)];
+
+#[test]
+fn a_small_result_of_a_long_k_is_computed_in_parts() {
+    let shape = |rows, cols| Shape::packed(rows, cols, Layout::RowMajor, Dtype::F64);
+    for ((m, n, k), words) in [
+        (IN_PARTS[0], "1 block of 5 columns of C and 2 parts of k"),
+        (IN_PARTS[1], "2 blocks of 64 rows of C and 2 parts of k"),
+        ((64, 64, 10_000_000), "1 block of 64 rows of C and 128 parts of k"),
+        ((1009, 7, 523), "8 blocks of 128 rows of C, in parallel"),
+        // The sums of more parts would be as large as A and B.
+        ((1000, 1000, 1000), "16 blocks of 64 rows of C, in parallel"),
+        ((3, 5, 1000), "in one block, by one thread"),
+    ] {
+        let plan = Plan::gemm(&Device::cpu(), shape(m, k), shape(k, n), shape(m, n)).build().unwrap();
+        assert!(plan.to_string().contains(words), "{plan}");
+    }
+    let row_major = Storage { row_major: true, step: 1, pad: 3 };
+    for size in IN_PARTS {
+        is_exact::<f64>(&Case { size, storage: [row_major, PACKED, row_major], alpha: -1.0, beta: 0.5, seed: 7 });
+        let case = Case { size, storage: [PACKED, row_major, PACKED], alpha: 1.0, beta: 0.0, seed: 11 };
+        let of = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| bits(&case.run::<f64>(Random::unit).unwrap().c.all))
+        };
+        assert!(of(1) == of(3), "{case:?}");
+    }
+}
 
 #[test]
 fn integers_are_exact_at_parallel_sizes() {
