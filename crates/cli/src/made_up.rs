@@ -72,6 +72,14 @@ impl Dot {
         self.magnitude += product.abs();
     }
 
+    /// The sum of both.
+    pub fn join(&mut self, other: Dot) {
+        let (sum, sum_lost) = exact_sum(self.sum, other.sum);
+        self.sum = sum;
+        self.lost += other.lost + sum_lost;
+        self.magnitude += other.magnitude;
+    }
+
     pub fn value(self) -> f64 {
         self.sum + self.lost
     }
@@ -169,11 +177,16 @@ mod tests {
 
     #[test]
     fn the_reference_keeps_what_a_plain_sum_loses() {
-        let mut dot = Dot::default();
-        for (a, b) in [(1e16, 1.0), (1.0, 1.0), (-1e16, 1.0), (1.0 + 2.0_f64.powi(-30), 1.0 + 2.0_f64.powi(-30))] {
-            dot.add(a, b);
+        let near_1 = 1.0 + 2.0_f64.powi(-30);
+        let terms = [(1e16, 1.0), (1.0, 1.0), (-1e16, 1.0), (near_1, near_1)];
+        // All in one sum, and in two that are joined.
+        for first in 0..=terms.len() {
+            let [mut dot, mut rest] = [Dot::default(); 2];
+            terms[..first].iter().for_each(|(a, b)| dot.add(*a, *b));
+            terms[first..].iter().for_each(|(a, b)| rest.add(*a, *b));
+            dot.join(rest);
+            assert_eq!((dot.value(), dot.magnitude()), (2.0 + 2.0_f64.powi(-29), 2e16 + 2.0), "{first}");
         }
-        assert_eq!(dot.value(), 2.0 + 2.0_f64.powi(-29));
     }
 
     #[test]

@@ -37,18 +37,12 @@ impl Oracle {
         let terms = count(p.k.saturating_mul(reals)).saturating_add(2);
         let (product, scaling) = (gamma::<T>(terms), gamma::<T>(2));
         for member in spread(data.job.batch, MEMBERS) {
-            let line = |operand, of: &dyn Fn(u64) -> (u64, u64)| -> Vec<[f64; 2]> {
-                let element = |(i, j)| data.element(operand, TURN, (member, i, j));
-                (0..p.k).map(|l| element(of(l))).collect()
-            };
-            let a: Vec<Vec<[f64; 2]>> = rows.par_iter().map(|&i| line(0, &|l| (i, l))).collect();
-            let b: Vec<Vec<[f64; 2]>> = cols.par_iter().map(|&j| line(1, &|l| (l, j))).collect();
+            let sums = sums(data, member, &rows, &cols);
             let element = |place: usize| {
-                let (row, col) = (place / cols.len(), place % cols.len());
-                let mut parts = dots(&a[row], &b[col], reals);
+                let mut parts = sums[place];
                 let mut bound = parts.map(|part| product * part.magnitude());
                 if data.beta != 0.0 {
-                    let old = data.element(2, TURN, (member, rows[row], cols[col]));
+                    let old = data.element(2, TURN, (member, rows[place / cols.len()], cols[place % cols.len()]));
                     for ((part, bound), old) in parts.iter_mut().zip(&mut bound).zip(old) {
                         part.add(data.beta, old);
                         *bound += scaling * (data.beta * old).abs();
@@ -56,7 +50,7 @@ impl Oracle {
                 }
                 (parts.map(Dot::value), bound)
             };
-            let (values, bounds): (Vec<_>, Vec<_>) = (0..rows.len() * cols.len()).into_par_iter().map(element).unzip();
+            let (values, bounds): (Vec<_>, Vec<_>) = (0..sums.len()).map(element).unzip();
             oracle.values.extend(values);
             oracle.bounds.extend(bounds);
             oracle.places.extend(rows.iter().flat_map(|&i| cols.iter().map(move |&j| (member, i, j))));
@@ -119,9 +113,43 @@ pub enum Verdict {
     Failed(lanky::Error),
 }
 
-/// Real and imaginary part of a sum of products; of real numbers the second is nothing.
-fn dots(a: &[[f64; 2]], b: &[[f64; 2]], reals: u64) -> [Dot; 2] {
-    let [mut real, mut imaginary] = [Dot::default(); 2];
+/// Steps of k whose elements are made at a time.
+const PIECE: u64 = 1 << 10;
+/// Parts of k that threads take, at most.
+const PARTS: u64 = 64;
+
+/// Real and imaginary part of the sampled elements of A B, row by row; of real numbers the second is nothing.
+fn sums<T: Real>(data: &Data<'_, T>, member: u64, rows: &[u64], cols: &[u64]) -> Vec<[Dot; 2]> {
+    let steps = data.job.problem.k.div_ceil(PARTS).next_multiple_of(PIECE).max(1);
+    let part = |first: u64| {
+        let mut sums = vec![[Dot::default(); 2]; rows.len() * cols.len()];
+        let last = data.job.problem.k.min(first + steps);
+        for piece in (first..last).step_by(PIECE as usize) {
+            let steps = || piece..last.min(piece + PIECE);
+            let line = |operand, of: &dyn Fn(u64) -> (u64, u64)| -> Vec<[f64; 2]> {
+                let element = |(i, j)| data.element(operand, TURN, (member, i, j));
+                steps().map(|l| element(of(l))).collect()
+            };
+            let a: Vec<_> = rows.iter().map(|&i| line(0, &|l| (i, l))).collect();
+            let b: Vec<_> = cols.iter().map(|&j| line(1, &|l| (l, j))).collect();
+            let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
+            sums.iter_mut().zip(pairs).for_each(|(sum, (a, b))| add(sum, a, b, data.job.reals));
+        }
+        sums
+    };
+    let firsts: Vec<u64> = (0..data.job.problem.k).step_by(count(steps)).collect();
+    let parts: Vec<_> = firsts.into_par_iter().map(part).collect();
+    let mut sums = vec![[Dot::default(); 2]; rows.len() * cols.len()];
+    for part in parts {
+        for (sum, part) in sums.iter_mut().flatten().zip(part.into_iter().flatten()) {
+            sum.join(part);
+        }
+    }
+    sums
+}
+
+/// Adds products to a real and an imaginary part.
+fn add([real, imaginary]: &mut [Dot; 2], a: &[[f64; 2]], b: &[[f64; 2]], reals: u64) {
     for (x, y) in a.iter().zip(b) {
         real.add(x[0], y[0]);
         if reals == 2 {
@@ -130,7 +158,6 @@ fn dots(a: &[[f64; 2]], b: &[[f64; 2]], reals: u64) -> [Dot; 2] {
             imaginary.add(x[1], y[0]);
         }
     }
-    [real, imaginary]
 }
 
 fn count(length: u64) -> usize {
