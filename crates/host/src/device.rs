@@ -75,6 +75,7 @@ impl Device {
     }
 
     fn first_gpu() -> Result<Arc<Gpu>> {
+        let _during = driver::during("Device::auto");
         let mut first = None;
         for ordinal in 0..Self::count()?.max(1) {
             match Gpu::open(ordinal) {
@@ -93,6 +94,7 @@ impl Device {
     /// 0, if there is no context to be had; [`Error::Io`] if the system starts no thread; [those of every GPU
     /// call](crate#errors-of-every-gpu-call).
     pub fn cuda(ordinal: u32) -> Result<Device> {
+        let _during = driver::during("Device::cuda");
         Ok(Device { kind: Kind::Cuda(Gpu::open(ordinal)?), reason: "asked for".into() })
     }
 
@@ -107,6 +109,7 @@ impl Device {
     /// [`Error::NoDevice`] if no context is current, [`Error::Unsupported`] if it is not the primary one, else as
     /// [`Device::cuda`].
     pub fn from_current_context() -> Result<Device> {
+        let _during = driver::during("Device::from_current_context");
         driver::open()?;
         let Some((ordinal, context)) = driver::current()? else {
             return Err(Error::NoDevice { reason: "no context is current on this thread".to_owned() });
@@ -125,6 +128,7 @@ impl Device {
     /// [`Error::NoDriver`]; [`Error::NoDevice`] from a driver that does not start without a device, as with an empty
     /// CUDA_VISIBLE_DEVICES; [`Error::DeviceBusy`]; [`Error::Driver`].
     pub fn count() -> Result<u32> {
+        let _during = driver::during("Device::count");
         driver::open()?;
         cust::device::Device::num_devices().map_err(driver::failed)
     }
@@ -196,6 +200,7 @@ impl Device {
     /// [`Error::Unsupported`] on the CPU of a system that does not say; [those of every GPU
     /// call](crate#errors-of-every-gpu-call).
     pub fn memory(&self) -> Result<(u64, u64)> {
+        let _during = driver::during("Device::memory");
         match &self.kind {
             Kind::Cuda(gpu) => gpu.memory(),
             Kind::Cpu => env::host_memory(),
@@ -208,6 +213,7 @@ impl Device {
     /// # Errors
     /// [Those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn stream(&self) -> Result<Stream> {
+        let _during = driver::during("Device::stream");
         Stream::new(self)
     }
 
@@ -245,6 +251,7 @@ impl Device {
     /// # Ok::<(), lanky_host::Error>(())
     /// ```
     pub fn matmul<T: Scalar>(&self, a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Matrix<T>> {
+        let _during = driver::during("Device::matmul");
         ops::gemm::matmul(self, a, b)
     }
 
@@ -259,6 +266,7 @@ impl Device {
     /// [`Error::Unsupported`] of loading the kernel; [`Error::Unsupported`] if the clock does not tell the launches'
     /// length; [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn read_ceiling(&self, stream: &Stream) -> Result<f64> {
+        let _during = driver::during("Device::read_ceiling");
         self.same(stream)?;
         crate::ceiling::read(stream)
     }
@@ -281,6 +289,7 @@ impl Device {
     /// # Errors
     /// As [`Device::ceilings`].
     pub fn measured_ceilings(&self, stream: &Stream) -> Result<(Ceilings, Vec<CeilingTimes>)> {
+        let _during = driver::during("Device::ceilings");
         self.same(stream)?;
         crate::ceiling::all(stream)
     }
@@ -292,7 +301,10 @@ impl Device {
     /// [Those of every GPU call](crate#errors-of-every-gpu-call), before `work` is begun; those of `work` are its own.
     pub fn entered<R>(&self, work: impl FnOnce() -> R) -> Result<R> {
         let _current = match &self.kind {
-            Kind::Cuda(gpu) => Some(gpu.enter()?),
+            Kind::Cuda(gpu) => {
+                let _during = driver::during("Device::entered");
+                Some(gpu.enter()?)
+            }
             Kind::Cpu => None,
             Kind::Refused(error) => return Err(Error::clone(error)),
         };

@@ -7,9 +7,52 @@ use crate::error::{Error, Result, Version};
 use crate::shape::wide;
 use cust::context::Context;
 use cust::error::{CudaError, CudaResult};
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+thread_local! {
+    /// What the caller asked for, by the name of the function.
+    static DURING: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// While this lives, failures on this thread are said to have happened in that function.
+#[must_use = "it names failures as long as it lives"]
+pub(crate) struct During {
+    is_outermost: bool,
+}
+
+/// Names what the caller asked for in what fails from now on; of functions that call each other the first is the caller's.
+pub(crate) fn during(function: &'static str) -> During {
+    let is_outermost = DURING.get().is_none();
+    if is_outermost {
+        DURING.set(Some(function));
+    }
+    During { is_outermost }
+}
+
+/// What was asked for on this thread; for another one that does a part of it.
+pub(crate) fn asked_for() -> Option<&'static str> {
+    DURING.get()
+}
+
+impl Drop for During {
+    fn drop(&mut self) {
+        if self.is_outermost {
+            DURING.set(None);
+        }
+    }
+}
+
+/// The driver's function, and what the caller asked for.
+fn located(operation: String) -> String {
+    match DURING.get() {
+        Some(function) => format!("{operation} in {function}"),
+        None => operation,
+    }
+}
 
 /// The fault after which no GPU call of this process can succeed.
 static LOST: OnceLock<Fault> = OnceLock::new();
@@ -57,19 +100,21 @@ pub(crate) fn failed(error: CudaError) -> Error {
 pub(crate) fn open_failed(error: CudaError) -> Error {
     match platform::last_failure(error) {
         Failure { operation, code: code @ (214 | 220), name, text, .. } => {
-            Error::Driver { operation, code, name, text }
+            Error::Driver { operation: located(operation), code, name, text }
         }
         failure => classify(failure),
     }
 }
 
 /// The error of an allocation that has just failed on this thread.
-pub(crate) fn allocation_failed(error: CudaError, wanted: u64, memory: Option<(u64, u64)>) -> Error {
+pub(crate) fn allocation_failed(error: CudaError, wanted: u64, memory: impl FnOnce() -> Option<(u64, u64)>) -> Error {
+    // Before the driver is asked anything else, whose failure would then be the last one.
+    let failure = platform::last_failure(error);
     if error == CudaError::OutOfMemory || error == CudaError::InvalidMemoryAllocation {
-        let (free, total) = memory.unwrap_or((0, 0));
-        return Error::OutOfMemory { wanted, free, total };
+        let (free, total) = memory().unwrap_or((0, 0));
+        return Error::OutOfMemory { operation: located(failure.operation), wanted, free, total };
     }
-    failed(error)
+    classify(failure)
 }
 
 /// The error of a module that did not load.
@@ -97,13 +142,14 @@ pub(crate) fn launch_failed(error: CudaError, entry: &str) -> Error {
 
 fn classify(failure: Failure) -> Error {
     let Failure { operation, code, name, text, .. } = failure;
+    let operation = located(operation);
     if is_fatal(code) {
         return LOST.get_or_init(|| Fault { operation, code, name }).error();
     }
     match code {
         100 => Error::NoDevice { reason: "the driver sees no device".to_owned() },
         101 => Error::NoDevice { reason: "the driver has no device of that number".to_owned() },
-        2 => Error::OutOfMemory { wanted: 0, free: 0, total: 0 },
+        2 => Error::OutOfMemory { operation, wanted: 0, free: 0, total: 0 },
         // DEVICE_UNAVAILABLE, CONTEXT_ALREADY_IN_USE, SYSTEM_NOT_READY
         46 | 216 | 802 => Error::DeviceBusy { operation, code, name },
         CONTEXT_IS_DESTROYED => Error::ContextLost { operation, code, name },
@@ -120,8 +166,19 @@ struct Failure {
     log: String,
 }
 
+/// The process that first opened the driver; 0 before.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// Fails in a process that was forked from one that had opened the driver.
+pub(crate) fn same_process() -> Result<()> {
+    let opened_by = PROCESS.load(Ordering::Relaxed);
+    if opened_by == 0 || opened_by == std::process::id() { Ok(()) } else { Err(Error::Forked) }
+}
+
 /// Loads and initialises the driver library, once; its path.
 pub(crate) fn open() -> Result<String> {
+    same_process()?;
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
     let path = platform::load()?;
     cust::init(cust::CudaFlags::empty()).map_err(failed)?;
     Ok(path)
@@ -162,9 +219,8 @@ pub(crate) fn current() -> Result<Option<(u32, *mut c_void)>> {
 }
 
 /// Bytes of dynamic shared memory that a block may have once its kernel opts in.
-pub(crate) fn shared_per_block(device: cust::device::Device) -> Result<u32> {
-    let bytes = platform::shared_per_block(device).map_err(failed)?;
-    Ok(u32::try_from(bytes).unwrap_or(0))
+pub(crate) fn shared_per_block(device: cust::device::Device) -> CudaResult<i32> {
+    platform::shared_per_block(device)
 }
 
 /// Shared memory that a block may have without opting in, bytes.

@@ -80,7 +80,7 @@ pub enum Error {
     #[error("the GPU is busy or not available: {operation}: {name} ({code})")]
     #[non_exhaustive]
     DeviceBusy {
-        /// The call that reported it.
+        /// The driver's function that reported it, and what was asked for: `cuMemcpyHtoDAsync in Device::upload`.
         operation: String,
         /// The driver's code.
         code: i32,
@@ -88,9 +88,11 @@ pub enum Error {
         name: String,
     },
     /// Memory ran out, on the device or (`free` and `total` then 0) on the host, pinned memory included.
-    #[error("out of memory{}{}", wanted_bytes(*wanted), of_which(*free, *total))]
+    #[error("{}out of memory{}{}", before_colon(operation), wanted_bytes(*wanted), of_which(*free, *total))]
     #[non_exhaustive]
     OutOfMemory {
+        /// The driver's function that reported it, and what was asked for; empty where it is the host's own memory.
+        operation: String,
         /// Bytes asked for; 0 where the driver itself wanted them, for a context or a kernel.
         wanted: u64,
         /// Bytes free when it failed; 0 if unknown.
@@ -115,7 +117,7 @@ pub enum Error {
     #[error("{operation} failed: {name} ({code}){}", after_colon(text))]
     #[non_exhaustive]
     Driver {
-        /// The call that reported it.
+        /// The driver's function that reported it, and what was asked for: `cuMemcpyHtoDAsync in Device::upload`.
         operation: String,
         /// The driver's code.
         code: i32,
@@ -162,7 +164,7 @@ pub enum Error {
     )]
     #[non_exhaustive]
     ContextLost {
-        /// The call that first reported it.
+        /// The driver's function that first reported it, and what was asked for then.
         operation: String,
         /// The driver's code.
         code: i32,
@@ -191,6 +193,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// The host has not so many bytes.
+    pub(crate) fn host_memory(wanted: u64) -> Error {
+        Error::OutOfMemory { operation: String::new(), wanted, free: 0, total: 0 }
+    }
+
     /// Whether no device is usable, or it failed; false for faults of the call itself.
     pub fn is_device(&self) -> bool {
         match self {
@@ -336,6 +343,10 @@ fn of_which(free: u64, total: u64) -> String {
     if total == 0 { String::new() } else { format!(", {free} of {total} bytes free") }
 }
 
+fn before_colon(operation: &str) -> String {
+    if operation.is_empty() { String::new() } else { format!("{operation}: ") }
+}
+
 /// The first line that says something, after a colon: messages stay on one line, the whole text is in the field.
 fn after_colon(text: &str) -> String {
     match text.lines().map(str::trim).find(|line| !line.is_empty()) {
@@ -355,6 +366,12 @@ mod tests {
     #[test]
     fn every_message_is_one_clear_line() {
         let version = |major, minor| Version { major, minor };
+        let memory = |operation: &str, wanted, free, total| Error::OutOfMemory {
+            operation: operation.into(),
+            wanted,
+            free,
+            total,
+        };
         let shape = ShapeError::new(Operand::B, Rule::Rows, 299, 300, "B is 300 x 4: B needs 299 rows".into());
         let table: Vec<(Error, &str)> = vec![
             (shape.into(), "B is 300 x 4: B needs 299 rows"),
@@ -372,9 +389,9 @@ mod tests {
                 Error::DriverTooOld { driver: version(11, 2), needs: version(11, 8) },
                 "the driver is for CUDA 11.2, but the kernels need CUDA 11.8: update the driver",
             ),
-            (Error::OutOfMemory { wanted: 10, free: 3, total: 7 }, "out of memory: 10 bytes wanted, 3 of 7 bytes free"),
-            (Error::OutOfMemory { wanted: 10, free: 0, total: 0 }, "out of memory: 10 bytes wanted"),
-            (Error::OutOfMemory { wanted: 0, free: 0, total: 0 }, "out of memory"),
+            (memory("o", 10, 3, 7), "o: out of memory: 10 bytes wanted, 3 of 7 bytes free"),
+            (memory("", 10, 0, 0), "out of memory: 10 bytes wanted"),
+            (memory("o in f", 0, 0, 0), "o in f: out of memory"),
             (
                 Error::DeviceBusy { operation: "o".into(), code: 46, name: "N".into() },
                 "the GPU is busy or not available: o: N (46)",

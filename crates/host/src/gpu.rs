@@ -3,10 +3,12 @@
 use crate::choices::Choices;
 use crate::driver::{self, Entered};
 use crate::error::{Error, Result, Version};
+use crate::left::Left;
 use crate::ptx;
 use crate::stream::Stream;
 use cust::context::Context;
 use cust::device::{Device as Raw, DeviceAttribute as Attribute};
+use cust::error::{CudaError, CudaResult};
 use cust::module::Module;
 use model::{Choice, DeviceFacts, Machine, Problem};
 use std::collections::{BTreeMap, HashMap};
@@ -28,9 +30,10 @@ pub(crate) struct Gpu {
     pub(crate) idle: Mutex<Vec<Stream>>,
     /// What the model chose, by shape.
     pub(crate) choices: Choices,
+    /// What was let go of and could not be freed then.
+    pub(crate) left: Left,
     context: Context,
     modules: Mutex<HashMap<&'static str, Arc<Module>>>,
-    process: u32,
 }
 
 /// The guarded value, also after a panic elsewhere: what is guarded here is never left half done.
@@ -42,12 +45,12 @@ impl Gpu {
     /// GPU `ordinal`, opened at the first call.
     pub(crate) fn open(ordinal: u32) -> Result<Arc<Gpu>> {
         driver::alive()?;
+        // Before the lock, which a thread of the parent may have held when this process was forked.
+        driver::open()?;
         let mut open = lock(&OPEN);
         if let Some(gpu) = open.get(&ordinal) {
-            gpu.same_process()?;
             return Ok(Arc::clone(gpu));
         }
-        driver::open()?;
         let count = Raw::num_devices().map_err(driver::failed)?;
         if ordinal >= count {
             let reason = match count {
@@ -59,7 +62,11 @@ impl Gpu {
         }
         // Retaining the primary context makes it current, and the caller's must stay so: a thread of its own has none.
         let opened = std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new().spawn_scoped(scope, || Gpu::create(ordinal))?;
+            let caller = driver::asked_for();
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || {
+                let _during = caller.map(driver::during);
+                Gpu::create(ordinal)
+            })?;
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         let gpu = Arc::new(opened?);
@@ -82,21 +89,17 @@ impl Gpu {
             synchronous: std::env::var_os("LANKY_SYNC").is_some_and(|v| v == "1"),
             idle: Mutex::default(),
             choices: Choices::new(machine),
+            left: Left::default(),
             context,
             modules: Mutex::default(),
-            process: std::process::id(),
         })
     }
 
     /// Makes this GPU's context current on this thread until the result is dropped.
     pub(crate) fn enter(&self) -> Result<Entered> {
         driver::alive()?;
-        self.same_process()?;
+        driver::same_process()?;
         driver::enter(&self.context)
-    }
-
-    fn same_process(&self) -> Result<()> {
-        if self.process == std::process::id() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Whether `context` is this GPU's primary one.
@@ -175,20 +178,24 @@ impl Facts {
             Ok(u32::try_from(value).unwrap_or(0))
         };
         // What a driver does not know is 0: the model fills it.
-        let ask = |attribute| get(attribute).unwrap_or(0);
+        let known = |value: CudaResult<i32>| match value {
+            Err(CudaError::InvalidValue) => Ok(0),
+            value => Ok(u32::try_from(value.map_err(driver::failed)?).unwrap_or(0)),
+        };
+        let ask = |attribute| -> Result<u32> { known(raw.get_attribute(attribute)) };
         Ok(Facts {
             name: raw.name().map_err(driver::failed)?,
             compute_capability: (get(Attribute::ComputeCapabilityMajor)?, get(Attribute::ComputeCapabilityMinor)?),
-            sms: ask(Attribute::MultiprocessorCount),
+            sms: ask(Attribute::MultiprocessorCount)?,
             memory_bytes: crate::shape::wide(raw.total_memory().map_err(driver::failed)?),
-            l2_bytes: u64::from(ask(Attribute::L2CacheSize)),
-            clock_khz: ask(Attribute::ClockRate),
-            memory_clock_khz: ask(Attribute::MemoryClockRate),
-            memory_bus_bits: ask(Attribute::GlobalMemoryBusWidth),
-            registers_per_sm: ask(Attribute::MaxRegistersPerMultiprocessor),
-            shared_per_sm: ask(Attribute::MaxSharedMemoryPerMultiprocessor),
-            shared_per_block: driver::shared_per_block(raw).unwrap_or(0),
-            threads_per_sm: ask(Attribute::MaxThreadsPerMultiprocessor),
+            l2_bytes: u64::from(ask(Attribute::L2CacheSize)?),
+            clock_khz: ask(Attribute::ClockRate)?,
+            memory_clock_khz: ask(Attribute::MemoryClockRate)?,
+            memory_bus_bits: ask(Attribute::GlobalMemoryBusWidth)?,
+            registers_per_sm: ask(Attribute::MaxRegistersPerMultiprocessor)?,
+            shared_per_sm: ask(Attribute::MaxSharedMemoryPerMultiprocessor)?,
+            shared_per_block: known(driver::shared_per_block(raw))?,
+            threads_per_sm: ask(Attribute::MaxThreadsPerMultiprocessor)?,
         })
     }
 

@@ -47,6 +47,7 @@ mod cpu;
 mod driver;
 mod gpu;
 mod launch;
+mod left;
 mod memory;
 mod pack;
 mod placement;

@@ -62,11 +62,8 @@ impl<T: Scalar> Matrix<T> {
     pub(crate) fn zeros_in(rows: usize, cols: usize, layout: Layout) -> Result<Self> {
         let shape = Shape::packed(rows, cols, layout, T::DTYPE);
         let len = checked_span(Operand::View, &shape)?;
-        let data = bytemuck::allocation::try_zeroed_vec(len).map_err(|()| Error::OutOfMemory {
-            wanted: wide(len) * T::DTYPE.bytes(),
-            free: 0,
-            total: 0,
-        })?;
+        let data =
+            bytemuck::allocation::try_zeroed_vec(len).map_err(|()| Error::host_memory(wide(len) * T::DTYPE.bytes()))?;
         Ok(Matrix { store: Store::Host(data), shape, layout })
     }
 

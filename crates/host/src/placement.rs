@@ -1,6 +1,7 @@
 //! Matrices in a device's memory: zeros, copies from the host, and copies back.
 
 use crate::device::{Device, Kind};
+use crate::driver;
 use crate::error::{Error, Operand, Result};
 use crate::matrix::{Matrix, closest_layout};
 use crate::memory::DeviceMemory;
@@ -22,6 +23,7 @@ impl Device {
         if matches!(self.kind(), Kind::Cpu) {
             return Matrix::zeros(rows, cols);
         }
+        let _during = driver::during("Device::zeros");
         self.with_stream(|stream| {
             let matrix = self.allocate(rows, cols, Layout::ColumnMajor)?;
             if let Queue::Cuda(queue) = stream.queue() {
@@ -59,6 +61,7 @@ impl Device {
     /// matrix or the pinned memory; [`Error::Shape`] if a packed copy exceeds 2^63 − 1 bytes; [those of every GPU
     /// call](crate#errors-of-every-gpu-call).
     pub fn upload<T: Scalar>(&self, stream: &Stream, view: MatRef<'_, T>) -> Result<Matrix<T>> {
+        let _during = driver::during("Device::upload");
         self.same(stream)?;
         refuse_elsewhere(view, Place::Host)?;
         let layout = closest_layout(&view.shape());
@@ -101,6 +104,7 @@ impl Device {
         layout: Layout,
         fill: &mut dyn FnMut(&mut [T]) -> io::Result<()>,
     ) -> Result<Matrix<T>> {
+        let _during = driver::during("Device::upload_with");
         self.same(stream)?;
         match stream.queue() {
             Queue::Cuda(queue) => self.send(queue, rows, cols, layout, &mut |_, piece| Ok(fill(piece)?)),
@@ -142,6 +146,7 @@ impl Device {
     /// matrix or the pinned memory; [`Error::Shape`] if a packed copy exceeds 2^63 − 1 bytes; [those of every GPU
     /// call](crate#errors-of-every-gpu-call).
     pub fn download<T: Scalar>(&self, stream: &Stream, view: MatRef<'_, T>) -> Result<Matrix<T>> {
+        let _during = driver::during("Device::download");
         self.same(stream)?;
         refuse_elsewhere(view, self.place())?;
         let queue = match stream.queue() {
@@ -173,6 +178,7 @@ impl Device {
         layout: Layout,
         sink: &mut dyn FnMut(&[T]) -> io::Result<()>,
     ) -> Result<()> {
+        let _during = driver::during("Matrix::download_with");
         self.same(stream)?;
         refuse_elsewhere(view, self.place())?;
         if let Queue::Cuda(queue) = stream.queue() {
@@ -200,11 +206,7 @@ fn hand_out<T: Scalar>(
     let len = view.nrows() * view.ncols();
     let count = len.min(chunk_len::<T>());
     let wanted = wide(count) * T::DTYPE.bytes();
-    let mut piece = bytemuck::allocation::try_zeroed_vec::<T>(count).map_err(|()| Error::OutOfMemory {
-        wanted,
-        free: 0,
-        total: 0,
-    })?;
+    let mut piece = bytemuck::allocation::try_zeroed_vec::<T>(count).map_err(|()| Error::host_memory(wanted))?;
     let mut done = 0;
     while done < len {
         let count = piece.len().min(len - done);

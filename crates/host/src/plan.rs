@@ -2,6 +2,7 @@
 
 use crate::cpu;
 use crate::device::{Device, Kind};
+use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::gpu::{Gpu, lock};
 use crate::memory::DeviceMemory;
@@ -205,6 +206,7 @@ impl Plan {
     /// [`Error::Unsupported`] if this library carries none for the GPU; [`Error::OutOfMemory`] for the workspace;
     /// [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn warm_up(&self) -> Result<()> {
+        let _during = driver::during("Plan::warm_up");
         let Kind::Cuda(gpu) = self.device.kind() else { return Ok(()) };
         self.load(gpu)?;
         let bytes = self.workspace_bytes();
@@ -221,6 +223,7 @@ impl Plan {
     /// # Errors
     /// As [`Plan::warm_up`], and [`Error::WrongStream`].
     pub fn warm_up_on(&self, stream: &Stream) -> Result<()> {
+        let _during = driver::during("Plan::warm_up_on");
         self.device.same_as("plan", stream)?;
         let (Kind::Cuda(gpu), Queue::Cuda(queue)) = (self.device.kind(), stream.queue()) else { return Ok(()) };
         self.load(gpu)?;
@@ -274,6 +277,7 @@ impl Plan {
         beta: T,
         mut c: MatMut<'_, T>,
     ) -> Result<()> {
+        let _during = driver::during("Plan::run");
         self.device.same_as("plan", stream)?;
         for (operand, shape, planned) in
             [(Operand::A, a.shape(), &self.a), (Operand::B, b.shape(), &self.b), (Operand::C, c.shape(), &self.c)]

@@ -4,6 +4,7 @@ use crate::device::{Device, Kind};
 use crate::driver;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, lock};
+use crate::left::Held;
 use crate::memory::DeviceMemory;
 use crate::transfer::Ring;
 use cust::event::{Event, EventFlags};
@@ -79,6 +80,7 @@ impl Stream {
             Kind::Cpu => Queue::Cpu,
             Kind::Refused(error) => return Err(Error::clone(error)),
             Kind::Cuda(gpu) => {
+                gpu.free_left();
                 let _current = gpu.enter()?;
                 let raw = Raw::new(StreamFlags::NON_BLOCKING, None).map_err(driver::failed)?;
                 Queue::Cuda(CudaStream::new(gpu, ManuallyDrop::new(raw), true))
@@ -105,6 +107,7 @@ impl Stream {
     /// # Errors
     /// [Those of every GPU call](crate#errors-of-every-gpu-call); they stem from that work as a rule.
     pub fn synchronize(&self) -> Result<()> {
+        let _during = driver::during("Stream::synchronize");
         match &self.queue {
             Queue::Cpu => Ok(()),
             Queue::Cuda(stream) => stream.synchronize(),
@@ -125,7 +128,10 @@ impl Stream {
             }
             Queue::Cuda(stream) => stream,
         };
-        let _current = stream.gpu.enter()?;
+        let _current = {
+            let _during = driver::during("Stream::timed");
+            stream.gpu.enter()?
+        };
         let start = self.mark()?;
         work()?;
         self.mark()?.seconds_since(&start)
@@ -137,6 +143,7 @@ impl Stream {
     /// # Errors
     /// [Those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn mark(&self) -> Result<Mark> {
+        let _during = driver::during("Stream::mark");
         let stream = match &self.queue {
             Queue::Cpu => return Ok(Mark { at: At::Cpu(Instant::now()) }),
             Queue::Cuda(stream) => stream,
@@ -144,7 +151,7 @@ impl Stream {
         let _current = stream.gpu.enter()?;
         let event = Event::new(EventFlags::DEFAULT).map_err(driver::failed)?;
         event.record(&stream.raw).map_err(driver::failed)?;
-        Ok(Mark { at: At::Cuda(Arc::clone(&stream.gpu), event) })
+        Ok(Mark { at: At::Cuda(Held::new(&stream.gpu, event, |_| Ok(()))) })
     }
 
     /// Records the work that `work` gives to this stream into a CUDA graph, and does none of it. Plans must be warm on
@@ -160,10 +167,21 @@ impl Stream {
         let Queue::Cuda(stream) = &self.queue else {
             return Err(Error::Unsupported { what: "a graph on the CPU".to_owned() });
         };
-        let _current = stream.gpu.enter()?;
-        let (worked, graph) = driver::Graph::record(&stream.raw, work).map_err(driver::failed)?;
-        worked?;
-        Ok(Graph { graph: graph.map_err(driver::failed)? })
+        const FUNCTION: &str = "Stream::record";
+        let _current = {
+            let _during = driver::during(FUNCTION);
+            stream.gpu.enter()?
+        };
+        let recording = stream.gpu.begin_recording();
+        let recorded = driver::Graph::record(&stream.raw, work);
+        // The failures of `work` are named by what it called; these are the recording's own.
+        let _during = driver::during(FUNCTION);
+        let recorded = recorded.map_err(driver::failed).and_then(|(worked, graph)| {
+            worked?;
+            graph.map_err(driver::failed)
+        });
+        drop(recording);
+        Ok(Graph { graph: Held::new(&stream.gpu, recorded?, |_| Ok(())) })
     }
 
     pub(crate) fn queue(&self) -> &Queue {
@@ -178,7 +196,8 @@ pub struct Mark {
 
 enum At {
     Cpu(Instant),
-    Cuda(Arc<Gpu>, Event),
+    /// Freed without waiting: the driver lets what is under way end first. So with a graph.
+    Cuda(Held<Event>),
 }
 
 impl Mark {
@@ -189,10 +208,11 @@ impl Mark {
     /// [`Error::Unsupported`] for a mark of a GPU and one of the CPU; [`Error::Driver`] for marks of two GPUs, or an
     /// `earlier` of another stream that has not passed; [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn seconds_since(&self, earlier: &Mark) -> Result<f64> {
+        let _during = driver::during("Mark::seconds_since");
         match (&self.at, &earlier.at) {
             (At::Cpu(end), At::Cpu(start)) => Ok(end.saturating_duration_since(*start).as_secs_f64()),
-            (At::Cuda(gpu, end), At::Cuda(_, start)) => {
-                let _current = gpu.enter()?;
+            (At::Cuda(end), At::Cuda(start)) => {
+                let _current = end.gpu().enter()?;
                 end.synchronize().map_err(driver::failed)?;
                 let milliseconds = end.elapsed_time_f32(start).map_err(driver::failed)?;
                 Ok(f64::from(milliseconds) / 1e3)
@@ -204,7 +224,7 @@ impl Mark {
 
 /// Work recorded by [`Stream::record`], given to a stream as one: the launches in it cost the host one call.
 pub struct Graph {
-    graph: driver::Graph,
+    graph: Held<driver::Graph>,
 }
 
 impl Graph {
@@ -218,6 +238,7 @@ impl Graph {
     /// # Errors
     /// [`Error::Unsupported`] on a stream of the CPU; [those of every GPU call](crate#errors-of-every-gpu-call).
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<()> {
+        let _during = driver::during("Graph::launch");
         let Queue::Cuda(queue) = &stream.queue else {
             return Err(Error::Unsupported { what: "a graph on the CPU".to_owned() });
         };
@@ -257,11 +278,9 @@ impl Drop for CudaStream {
         if !self.owned {
             return;
         }
-        let Ok(_current) = self.gpu.enter() else { return };
+        // SAFETY: taken once, here, and not used afterwards; a borrowed stream is left to its owner.
+        let raw = unsafe { ManuallyDrop::take(&mut self.raw) };
         // A plan's workspace of this stream may serve a later stream at the same address: not before this one is idle.
-        if self.raw.synchronize().map_err(driver::failed).is_ok() {
-            // SAFETY: dropped once, here, and not used afterwards; a borrowed stream is left to its owner.
-            unsafe { ManuallyDrop::drop(&mut self.raw) };
-        }
+        self.gpu.free_after(Raw::synchronize, raw);
     }
 }

@@ -46,7 +46,7 @@ impl Chunk {
     fn new(bytes: usize) -> Result<Self> {
         let words = bytes.clamp(LEAST_BYTES, CHUNK_BYTES).next_power_of_two() / size_of::<u64>();
         let memory = LockedBuffer::new(&0, words)
-            .map_err(|error| driver::allocation_failed(error, wide(words * size_of::<u64>()), None))?;
+            .map_err(|error| driver::allocation_failed(error, wide(words * size_of::<u64>()), || None))?;
         Ok(Chunk { memory, copied: Event::new(EventFlags::DISABLE_TIMING).map_err(driver::failed)? })
     }
 
@@ -81,13 +81,11 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        let entered = self.gpu.enter();
-        let idle = entered.is_ok() && self.chunks.iter().all(|chunk| chunk.copied.synchronize().is_ok());
-        if !idle {
-            // A copy may still be under way, or the driver is gone: leaked rather than freed in use.
-            std::mem::forget(std::mem::take(&mut self.chunks));
+        let chunks = std::mem::take(&mut self.chunks);
+        if !chunks.is_empty() {
+            let wait = |chunks: &Vec<Chunk>| chunks.iter().try_for_each(|chunk| chunk.copied.synchronize());
+            self.gpu.free_after(wait, chunks);
         }
-        self.chunks.clear();
     }
 }
 

@@ -21,12 +21,7 @@ unsafe impl Sync for Owner {}
 impl Owner {
     /// The thread's current context; none if it has none.
     pub(crate) fn current() -> Owner {
-        let mut context = ptr::null_mut();
-        // SAFETY: `context` is a place for the answer.
-        let status = unsafe { sys::cuCtxGetCurrent(&raw mut context) };
-        if !status.is_ok() {
-            return Owner::none();
-        }
+        let context = current();
         Owner { context, _retained: Primary::retained(context) }
     }
 
@@ -36,7 +31,8 @@ impl Owner {
 
     /// Frees something of this context, which is current meanwhile; the caller's is as before afterwards.
     pub(crate) fn free(&self, free: impl FnOnce() -> Status) -> Status {
-        if self.context.is_null() {
+        // Where it is current already there is no push that could fail.
+        if self.context.is_null() || self.context == current() {
             return free();
         }
         // SAFETY: it was current when the resource was made, and is retained where that is in our hands.
@@ -48,6 +44,14 @@ impl Owner {
         pop();
         status
     }
+}
+
+/// The thread's current context; null if there is none, or the driver does not say.
+fn current() -> CUcontext {
+    let mut context = ptr::null_mut();
+    // SAFETY: `context` is a place for the answer.
+    let status = unsafe { sys::cuCtxGetCurrent(&raw mut context) };
+    if status.is_ok() { context } else { ptr::null_mut() }
 }
 
 /// Takes the topmost context off this thread's stack.

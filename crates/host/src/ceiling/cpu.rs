@@ -66,7 +66,7 @@ fn filled(stream: &Stream, share: u64, value: f64) -> Result<Vec<f64>> {
     let (free, _) = stream.device().memory().unwrap_or((BYTES, BYTES));
     let len = narrow(BYTES.min(free / share) / 8).max(1);
     let mut data = Vec::new();
-    data.try_reserve_exact(len).map_err(|_| Error::OutOfMemory { wanted: wide(len) * 8, free: 0, total: 0 })?;
+    data.try_reserve_exact(len).map_err(|_| Error::host_memory(wide(len) * 8))?;
     data.resize(len, value);
     Ok(data)
 }

@@ -2,6 +2,7 @@
 
 use crate::cpu;
 use crate::device::{Device, Kind};
+use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::gpu::lock;
 use crate::matrix::Matrix;
@@ -58,6 +59,7 @@ pub fn gemm<T: Scalar>(
     beta: T,
     mut c: MatMut<'_, T>,
 ) -> Result<()> {
+    let _during = driver::during("gemm");
     check(stream.device(), &a, &b, &c)?;
     if is_done(alpha, &a, beta, &c) {
         return Ok(());

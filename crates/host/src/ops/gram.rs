@@ -1,6 +1,7 @@
 //! C ← α Aᴴ A + β C.
 
 use crate::cpu;
+use crate::driver;
 use crate::error::Result;
 use crate::gpu::lock;
 use crate::ops::enqueue::enqueue;
@@ -60,6 +61,7 @@ pub fn gram_triangle<T: Scalar>(
     beta: T,
     mut c: MatMut<'_, T>,
 ) -> Result<()> {
+    let _during = driver::during("gram");
     check(stream.device(), &a.h(), &a, &c)?;
     if is_done(alpha, &a.h(), beta, &c) {
         return Ok(());

@@ -1,6 +1,7 @@
 //! A[:, ..n] ← α A B: a tall matrix of few columns, in place.
 
 use crate::cpu;
+use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::matrix::Matrix;
 use crate::ops::enqueue::enqueue;
@@ -41,6 +42,7 @@ const CPU_ROWS: usize = 4096;
 /// # Ok::<(), lanky_host::Error>(())
 /// ```
 pub fn tsmm_in_place<T: Scalar>(stream: &Stream, alpha: T, mut a: MatMut<'_, T>, b: MatRef<'_, T>) -> Result<()> {
+    let _during = driver::during("tsmm_in_place");
     check(stream, &a, &b)?;
     let n = b.ncols();
     if a.nrows() == 0 || n == 0 {

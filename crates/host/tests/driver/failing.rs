@@ -161,27 +161,25 @@ fn a_call_that_failed_once_is_served_the_next_time() {
 #[test]
 fn a_fork_is_told_to_open_its_own() {
     const NAME: &str = "failing::a_fork_is_told_to_open_its_own";
-    unsafe extern "C" {
-        fn fork() -> i32;
-        fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
-        fn _exit(code: i32) -> !;
-    }
     with_driver(NAME, "", || {
         let device = Device::cuda(0)?;
-        let matrix = device.zeros::<f64>(3, 3)?;
-        // SAFETY: the child calls what takes no lock that another thread holds, and ends by `_exit`.
-        let pid = unsafe { fork() };
-        if pid == 0 {
-            let refused = [Device::cuda(0).err(), device.stream().err(), device.zeros::<f64>(1, 1).err()];
-            let all = refused.iter().all(|error| matches!(error, Some(Error::Forked)));
-            drop(matrix); // left to the parent
-            // SAFETY: the end of the child.
-            unsafe { _exit(if all { 0 } else { 1 }) }
-        }
-        let mut status = -1;
-        // SAFETY: a place for the answer.
-        assert_eq!(unsafe { waitpid(pid, &raw mut status, 0) }, pid);
-        assert_eq!(status, 0, "the child was refused nothing");
+        let stream = device.stream()?;
+        let (matrix, mark) = (device.zeros::<f64>(3, 3)?, stream.mark()?);
+        let graph = stream.record(|| Ok(()))?;
+        let (before, mut kept) = (living(), Some((matrix, mark, graph, stream)));
+        calls();
+        in_a_fork(10, || {
+            let refused =
+                [Device::cuda(0).err(), device.stream().err(), device.zeros::<f64>(1, 1).err(), Device::count().err()];
+            assert!(refused.iter().all(|error| matches!(error, Some(Error::Forked))), "{refused:?}");
+            assert!(!Device::auto().is_cuda());
+            drop(kept.take()); // left to the parent
+            assert_eq!((calls(), living()), (vec![], before.clone()), "the child asked the driver for something");
+        })
+        .expect("the child is refused and ends");
+        assert!(kept.is_some(), "a fork has memory of its own");
+        drop(kept);
+        assert_eq!(misused(), [""; 0]);
         device.stream().map(drop)
     });
 }

@@ -1,172 +1,32 @@
 //! A driver library without a GPU, which `crates/host/tests/driver/main.rs` compiles and puts in the place of libcuda.so.1.
 //!
-//! It has contexts, streams, events, memory (the host's) and modules as the driver has them; kernels do nothing, but are
-//! not done before somebody waits for them. FAKE_CUDA in the environment says what is there and what fails, in words like
-//! `devices=2`, `version=11020`, `capability=75`, `memory=1000000`, `cuMemAlloc_v2=2` (fails with code 2),
-//! `cuMemAlloc_v2=2*1` (the first time), `spoiled=1` (no recording ends well).
+//! It has contexts, streams, events, graphs, memory (the host's) and modules as the driver has them. Kernels do nothing but
+//! those of ceilings, which leave what is looked for; none is done before somebody waits for it. FAKE_CUDA in the environment,
+//! and later `fake_tell`, say what is there and what fails, in words:
+//!
+//! | word | meaning |
+//! |---|---|
+//! | `devices=2` `version=11020` `capability=75` `sms=16` `memory=1000000` | what there is |
+//! | `cuMemAlloc_v2=2` `cuMemAlloc_v2=2*1` | the function fails with code 2: always, the first time |
+//! | `call=17:700` | the 17th call from now on fails with code 700 |
+//! | `async=719` | the next kernel fails, which a later call says |
+//! | `spoiled=1` | no recording ends well |
+//! | `mmas=4` | multiplications of a round of the matrix units' ceiling |
+//!
+//! After a code that NVIDIA calls the end of the process every call fails with it. Calls that cannot be recorded fail with
+//! 900 while something is, and spoil it. `fake_asked` tells what was called, what there is, and what was misused.
 //!
 //! With `--cfg empty` it is a library without any function.
 
 #![allow(non_snake_case, unexpected_cfgs, reason = "the driver's names; it is not cargo's")]
 #![cfg(not(empty))]
 
-use std::alloc::Layout;
-use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
-use std::ffi::{c_char, c_int, c_uint, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+#[path = "libcuda/state.rs"]
+mod state;
 
-type Handle = usize;
-
-struct State {
-    settings: HashMap<String, u64>,
-    /// By function: the code, and how often.
-    failing: HashMap<String, (c_int, u64)>,
-    /// The code of the fault after which nothing works.
-    lost: c_int,
-    /// What was called, in order; and what was freed, destroyed or unloaded while a stream had work.
-    calls: Vec<&'static str>,
-    freed_in_use: Vec<&'static str>,
-    next: Handle,
-    /// Contexts of streams.
-    streams: HashMap<Handle, Handle>,
-    /// Streams with work that nobody has waited for.
-    busy: HashSet<Handle>,
-    /// Streams that are recorded.
-    recorded: HashSet<Handle>,
-    /// Streams of events' last records.
-    events: HashMap<Handle, Handle>,
-    memory: HashMap<u64, Layout>,
-}
-
-static STATE: Mutex<Option<State>> = Mutex::new(None);
-
-thread_local! {
-    static CONTEXTS: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
-}
-
-fn new() -> State {
-    let words = std::env::var("FAKE_CUDA").unwrap_or_default();
-    let (mut settings, mut failing) = (HashMap::new(), HashMap::new());
-    for (name, value) in words.split_whitespace().filter_map(|word| word.split_once('=')) {
-        if name.starts_with("cu") {
-            let (code, times) = value.split_once('*').unwrap_or((value, "1000000"));
-            failing.insert(name.to_owned(), (code.parse().expect("a code"), times.parse().expect("a count")));
-        } else {
-            settings.insert(name.to_owned(), value.parse().expect("a number"));
-        }
-    }
-    State {
-        settings,
-        failing,
-        lost: 0,
-        calls: Vec::new(),
-        freed_in_use: Vec::new(),
-        next: 0x1000,
-        streams: HashMap::new(),
-        busy: HashSet::new(),
-        recorded: HashSet::new(),
-        events: HashMap::new(),
-        memory: HashMap::new(),
-    }
-}
-
-struct Locked(MutexGuard<'static, Option<State>>);
-
-impl std::ops::Deref for Locked {
-    type Target = State;
-    fn deref(&self) -> &State {
-        self.0.as_ref().expect("made by state()")
-    }
-}
-
-impl std::ops::DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut State {
-        self.0.as_mut().expect("made by state()")
-    }
-}
-
-fn state() -> Locked {
-    let mut guard = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    guard.get_or_insert_with(new);
-    Locked(guard)
-}
-
-impl State {
-    fn setting(&self, name: &str, default: u64) -> u64 {
-        self.settings.get(name).copied().unwrap_or(default)
-    }
-
-    fn handle(&mut self) -> Handle {
-        self.next += 0x100;
-        self.next
-    }
-
-    fn used(&self) -> u64 {
-        self.memory.values().map(|layout| layout.size() as u64).sum()
-    }
-
-    /// Gives back what no work may use any more.
-    fn frees(&mut self, function: &'static str, is_busy: bool) {
-        if is_busy {
-            self.freed_in_use.push(function);
-        }
-    }
-
-    fn allocate(&mut self, bytes: usize) -> Option<u64> {
-        let layout = Layout::from_size_align(bytes, 256).ok()?;
-        if bytes == 0 || self.used() + bytes as u64 > self.setting("memory", 1 << 30) {
-            return None;
-        }
-        // SAFETY: not of no bytes.
-        let address = unsafe { std::alloc::alloc_zeroed(layout) } as u64;
-        self.memory.insert(address, layout);
-        Some(address)
-    }
-
-    fn free(&mut self, address: u64) -> c_int {
-        let Some(layout) = self.memory.remove(&address) else { return 1 };
-        // SAFETY: from `allocate`, which was asked for so many bytes.
-        unsafe { std::alloc::dealloc(address as *mut u8, layout) };
-        0
-    }
-
-    /// Whether work given to the stream is taken: a stream of the current context.
-    fn takes(&self, stream: Handle) -> bool {
-        self.streams.get(&stream).copied() == Some(context()) && context() != 0
-    }
-}
-
-fn context() -> Handle {
-    CONTEXTS.with_borrow(|contexts| contexts.last().copied().unwrap_or(0))
-}
-
-/// The context of a device, and back.
-fn primary(device: c_int) -> Handle {
-    0x100 + device as Handle
-}
-
-/// What every call begins with: its code if it is to fail.
-fn answer(function: &'static str) -> c_int {
-    let mut state = state();
-    state.calls.push(function);
-    if state.lost != 0 && !function.starts_with("cuCtxP") && !function.starts_with("cuDevice") {
-        return state.lost;
-    }
-    let code = match state.failing.get_mut(function) {
-        Some((code, times)) if *times > 0 => {
-            *times -= 1;
-            *code
-        }
-        _ => return 0,
-    };
-    // A context that is not made is none that is lost; 709 is said of one context, which others may have made anew.
-    let sticky = matches!(code, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 | 810);
-    if sticky && function != "cuDevicePrimaryCtxRetain" {
-        state.lost = code;
-    }
-    code
-}
+use state::{CONTEXTS, Handle, answer, context, primary, state};
+use std::collections::HashSet;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// Writes text of at most so many bytes with its zero.
 unsafe fn write_text(text: &str, at: *mut c_char, room: usize) {
@@ -199,13 +59,13 @@ driver! {
     cuDeviceGetCount(count: *mut c_int) { count.write(state().setting("devices", 1) as c_int); 0 }
     cuDeviceGet(device: *mut c_int, ordinal: c_int) { device.write(ordinal); 0 }
     cuDeviceGetName(name: *mut c_char, room: c_int, _device: c_int) { write_text("Fake", name, room as usize); 0 }
-    cuDeviceTotalMem_v2(bytes: *mut usize, _device: c_int) { bytes.write(state().setting("memory", 1 << 30) as usize); 0 }
+    cuDeviceTotalMem_v2(bytes: *mut usize, _device: c_int) { bytes.write(state().room().1 as usize); 0 }
     cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _device: c_int) {
         let capability = state().setting("capability", 90) as c_int;
         value.write(match attribute {
             1 => 1024,                           // threads a block
             13 => 1_980_000,                     // clock, kHz
-            16 => 132,                           // multiprocessors
+            16 => state().setting("sms", 132) as c_int,
             36 => 3_201_000,                     // memory clock, kHz
             37 => 6144,                          // bus, bits
             38 => 50 << 20,                      // second-level cache
@@ -219,8 +79,12 @@ driver! {
         });
         0
     }
-    cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int) { context.write(primary(device)); 0 }
-    cuDevicePrimaryCtxRelease_v2(_device: c_int) { 0 }
+    cuDevicePrimaryCtxRetain(at: *mut Handle, device: c_int) {
+        *state().contexts.entry(device).or_default() += 1;
+        at.write(primary(device));
+        0
+    }
+    cuDevicePrimaryCtxRelease_v2(device: c_int) { *state().contexts.entry(device).or_default() -= 1; 0 }
 
     cuCtxGetCurrent(at: *mut Handle) { at.write(context()); 0 }
     cuCtxSetCurrent(context: Handle) {
@@ -228,23 +92,25 @@ driver! {
         0
     }
     cuCtxPushCurrent_v2(context: Handle) { CONTEXTS.with_borrow_mut(|contexts| contexts.push(context)); 0 }
-    cuCtxPopCurrent_v2(_context: *mut Handle) { CONTEXTS.with_borrow_mut(|contexts| { contexts.pop(); }); 0 }
+    cuCtxPopCurrent_v2(_context: *mut Handle) {
+        match CONTEXTS.with_borrow_mut(Vec::pop) { Some(_) => 0, None => state().misuse(201, "no context is there") }
+    }
     cuCtxGetDevice(device: *mut c_int) {
         if context() == 0 { return 201; }
         device.write((context() & 0xFF) as c_int);
         0
     }
     cuCtxSynchronize() {
-        let mut state = state();
-        let here = context();
+        let (mut state, here) = (state(), context());
         let others: HashSet<_> = state.busy.iter().filter(|stream| state.streams.get(stream) != Some(&here)).copied().collect();
         state.busy = others;
         if here == 0 { 201 } else { 0 }
     }
 
-    cuStreamCreateWithPriority(at: *mut Handle, _flags: c_uint, _priority: c_int) {
-        if context() == 0 { return 201; }
+    cuStreamCreateWithPriority(at: *mut Handle, flags: c_uint, _priority: c_int) {
+        if context() == 0 { return state().misuse(201, "no context is current"); }
         let mut state = state();
+        if flags != 1 { state.misuse(0, "a stream that waits for the null stream"); }
         let stream = state.handle();
         state.streams.insert(stream, context());
         at.write(stream);
@@ -252,99 +118,186 @@ driver! {
     }
     cuStreamDestroy_v2(stream: Handle) {
         let mut state = state();
-        let is_busy = state.busy.contains(&stream);
+        let is_busy = state.busy.remove(&stream);
         state.frees("cuStreamDestroy", is_busy);
-        if state.streams.remove(&stream).is_some() { 0 } else { 400 }
+        let was = state.streams.remove(&stream).is_some();
+        state.gone(was, "a stream")
     }
     cuStreamSynchronize(stream: Handle) {
         let mut state = state();
+        if let Some((_, is_whole)) = state.recorded.get_mut(&stream) { *is_whole = false; return 900; }
         state.busy.remove(&stream);
-        if state.takes(stream) { 0 } else { 400 }
+        state.takes(stream)
     }
-    cuStreamIsCapturing(stream: Handle, status: *mut c_int) { status.write(state().recorded.contains(&stream).into()); 0 }
-    cuStreamBeginCapture_v2(stream: Handle, _mode: c_uint) { state().recorded.insert(stream); 0 }
+    cuStreamIsCapturing(stream: Handle, status: *mut c_int) {
+        let mut state = state();
+        status.write(state.recorded.contains_key(&stream).into());
+        let is = state.streams.contains_key(&stream);
+        state.gone(is, "a stream")
+    }
+    cuStreamBeginCapture_v2(stream: Handle, mode: c_uint) {
+        let mut state = state();
+        if mode != 1 { state.misuse(0, "other threads' calls are forbidden too"); }
+        state.recorded.insert(stream, (std::thread::current().id(), true));
+        state.takes(stream)
+    }
     cuStreamEndCapture(stream: Handle, graph: *mut Handle) {
         let mut state = state();
-        state.recorded.remove(&stream);
-        let is_spoiled = state.setting("spoiled", 0) == 1;
-        graph.write(if is_spoiled { 0 } else { state.handle() });
-        if is_spoiled { 901 } else { 0 }
-    }
-    cuGraphInstantiateWithFlags(at: *mut Handle, _graph: Handle, _flags: u64) { at.write(state().handle()); 0 }
-    cuGraphLaunch(_graph: Handle, stream: Handle) { state().busy.insert(stream); 0 }
-    cuGraphExecDestroy(_graph: Handle) { 0 }
-    cuGraphDestroy(_graph: Handle) { 0 }
-
-    cuEventCreate(event: *mut Handle, _flags: c_uint) {
-        if context() == 0 { return 201; }
-        event.write(state().handle());
+        let Some((_, is_whole)) = state.recorded.remove(&stream) else { return state.misuse(400, "nothing is recorded") };
+        if !is_whole || state.setting("spoiled", 0) == 1 { graph.write(0); return 901; }
+        let made = state.handle();
+        state.graphs.insert(made);
+        graph.write(made);
         0
     }
-    cuEventDestroy_v2(event: Handle) { state().events.remove(&event); 0 }
-    cuEventRecord(event: Handle, stream: Handle) { state().events.insert(event, stream); 0 }
+    cuGraphInstantiateWithFlags(at: *mut Handle, graph: Handle, _flags: u64) {
+        let mut state = state();
+        let made = state.handle();
+        state.executables.insert(made);
+        at.write(made);
+        let is = state.graphs.contains(&graph);
+        state.gone(is, "a graph")
+    }
+    cuGraphLaunch(executable: Handle, stream: Handle) {
+        let mut state = state();
+        let code = state.takes(stream);
+        if code != 0 { return code; }
+        state.busy.insert(stream);
+        state.launched();
+        let is = state.executables.contains(&executable);
+        state.gone(is, "a graph")
+    }
+    cuGraphExecDestroy(executable: Handle) { let mut state = state(); let was = state.executables.remove(&executable); state.gone(was, "a graph") }
+    cuGraphDestroy(graph: Handle) { let mut state = state(); let was = state.graphs.remove(&graph); state.gone(was, "a graph") }
+
+    cuEventCreate(event: *mut Handle, _flags: c_uint) {
+        if context() == 0 { return state().misuse(201, "no context is current"); }
+        let mut state = state();
+        let made = state.handle();
+        state.events.insert(made, 0);
+        event.write(made);
+        0
+    }
+    cuEventDestroy_v2(event: Handle) { let mut state = state(); let was = state.events.remove(&event).is_some(); state.gone(was, "an event") }
+    cuEventRecord(event: Handle, stream: Handle) {
+        let mut state = state();
+        let was = state.events.insert(event, stream).is_some();
+        match state.gone(was, "an event") { 0 => state.takes(stream), code => code }
+    }
     cuEventQuery(event: Handle) {
         let state = state();
         if state.events.get(&event).is_some_and(|stream| state.busy.contains(stream)) { 600 } else { 0 }
     }
     cuEventSynchronize(event: Handle) {
         let mut state = state();
-        if let Some(stream) = state.events.get(&event).copied() {
-            state.busy.remove(&stream);
-        }
-        0
+        let of = state.events.get(&event).copied();
+        of.map(|stream| state.busy.remove(&stream));
+        state.gone(of.is_some(), "an event")
     }
-    cuEventElapsedTime(milliseconds: *mut f32, _start: Handle, _end: Handle) { milliseconds.write(1.0); 0 }
+    cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
+        milliseconds.write(1.0);
+        let mut state = state();
+        let are = state.events.contains_key(&start) && state.events.contains_key(&end);
+        state.gone(are, "an event")
+    }
 
-    cuModuleUnload(_module: Handle) { let mut state = state(); let is_busy = !state.busy.is_empty(); state.frees("cuModuleUnload", is_busy); 0 }
-    cuModuleGetFunction(function: *mut Handle, _module: Handle, _name: *const c_char) { function.write(state().handle()); 0 }
+    cuModuleUnload(module: Handle) {
+        let mut state = state();
+        let is_busy = !state.busy.is_empty();
+        state.frees("cuModuleUnload", is_busy);
+        let was = state.modules.remove(&module);
+        state.gone(was, "a module")
+    }
+    cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) {
+        let mut state = state();
+        let made = state.handle();
+        state.functions.insert(made, CStr::from_ptr(name).to_string_lossy().into_owned());
+        function.write(made);
+        let is = state.modules.contains(&module);
+        state.gone(is, "a module")
+    }
     cuFuncGetAttribute(value: *mut c_int, _attribute: c_int, _function: Handle) { value.write(32); 0 }
     cuFuncSetAttribute(_function: Handle, _attribute: c_int, _value: c_int) { 0 }
     cuLaunchKernel(
-        _function: Handle, _x: c_uint, _y: c_uint, _z: c_uint, _bx: c_uint, _by: c_uint, _bz: c_uint, _shared: c_uint,
-        stream: Handle, _arguments: *mut *mut c_void, _extra: *mut *mut c_void
+        function: Handle, x: c_uint, y: c_uint, z: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
+        stream: Handle, arguments: *mut *mut c_void, _extra: *mut *mut c_void
     ) {
         let mut state = state();
-        if !state.takes(stream) { return 400; }
-        if !state.recorded.contains(&stream) { state.busy.insert(stream); }
-        0
+        let code = state.takes(stream);
+        if code != 0 { return code; }
+        let fits = x >= 1 && x < 1 << 31 && (1..=65_535).contains(&y) && (1..=65_535).contains(&z);
+        if !fits || bx * by * bz > 1024 { return state.misuse(1, &format!("a grid of {x} x {y} x {z}")); }
+        if !state.recorded.contains_key(&stream) { state.busy.insert(stream); }
+        state.launched();
+        let entry = state.functions.get(&function).cloned().unwrap_or_default();
+        let mmas = state.setting("mmas", 0) as f64;
+        state.launches.push(format!("{entry} {x} {y} {z} {} {shared}", bx * by * bz));
+        drop(state);
+        // SAFETY: the parameters that this entry has.
+        ceiling(&entry, x as usize * bx as usize, mmas, arguments)
     }
 
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
-        let state = state();
-        let all = state.setting("memory", 1 << 30);
-        free.write((all - state.used()) as usize);
+        let (rest, all) = state().room();
+        free.write(rest as usize);
         total.write(all as usize);
         0
     }
     cuMemAlloc_v2(address: *mut u64, bytes: usize) {
-        if context() == 0 { return 201; }
-        state().allocate(bytes).map_or(2, |found| { address.write(found); 0 })
+        if context() == 0 { return state().misuse(201, "no context is current"); }
+        state().allocate(bytes, false).map_or(2, |found| { address.write(found); 0 })
     }
     cuMemFree_v2(address: u64) {
         let mut state = state();
         let is_busy = !state.busy.is_empty();
         state.frees("cuMemFree", is_busy);
-        state.free(address)
+        state.free(address, false)
     }
-    cuMemHostAlloc(address: *mut u64, bytes: usize, _flags: c_uint) { state().allocate(bytes).map_or(2, |found| { address.write(found); 0 }) }
-    cuMemFreeHost(address: u64) { state().free(address) }
+    cuMemHostAlloc(address: *mut u64, bytes: usize, _flags: c_uint) { state().allocate(bytes, true).map_or(2, |found| { address.write(found); 0 }) }
+    cuMemFreeHost(address: u64) { state().free(address, true) }
     cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, bytes: usize, stream: Handle) {
-        if !state().takes(stream) { return 400; }
-        std::ptr::copy_nonoverlapping(from, to as *mut u8, bytes);
-        0
+        let code = state().takes(stream);
+        if code == 0 { std::ptr::copy_nonoverlapping(from, to as *mut u8, bytes); }
+        code
     }
     cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usize, stream: Handle) {
-        if !state().takes(stream) { return 400; }
-        std::ptr::copy_nonoverlapping(from as *const u8, to, bytes);
-        0
+        let code = state().takes(stream);
+        if code == 0 { std::ptr::copy_nonoverlapping(from as *const u8, to, bytes); }
+        code
     }
     cuMemsetD8Async(address: u64, value: u8, bytes: usize, stream: Handle) {
-        if !state().takes(stream) { return 400; }
-        std::ptr::write_bytes(address as *mut u8, value, bytes);
-        0
+        let code = state().takes(stream);
+        if code == 0 { std::ptr::write_bytes(address as *mut u8, value, bytes); }
+        code
     }
 }
 
+/// What the kernels leave that measure what a device does at most; others leave memory as it is.
+///
+/// # Safety
+/// `arguments` are the entry's: words of 16 bytes and addresses, or rounds, a factor and an address with an element a thread.
+unsafe fn ceiling(entry: &str, threads: usize, mmas: f64, arguments: *mut *mut c_void) -> c_int {
+    // SAFETY: the caller's promise.
+    let value = |index| unsafe { *arguments.add(index) };
+    // SAFETY: the first parameter of those of memory.
+    let doubles = || unsafe { *value(0).cast::<u64>() } as usize * 2;
+    // SAFETY: an address of so many elements.
+    let at = |index, len| unsafe { std::slice::from_raw_parts_mut(*value(index).cast::<u64>() as *mut f64, len) };
+    match entry.split("_ceiling").next() {
+        Some("write") => at(1, doubles()).fill(1.0),
+        Some("copy") => at(2, doubles()).copy_from_slice(at(1, doubles())),
+        Some("update") => at(1, doubles()).iter_mut().for_each(|element| *element /= 2.0),
+        // SAFETY: an address of so many elements of that type.
+        Some("sfma") => {
+            unsafe { std::slice::from_raw_parts_mut(*value(2).cast::<u64>() as *mut f32, threads) }.fill(16.0)
+        }
+        Some("dfma") => at(2, threads).fill(16.0),
+        // SAFETY: the first parameter of those of arithmetic.
+        Some("dmma") => at(2, threads).fill(64.0 * f64::from(unsafe { *value(0).cast::<u32>() }) * mmas),
+        _ => {}
+    }
+    0
+}
 /// Where it fails, the compiler's log says why.
 ///
 /// # Safety
@@ -359,8 +312,11 @@ pub unsafe extern "system" fn cuModuleLoadDataEx(
 ) -> c_int {
     let code = answer("cuModuleLoadDataEx");
     if code == 0 {
+        let mut state = state();
+        let made = state.handle();
+        state.modules.insert(made);
         // SAFETY: the caller's place.
-        unsafe { module.write(state().handle()) };
+        unsafe { module.write(made) };
         return 0;
     }
     // SAFETY: the caller's promise.
@@ -380,14 +336,35 @@ pub unsafe extern "system" fn cuModuleLoadDataEx(
     code
 }
 
-/// The calls since the last time this was asked, with commas between them; or (`what` = 1) what was freed in use.
+/// What there is to tell, with semicolons between: 0 the calls since this was asked; 1 what was freed in use; 2 how many there
+/// are of each kind; 3 what was misused; 4 the launches since this was asked; 5 the function that `call=` met; 6 the number of
+/// calls since something was told; 7 the number of contexts on this thread's stack.
 ///
 /// # Safety
 /// There is so much room at `at`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn fake_calls(what: c_int, at: *mut c_char, room: usize) {
+pub unsafe extern "C" fn fake_asked(what: c_int, at: *mut c_char, room: usize) {
     let mut state = state();
-    let names = if what == 1 { std::mem::take(&mut state.freed_in_use) } else { std::mem::take(&mut state.calls) };
+    let text = match what {
+        0 => std::mem::take(&mut state.calls).join(";"),
+        1 => std::mem::take(&mut state.freed_in_use).join(";"),
+        2 => state.living(),
+        3 => std::mem::take(&mut state.misused).join(";"),
+        4 => std::mem::take(&mut state.launches).join(";"),
+        5 => state.hit.to_owned(),
+        6 => state.count.to_string(),
+        _ => CONTEXTS.with_borrow(|contexts| contexts.iter().filter(|context| **context != 0).count().to_string()),
+    };
     // SAFETY: the caller's room.
-    unsafe { write_text(&names.join(","), at, room) };
+    unsafe { write_text(&text, at, room) };
+}
+
+/// Tells it other words than FAKE_CUDA did.
+///
+/// # Safety
+/// Text that ends with a zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fake_tell(words: *const c_char) {
+    // SAFETY: the caller's text.
+    state().tell(&unsafe { CStr::from_ptr(words) }.to_string_lossy());
 }

@@ -4,8 +4,14 @@
 
 mod absent;
 mod elsewhere;
+mod every;
 mod failing;
 mod flight;
+mod lacking;
+mod later;
+mod programs;
+mod slice;
+mod threads;
 
 use lanky_host::{Device, Matrix, Result};
 use std::path::{Path, PathBuf};
@@ -58,7 +64,7 @@ fn compile(name: &str, options: &[&str]) -> PathBuf {
     std::fs::create_dir_all(&folder).expect("the target folder can be written");
     let made = folder.join(format!("made-{}", std::process::id()));
     let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
-        .args(["--edition", "2024", "--crate-type", "cdylib", "-Cdebuginfo=0", "-Dwarnings", "-o"])
+        .args(["--edition", "2024", "--crate-type", "cdylib", "-Copt-level=1", "-Cdebuginfo=0", "-Dwarnings", "-o"])
         .arg(&made)
         .args(options)
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/driver/libcuda.rs"))
@@ -72,19 +78,22 @@ fn compile(name: &str, options: &[&str]) -> PathBuf {
 
 /// A function of the fake driver that the library here does not call itself.
 fn symbol<F: Copy>(name: &str) -> F {
-    // SAFETY: the fake, which is loaded already, as the child's LD_LIBRARY_PATH has it.
+    // SAFETY: the fake, as the child's LD_LIBRARY_PATH has it; nothing runs when it is loaded.
     let library = unsafe { libloading::Library::new("libcuda.so.1") }.expect("the fake driver");
     // SAFETY: `F` is the type of that name in `libcuda.rs`, as each caller says.
-    *unsafe { library.get::<F>(name.as_bytes()) }.expect("a function of the fake")
+    let symbol = *unsafe { library.get::<F>(name.as_bytes()) }.expect("a function of the fake");
+    std::mem::forget(library); // it stays, and keeps what it was told
+    symbol
 }
 
+/// What the fake has to say: `fake_asked` in `libcuda.rs` has the numbers.
 fn asked(what: i32) -> Vec<String> {
-    let calls: unsafe extern "C" fn(i32, *mut u8, usize) = symbol("fake_calls");
-    let mut text = vec![0_u8; 1 << 16];
+    let asked: unsafe extern "C" fn(i32, *mut u8, usize) = symbol("fake_asked");
+    let mut text = vec![0_u8; 1 << 20];
     // SAFETY: there is so much room.
-    unsafe { calls(what, text.as_mut_ptr(), text.len()) };
+    unsafe { asked(what, text.as_mut_ptr(), text.len()) };
     let text: Vec<u8> = text.into_iter().take_while(|&byte| byte != 0).collect();
-    String::from_utf8(text).expect("names").split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    String::from_utf8(text).expect("names").split(';').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
 /// The driver's functions that were called since the last time this was asked.
@@ -95,6 +104,62 @@ fn calls() -> Vec<String> {
 /// What was freed, destroyed or unloaded while a stream had work.
 fn freed_in_use() -> Vec<String> {
     asked(1)
+}
+
+/// How many there are of each kind: `memory=2`.
+fn living() -> Vec<String> {
+    asked(2)
+}
+
+/// What no caller of the driver may do, and was done.
+fn misused() -> Vec<String> {
+    asked(3)
+}
+
+/// The kernels launched since the last time this was asked: entry, grid, threads a block, shared memory.
+fn launches() -> Vec<String> {
+    asked(4)
+}
+
+/// Tells the fake other words than the process was started with.
+fn tell(words: &str) {
+    let tell: unsafe extern "C" fn(*const std::ffi::c_char) = symbol("fake_tell");
+    let words = std::ffi::CString::new(words).expect("no zero in it");
+    // SAFETY: text that ends with a zero.
+    unsafe { tell(words.as_ptr()) };
+}
+
+/// Unpacks the kernels, once for all forks.
+fn unpacked() {
+    assert!(lanky_host::ptx::module(lanky_host::model::variants::READ_CEILING, (9, 0)).is_some());
+}
+
+/// Does `work` in a fork of this process and waits for its end; what is wrong with it. It may use no thread of this process,
+/// and has so many seconds.
+fn in_a_fork(seconds: u32, work: impl FnOnce()) -> Result<(), String> {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
+        fn alarm(seconds: u32) -> u32;
+        fn _exit(code: i32) -> !;
+    }
+    // SAFETY: the child ends by `_exit`, and takes no lock but the allocator's, which a fork leaves free.
+    let pid = unsafe { fork() };
+    if pid == 0 {
+        // SAFETY: the signal ends a child that hangs.
+        unsafe { alarm(seconds) };
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        // SAFETY: the end of the child.
+        unsafe { _exit(if done.is_ok() { 0 } else { 1 }) }
+    }
+    let mut status = -1;
+    // SAFETY: a place for the answer.
+    let waited = unsafe { waitpid(pid, &raw mut status, 0) };
+    match (waited == pid, status) {
+        (true, 0) => Ok(()),
+        (true, 14) => Err(format!("not done after {seconds} s")),
+        _ => Err(format!("the child ended with status {status:#x}")),
+    }
 }
 
 /// A 300 x 500 matrix and a 500 x 4 one, as a product that is split along k.

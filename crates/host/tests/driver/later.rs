@@ -1,0 +1,89 @@
+//! Work that fails once the call that gave it has returned: a later call says so, names itself, and does not take the blame.
+
+use super::*;
+use lanky_host::{Error, Stream, gemm};
+
+/// What a caller may do next.
+const NEXT: [(&str, &str); 9] = [
+    ("Stream::synchronize", "cuStreamSynchronize"),
+    ("Device::download", "cuMem"),
+    ("Device::upload", "cuMem"),
+    ("Device::zeros", "cuMem"),
+    ("gemm", "cuLaunchKernel"),
+    ("Device::matmul", "cuCtxSynchronize"),
+    ("Device::memory", "cuMemGetInfo"),
+    ("Mark::seconds_since", "cuEventSynchronize"),
+    ("Graph::launch", "cuGraphLaunch"),
+];
+
+fn meets(next: &str, code: i32) -> Result<Error> {
+    let (device, (a, b)) = (Device::cuda(0)?, hosts()?);
+    let stream = device.stream()?;
+    let (there_a, there_b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+    let mut c = device.zeros::<f64>(300, 4)?;
+    let (first, mut graph) = (stream.mark()?, stream.record(|| Ok(()))?);
+    let last = stream.mark()?;
+    // It is loaded, and its workspace is there.
+    gemm(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())?;
+    stream.synchronize()?;
+    tell(&format!("async={code}"));
+    let mut product = |stream: &Stream| gemm(stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut());
+    if product(&stream).is_err() {
+        // A product of two launches: the second one meets the end of the first.
+        assert_eq!(next, "gemm");
+    }
+    let met = match next {
+        "Stream::synchronize" => stream.synchronize(),
+        "Device::download" => there_a.download(&stream).map(drop),
+        "Device::upload" => device.upload(&stream, a.view()).map(drop),
+        "Device::zeros" => device.zeros::<f64>(5, 5).map(drop),
+        "gemm" => product(&stream),
+        "Device::matmul" => device.matmul(there_a.view(), b.view()).map(drop),
+        "Device::memory" => device.memory().map(drop),
+        "Mark::seconds_since" => last.seconds_since(&first).map(drop),
+        // SAFETY: an empty graph.
+        _ => unsafe { graph.launch(&stream) },
+    };
+    Ok(met.expect_err("work before it has failed"))
+}
+
+#[test]
+fn work_that_fails_later_is_told_by_the_next_call() {
+    const NAME: &str = "later::work_that_fails_later_is_told_by_the_next_call";
+    with_driver(NAME, "", || {
+        for (next, function) in NEXT {
+            let case = || {
+                let error = meets(next, 719).expect("the fake serves");
+                assert!(matches!(&error, Error::ContextLost { code: 719, .. }), "{error:?}");
+                let text = error.to_string();
+                let said = text.strip_prefix("the GPU context was lost in ").expect("it says what is lost");
+                assert!(said.starts_with(function) && said.contains(" or in work before it: "), "{next}: {text}");
+                assert!(Device::cuda(0).is_err_and(|later| later.to_string() == text), "the first report is kept");
+            };
+            in_a_fork(20, case).unwrap_or_else(|error| panic!("{next}: {error}"));
+        }
+        Ok(())
+    });
+}
+
+/// LANKY_SYNC=1 waits for every kernel, and so names the one that failed.
+#[test]
+fn a_synchronous_launch_names_its_kernel() {
+    const NAME: &str = "later::a_synchronous_launch_names_its_kernel";
+    with_driver(NAME, "", || {
+        // SAFETY: this child has no other thread that looks at the environment.
+        unsafe { std::env::set_var("LANKY_SYNC", "1") };
+        let (device, (a, b)) = (Device::cuda(0)?, hosts()?);
+        let stream = device.stream()?;
+        let (a, b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+        let mut c = device.zeros::<f64>(300, 4)?;
+        tell("async=700");
+        let error = gemm(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut()).expect_err("the kernel fails");
+        let launched = launches().pop().expect("a launch");
+        let entry = launched.split(' ').next().expect("a name");
+        let expected =
+            format!("the GPU context was lost in cuStreamSynchronize of kernel {entry} in gemm or in work before it");
+        assert!(error.to_string().starts_with(&expected), "{error}");
+        Ok(())
+    });
+}

@@ -1,0 +1,271 @@
+//! What the fake driver knows: what it was told, what was called, what there is and what is wrong with how it is used.
+
+use std::alloc::Layout;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+pub type Handle = usize;
+
+#[derive(Default)]
+pub struct State {
+    settings: HashMap<String, u64>,
+    /// By function: the code, and how often.
+    failing: HashMap<String, (c_int, u64)>,
+    /// The call of that number, counted from when this was told, fails with that code.
+    nth: Option<(u64, c_int)>,
+    /// The function that was met by it.
+    pub hit: &'static str,
+    /// Calls since anything was told.
+    pub count: u64,
+    /// The code of the fault after which nothing works; and one that a kernel under way will end with.
+    lost: c_int,
+    pending: c_int,
+    /// What was called, in order; what was freed, destroyed or unloaded while a stream had work; what no call may do.
+    pub calls: Vec<&'static str>,
+    pub freed_in_use: Vec<&'static str>,
+    pub misused: Vec<String>,
+    /// Entry, grid, threads a block, bytes of shared memory.
+    pub launches: Vec<String>,
+    last: Handle,
+    /// Retentions by device.
+    pub contexts: HashMap<c_int, i64>,
+    /// Contexts of streams.
+    pub streams: HashMap<Handle, Handle>,
+    /// Streams with work that nobody has waited for.
+    pub busy: HashSet<Handle>,
+    /// Streams that are recorded: by which thread, and whether that can still end well.
+    pub recorded: HashMap<Handle, (ThreadId, bool)>,
+    /// Streams of events' last records; 0 before the first.
+    pub events: HashMap<Handle, Handle>,
+    pub modules: HashSet<Handle>,
+    pub graphs: HashSet<Handle>,
+    pub executables: HashSet<Handle>,
+    /// Names of kernels.
+    pub functions: HashMap<Handle, String>,
+    pub memory: HashMap<u64, Layout>,
+    pub pinned: HashMap<u64, Layout>,
+}
+
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+thread_local! {
+    pub static CONTEXTS: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
+}
+
+pub struct Locked(MutexGuard<'static, Option<State>>);
+
+impl std::ops::Deref for Locked {
+    type Target = State;
+    fn deref(&self) -> &State {
+        self.0.as_ref().expect("made by state()")
+    }
+}
+
+impl std::ops::DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut State {
+        self.0.as_mut().expect("made by state()")
+    }
+}
+
+pub fn state() -> Locked {
+    let mut guard = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    guard.get_or_insert_with(|| {
+        let mut state = State { last: 0x1000, ..State::default() };
+        state.tell(&std::env::var("FAKE_CUDA").unwrap_or_default());
+        state
+    });
+    Locked(guard)
+}
+
+/// What waits for streams, or takes what work may use: none of it while the same thread records.
+const FORBIDDEN: [&str; 7] = [
+    "cuMemAlloc_v2",
+    "cuMemFree_v2",
+    "cuMemHostAlloc",
+    "cuMemFreeHost",
+    "cuModuleLoadDataEx",
+    "cuModuleUnload",
+    "cuEventSynchronize",
+];
+
+impl State {
+    /// Forgets what it was told before. What there is stays, and what is lost stays lost.
+    pub fn tell(&mut self, words: &str) {
+        (self.settings, self.failing) = Default::default();
+        (self.nth, self.hit, self.count) = (None, "", 0);
+        for (name, value) in words.split_whitespace().filter_map(|word| word.split_once('=')) {
+            if name.starts_with("cu") {
+                let (code, times) = value.split_once('*').unwrap_or((value, "1000000"));
+                self.failing.insert(name.to_owned(), (code.parse().expect("a code"), times.parse().expect("a count")));
+            } else if let Some((number, code)) = value.split_once(':') {
+                self.nth = Some((number.parse().expect("a number"), code.parse().expect("a code")));
+            } else {
+                self.settings.insert(name.to_owned(), value.parse().expect("a number"));
+            }
+        }
+    }
+
+    pub fn setting(&self, name: &str, default: u64) -> u64 {
+        self.settings.get(name).copied().unwrap_or(default)
+    }
+
+    pub fn handle(&mut self) -> Handle {
+        self.last += 0x100;
+        self.last
+    }
+
+    fn used(&self) -> u64 {
+        self.memory.values().map(|layout| layout.size() as u64).sum()
+    }
+
+    /// Free and total bytes.
+    pub fn room(&self) -> (u64, u64) {
+        let all = self.setting("memory", 1 << 30);
+        (all.saturating_sub(self.used()), all)
+    }
+
+    /// Notes that something is given back which no work may use any more.
+    pub fn frees(&mut self, function: &'static str, is_busy: bool) {
+        if is_busy {
+            self.freed_in_use.push(function);
+        }
+    }
+
+    pub fn allocate(&mut self, bytes: usize, is_pinned: bool) -> Option<u64> {
+        let layout = Layout::from_size_align(bytes, 256).ok()?;
+        if bytes == 0 || (!is_pinned && bytes as u64 > self.room().0) {
+            return None;
+        }
+        // SAFETY: not of no bytes.
+        let address = unsafe { std::alloc::alloc_zeroed(layout) } as u64;
+        if is_pinned {
+            self.pinned.insert(address, layout)
+        } else {
+            self.memory.insert(address, layout)
+        };
+        Some(address)
+    }
+
+    pub fn free(&mut self, address: u64, is_pinned: bool) -> c_int {
+        let found = if is_pinned { self.pinned.remove(&address) } else { self.memory.remove(&address) };
+        let Some(layout) = found else { return self.misuse(1, "memory that is not there is freed") };
+        // SAFETY: from `allocate`, which was asked for so many bytes.
+        unsafe { std::alloc::dealloc(address as *mut u8, layout) };
+        0
+    }
+
+    /// Notes what no caller may do; the code that it gets.
+    pub fn misuse(&mut self, code: c_int, what: &str) -> c_int {
+        let function = self.calls.last().copied().unwrap_or_default();
+        self.misused.push(format!("{function}: {what}"));
+        code
+    }
+
+    /// The code for something that is there, and is used or, if it was one of `from`, gone now.
+    pub fn gone(&mut self, was: bool, what: &str) -> c_int {
+        if was { 0 } else { self.misuse(400, &format!("{what} that is not there")) }
+    }
+
+    /// The code for work that is given to a stream: 0 for one of the current context.
+    pub fn takes(&mut self, stream: Handle) -> c_int {
+        match self.streams.get(&stream).copied() {
+            // Also the legacy stream and a thread's own by their numbers.
+            None if stream <= 2 => self.misuse(400, "the null stream"),
+            None => self.misuse(400, "a stream that is not there"),
+            Some(of) if of == context() => 0,
+            Some(_) => self.misuse(400, "a stream of another context than the current one"),
+        }
+    }
+
+    /// The code of what cannot be recorded: 900, and the recordings that it spoils cannot end well.
+    fn recording(&mut self, function: &'static str) -> c_int {
+        let everywhere = function == "cuCtxSynchronize";
+        if !everywhere && !FORBIDDEN.contains(&function) {
+            return 0;
+        }
+        let (me, mut code) = (thread::current().id(), 0);
+        for (_, is_whole) in self.recorded.values_mut().filter(|(thread, _)| everywhere || *thread == me) {
+            (code, *is_whole) = (900, false);
+        }
+        code
+    }
+
+    /// What every call begins with: its code if it is to fail.
+    fn answer(&mut self, function: &'static str) -> c_int {
+        self.calls.push(function);
+        self.count += 1;
+        let told = self.told(function);
+        if told != 0 {
+            if function == "cuStreamEndCapture" {
+                self.recorded.clear(); // it ends, whatever becomes of it
+            }
+            return told;
+        }
+        if self.lost != 0 && !function.starts_with("cuCtxP") && !function.starts_with("cuDevice") {
+            return self.lost;
+        }
+        self.recording(function)
+    }
+
+    fn told(&mut self, function: &'static str) -> c_int {
+        // Work under way has failed: said by the next call that looks at the context, and by all after it.
+        let looks = ["cuStreamS", "cuCtxSy", "cuEventS", "cuMem", "cuLaunch", "cuGraphL", "cuModuleL"];
+        if self.pending != 0 && looks.iter().any(|start| function.starts_with(start)) {
+            self.lost = std::mem::take(&mut self.pending);
+        }
+        let mut code = 0;
+        if let Some((_, nth)) = self.nth.filter(|(number, _)| *number == self.count) {
+            (self.hit, code) = (function, nth);
+        }
+        if let Some((told, times)) = self.failing.get_mut(function).filter(|(_, times)| *times > 0) {
+            *times -= 1;
+            code = *told;
+        }
+        // A context that is not made is none that is lost; 709 is said of one context, which others may have made anew.
+        let sticky = matches!(code, 214 | 220 | 226 | 700 | 702 | 710 | 714..=719 | 721 | 810);
+        if sticky && function != "cuDevicePrimaryCtxRetain" && self.lost == 0 {
+            self.lost = code;
+        }
+        code
+    }
+
+    /// A kernel is taken that will fail, if one is to.
+    pub fn launched(&mut self) {
+        let code = self.settings.remove("async").unwrap_or(0);
+        if code != 0 {
+            self.pending = code as c_int;
+        }
+    }
+
+    /// How many there are of each kind, as words.
+    pub fn living(&self) -> String {
+        let kinds = BTreeMap::from([
+            ("contexts", self.contexts.values().sum::<i64>()),
+            ("events", self.events.len() as i64),
+            ("executables", self.executables.len() as i64),
+            ("graphs", self.graphs.len() as i64),
+            ("memory", self.memory.len() as i64),
+            ("modules", self.modules.len() as i64),
+            ("pinned", self.pinned.len() as i64),
+            ("recorded", self.recorded.len() as i64),
+            ("streams", self.streams.len() as i64),
+        ]);
+        kinds.iter().map(|(kind, count)| format!("{kind}={count}")).collect::<Vec<_>>().join(";")
+    }
+}
+
+pub fn answer(function: &'static str) -> c_int {
+    state().answer(function)
+}
+
+pub fn context() -> Handle {
+    CONTEXTS.with_borrow(|contexts| contexts.last().copied().unwrap_or(0))
+}
+
+/// The context of a device.
+pub fn primary(device: c_int) -> Handle {
+    0x100 + device as Handle
+}

@@ -1,0 +1,190 @@
+//! What users do, as programs whose every driver call can be made to fail. Each gives what is still to be dropped.
+
+use super::*;
+use lanky_host::{Error, Layout, MatMut, MatRef, Plan, Shape, Stream, gemm, gram, model, tsmm_in_place};
+use std::any::Any;
+
+/// What is dropped at the end.
+pub type Left = Box<dyn Any>;
+
+/// A program; whether it lets go of something before its end: a failure of that is nobody's error; and of its calls every
+/// how many-th is to fail.
+pub struct Program {
+    pub name: &'static str,
+    pub run: fn() -> Result<Left>,
+    pub lets_go: bool,
+    pub step: usize,
+}
+
+pub const ALL: [Program; 12] = [
+    Program { name: "opens a device", run: opens, lets_go: false, step: 1 },
+    Program { name: "plans a product and downloads it", run: plans, lets_go: true, step: 1 },
+    Program { name: "multiplies without a plan, with slots", run: multiplies, lets_go: true, step: 1 },
+    Program { name: "records a graph", run: records, lets_go: true, step: 1 },
+    Program { name: "makes Gram matrices", run: grams, lets_go: true, step: 1 },
+    Program { name: "multiplies in place", run: in_place, lets_go: true, step: 1 },
+    Program { name: "multiplies matrices of the host", run: host_matrices, lets_go: true, step: 1 },
+    Program { name: "takes times", run: times, lets_go: true, step: 1 },
+    Program { name: "moves pieces", run: moves, lets_go: true, step: 1 },
+    Program { name: "borrows a stream", run: borrows, lets_go: true, step: 1 },
+    Program { name: "drops in another order", run: drops, lets_go: true, step: 1 },
+    // Thousands of calls, most of them the same again and again.
+    Program { name: "calibrates", run: calibrates, lets_go: true, step: 61 },
+];
+
+/// A 100 x 50 matrix and a 50 x 4 one.
+fn small() -> Result<(Matrix<f64>, Matrix<f64>)> {
+    Ok((Matrix::from_fn(100, 50, |i, l| ((i + l) % 3) as f64)?, Matrix::from_fn(50, 4, |l, j| ((l + j) % 5) as f64)?))
+}
+
+fn opens() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let (count, memory, stream) = (Device::count()?, device.memory()?, device.stream()?);
+    assert!(count == 1 && memory.0 > 0 && memory.0 <= memory.1);
+    stream.synchronize()?;
+    device.entered(|| ())?;
+    Ok(Box::new((device, stream)))
+}
+
+fn plans() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let (stream, (a, b)) = (device.stream()?, small()?);
+    let (there_a, there_b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+    let mut c = device.zeros::<f64>(100, 4)?;
+    let plan = Plan::gemm(&device, there_a.shape(), there_b.shape(), c.shape()).build()?;
+    plan.warm_up()?;
+    plan.run(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())?;
+    plan.run(&stream, 0.0, there_a.view(), there_b.view(), 2.0, c.view_mut())?;
+    assert_eq!((c.download(&stream)?.nrows(), there_a.download(&stream)?.as_slice()), (100, a.as_slice()));
+    Ok(Box::new((plan, c, there_b, there_a, stream, device)))
+}
+
+fn multiplies() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let (a, b, mut c) =
+        (device.zeros::<f64>(100, 2_000)?, device.zeros::<f64>(2_000, 4)?, device.zeros::<f64>(100, 4)?);
+    gemm(&stream, 1.0, a.view().cols(..900)?, b.view().rows(..900)?, 1.0, c.view_mut())?;
+    gemm(&stream, 1.0, a.view(), b.view(), 1.0, c.view_mut())?; // a larger workspace
+    stream.synchronize()?;
+    Ok(Box::new((stream, c, a, b)))
+}
+
+fn records() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let (a, b, mut c) =
+        (device.zeros::<f64>(100, 2_000)?, device.zeros::<f64>(2_000, 4)?, device.zeros::<f64>(100, 4)?);
+    let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+    plan.warm_up_on(&stream)?;
+    let mut graph = stream.record(|| plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut()))?;
+    // SAFETY: all of it lives until the stream is synchronised.
+    unsafe { graph.launch(&stream) }?;
+    stream.synchronize()?;
+    Ok(Box::new((plan, a, b, c, graph, stream)))
+}
+
+fn grams() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let a = device.zeros::<f32>(3_000, 8)?;
+    let mut c = device.zeros::<f32>(8, 8)?;
+    gram(&stream, 1.0, a.view(), 0.0, c.view_mut())?;
+    let plan = Plan::gram(&device, a.shape(), c.shape()).build()?;
+    plan.warm_up_on(&stream)?;
+    plan.run_gram(&stream, 1.0, a.view(), 1.0, c.view_mut())?;
+    plan.run_gram(&stream, 0.0, a.view(), 2.0, c.view_mut())?;
+    stream.synchronize()?;
+    Ok(Box::new((a, plan, stream, c)))
+}
+
+fn in_place() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let (mut a, b) = (device.zeros::<f32>(500, 6)?, device.zeros::<f32>(6, 3)?);
+    tsmm_in_place(&stream, 1.0, a.view_mut(), b.view())?;
+    assert_eq!(a.download(&stream)?.nrows(), 500);
+    Ok(Box::new((a, b, stream)))
+}
+
+fn host_matrices() -> Result<Left> {
+    let (device, (a, b)) = (Device::cuda(0)?, small()?);
+    assert_eq!(device.matmul(a.view(), b.view())?.nrows(), 100);
+    let stream = device.stream()?;
+    let there = device.upload(&stream, a.view())?;
+    Ok(Box::new((device.matmul(there.view(), b.view())?, there, stream)))
+}
+
+fn times() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let first = stream.mark()?;
+    let seconds = stream.timed(|| Ok(()))?;
+    let last = stream.mark()?;
+    assert!(seconds > 0.0 && last.seconds_since(&first)? > 0.0);
+    Ok(Box::new((first, last, stream)))
+}
+
+fn moves() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let (stream, (a, _)) = (device.stream()?, small()?);
+    let mut next = 0.0;
+    let sent = device.upload_with(&stream, 50, 100, Layout::RowMajor, &mut |piece: &mut [f64]| {
+        piece.iter_mut().for_each(|element| (*element, next) = (next, next + 1.0));
+        Ok(())
+    })?;
+    let strided = device.download(&stream, sent.view().rows(3..7)?.cols(10..12)?)?;
+    assert_eq!(strided.get(1, 1), Some(411.0));
+    let there = device.upload(&stream, a.view().rows(..20)?)?;
+    assert_eq!(there.download(&stream)?.get(19, 49), a.get(19, 49));
+    Ok(Box::new((there, stream, sent)))
+}
+
+fn borrows() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let owner = device.stream()?;
+    let (a, b, mut c) =
+        (device.zeros::<f64>(100, 2_000)?, device.zeros::<f64>(2_000, 4)?, device.zeros::<f64>(100, 4)?);
+    {
+        // SAFETY: the stream outlives its borrower.
+        let stream = unsafe { Stream::from_raw(&device, owner.as_raw().expect("a GPU's")) };
+        // SAFETY: the matrix outlives its view, and nothing writes it.
+        let view = unsafe { MatRef::from_raw(&device, a.view().as_raw(), 100, 2_000, 1, 100) }?;
+        // SAFETY: as above; nothing else uses it.
+        let out = unsafe { MatMut::from_raw(&device, c.view().as_raw(), 100, 4, 1, 100) }?;
+        gemm(&stream, 1.0, view, b.view(), 0.0, out)?;
+        gemm(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+    }
+    owner.synchronize()?;
+    Ok(Box::new((a, b, c, owner)))
+}
+
+/// The device first, the plan after it, the stream before what it worked on; all of it with work in flight.
+fn drops() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let (stream, other) = (device.stream()?, device.stream()?);
+    let (a, b, mut c) =
+        (device.zeros::<f64>(100, 2_000)?, device.zeros::<f64>(2_000, 4)?, device.zeros::<f64>(100, 4)?);
+    let shape = Shape::packed(100, 4, Layout::ColumnMajor, model::Dtype::F64);
+    let plan = Plan::gemm(&device, a.shape(), b.shape(), shape).build()?;
+    drop(device);
+    plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+    plan.run(&other, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+    drop(a);
+    drop(stream);
+    let mark = other.mark()?;
+    Ok(Box::new((other, mark, c, plan, b)))
+}
+
+/// The fake's kernels leave what the ceilings look for.
+fn calibrates() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let ceilings = device.ceilings(&stream)?;
+    match device.calibrate(&ceilings) {
+        // Where something stayed behind there is less memory to measure with.
+        Err(Error::Unsupported { what }) if what.starts_with("a second calibration") => {}
+        result => result?,
+    }
+    Ok(Box::new(stream))
+}

@@ -1,0 +1,131 @@
+//! Many threads, one device: plans, streams and matrices are made, used and dropped on all of them.
+
+use super::*;
+use lanky_host::{Layout, Plan, Shape, model};
+use std::thread;
+
+const THREADS: usize = 8;
+
+/// No call waits for all of the GPU, allocates, loads or is on the null stream in a warm plan's run, whoever runs it.
+#[test]
+fn threads_run_plans_side_by_side() {
+    const NAME: &str = "threads::threads_run_plans_side_by_side";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, model::Dtype::F64);
+        let (a, b) = (device.zeros::<f64>(300, 20_000)?, device.zeros::<f64>(20_000, 4)?);
+        let one = Plan::gemm(&device, shape(300, 20_000), shape(20_000, 4), shape(300, 4)).build()?;
+        assert!(one.choice().is_some_and(|choice| choice.splits > 1), "each stream needs a workspace: {one}");
+        let shared = device.stream()?;
+        one.warm_up_on(&shared)?;
+        let work = || -> Result<()> {
+            let (own, mut c) = (device.stream()?, device.zeros::<f64>(300, 4)?);
+            let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+            for _ in 0..20 {
+                one.run(&own, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+                one.run(&shared, 1.0, a.view(), b.view(), 1.0, c.view_mut())?;
+                plan.run(&own, 1.0, a.view(), b.view(), 1.0, c.view_mut())?;
+            }
+            own.synchronize()?;
+            shared.synchronize()
+        };
+        let round = || -> Result<()> {
+            thread::scope(|scope| {
+                let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+                threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+            })
+        };
+        round()?;
+        let before = living();
+        launches();
+        round()?;
+        assert_eq!(launches().len(), THREADS * 20 * 3 * 2, "each product is two launches");
+        assert_eq!((misused(), freed_in_use()), (vec![], vec![]));
+        drop(one);
+        // Streams of calls that take none are kept; what a plan had for eight streams is gone.
+        let memory = |living: &[String]| living.iter().find(|kind| kind.starts_with("memory=")).cloned();
+        assert_eq!(memory(&living()).as_deref(), Some("memory=2"), "A and B; before {before:?}");
+        Ok(())
+    });
+}
+
+/// A device, a stream, a plan, a matrix: dropped in every order, each time on another thread.
+#[test]
+fn every_order_of_drops_leaves_nothing() {
+    const NAME: &str = "threads::every_order_of_drops_leaves_nothing";
+    with_driver(NAME, "", || {
+        let kept = Device::cuda(0)?;
+        let (a, b) = (kept.zeros::<f64>(300, 20_000)?, kept.zeros::<f64>(20_000, 4)?);
+        let mut before = None;
+        for order in orders(5) {
+            let (device, mut c) = (Device::cuda(0)?, kept.zeros::<f64>(300, 4)?);
+            let stream = device.stream()?;
+            let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+            plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+            let mark = stream.mark()?;
+            let mut things: Vec<Option<Box<dyn Send>>> = vec![
+                Some(Box::new(device)),
+                Some(Box::new(stream)),
+                Some(Box::new(plan)),
+                Some(Box::new(c)),
+                Some(Box::new(mark)),
+            ];
+            for place in &order {
+                let thing = things[*place].take();
+                thread::spawn(move || drop(thing)).join().expect("a drop does not panic");
+            }
+            let now = living();
+            assert_eq!(before.get_or_insert(now.clone()), &now, "order {order:?}");
+            assert_eq!((misused(), freed_in_use()), (vec![], vec![]), "order {order:?}");
+        }
+        Ok(())
+    });
+}
+
+/// The permutations of 0..n.
+fn orders(n: usize) -> Vec<Vec<usize>> {
+    let Some(last) = n.checked_sub(1) else { return vec![vec![]] };
+    let insert = |order: Vec<usize>| (0..n).map(move |at| [&order[..at], &[last], &order[at..]].concat());
+    orders(last).into_iter().flat_map(insert).collect()
+}
+
+/// What is let go of while a graph is recorded, by whatever thread, neither spoils it nor stays behind.
+#[test]
+fn what_is_dropped_during_a_recording_is_freed_after_it() {
+    const NAME: &str = "threads::what_is_dropped_during_a_recording_is_freed_after_it";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let stream = device.stream()?;
+        let (a, b) = (device.zeros::<f64>(300, 20_000)?, device.zeros::<f64>(20_000, 4)?);
+        let mut c = device.zeros::<f64>(300, 4)?;
+        let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+        plan.warm_up_on(&stream)?;
+        let others = || -> Result<_> {
+            let other = device.stream()?;
+            let sent = device.upload(&other, hosts()?.0.view())?;
+            let cold = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+            cold.warm_up()?;
+            Ok((device.zeros::<f64>(9, 9)?, stream.mark()?, stream.record(|| Ok(()))?, cold, sent, other))
+        };
+        drop(others()?); // the streams of calls that take none are there from now on
+        let before = living();
+        let (mine, theirs) = (others()?, others()?);
+        let mut recorded = stream.record(|| {
+            calls();
+            drop(mine);
+            thread::scope(|scope| drop(scope.spawn(move || drop(theirs))));
+            let waits =
+                |call: &String| call.contains("Synchronize") || call.contains("Free") || call.contains("Destroy");
+            let calls = calls();
+            assert!(!calls.iter().any(waits), "{calls:?}");
+            plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())
+        })?;
+        // SAFETY: all of it lives until the stream is synchronised.
+        unsafe { recorded.launch(&stream) }?;
+        stream.synchronize()?;
+        drop(recorded);
+        assert_eq!(living(), before);
+        assert_eq!((misused(), freed_in_use()), (vec![], vec![]));
+        Ok(())
+    });
+}
