@@ -43,6 +43,9 @@ pub enum Command {
     /// Multiply two .npy files: C = alpha A B + beta C0
     #[command(after_help = examples::MUL)]
     Mul(MulArgs),
+    /// Multiply a .npy matrix by a .npy vector: y = alpha op(A) x + beta y0
+    #[command(after_help = examples::GEMV)]
+    Gemv(GemvArgs),
     /// Multiply a .npy file by itself: G = alpha A^H A + beta G0
     #[command(after_help = examples::GRAM)]
     Gram(GramArgs),
@@ -122,6 +125,36 @@ pub struct MulArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct GemvArgs {
+    /// A, m x k: f32, f64, c64 or c128 (complex numbers), C or Fortran order; one axis is a row
+    #[arg(value_name = "A.npy")]
+    pub a: PathBuf,
+    /// x, of k elements and A's element type: one axis, one column or one row
+    #[arg(value_name = "x.npy")]
+    pub x: PathBuf,
+    /// Where y, of m elements, goes ("-": standard output); may be an input
+    #[arg(short, long, value_name = "y.npy")]
+    pub output: PathBuf,
+    /// Factor of A x; a complex one is written RE,IM
+    #[arg(long, default_value = "1", allow_hyphen_values = true, value_name = "X")]
+    pub alpha: Coefficient,
+    /// Factor of y0 [default: 1 with --y, else 0]
+    #[arg(long, allow_hyphen_values = true, value_name = "X")]
+    pub beta: Option<Coefficient>,
+    /// y0, of y's length and element type, one axis
+    #[arg(long, value_name = "y0.npy")]
+    pub y: Option<PathBuf>,
+    /// Use A transposed: A is then stored k x m
+    #[arg(long)]
+    pub transpose_a: bool,
+    /// Use the conjugate transpose of A; of real numbers it is the transpose
+    #[arg(long, conflicts_with = "transpose_a")]
+    pub adjoint_a: bool,
+    #[command(flatten)]
+    pub how: HowArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct GramArgs {
     /// A, k x n: f32, f64, c64 or c128 (complex numbers), C or Fortran order; one axis is a column
     #[arg(value_name = "A.npy")]
@@ -148,7 +181,7 @@ pub struct GramArgs {
     pub how: HowArgs,
 }
 
-/// What `mul`, `gram` and `demo` have in common.
+/// What `mul`, `gemv`, `gram` and `demo` have in common.
 #[derive(Debug, Args)]
 pub struct HowArgs {
     /// Where to compute: auto, cuda:N or cpu
