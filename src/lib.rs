@@ -8,7 +8,7 @@ pub use host::interop::dlpack;
 #[cfg(feature = "host")]
 pub use host::{
     CeilingTimes, Ceilings, Complex, Device, Dtype, Error, Graph, Layout, Mark, MatMut, MatRef, Matrix, Operand, Plan,
-    PlanBuilder, Result, Rule, Scalar, Shape, ShapeError, Stream, Strides, Triangle, Version, gemm, gram,
+    PlanBuilder, Result, Rule, Scalar, Shape, ShapeError, Stream, Strides, Triangle, Version, gemm, gemv, gram,
     gram_triangle, tsmm_in_place,
 };
 #[cfg(feature = "host")]
@@ -26,7 +26,9 @@ pub use host::ndarray;
 /// What most programs name: `use lanky::prelude::*`.
 #[cfg(feature = "host")]
 pub mod prelude {
-    pub use crate::{Complex, Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Result, Scalar, Stream, gemm, gram};
+    pub use crate::{
+        Complex, Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Result, Scalar, Stream, gemm, gemv, gram,
+    };
 }
 
 /// Every Rust block of the README is a test.

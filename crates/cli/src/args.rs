@@ -43,6 +43,9 @@ pub enum Command {
     /// Multiply two .npy files: C = alpha A B + beta C0
     #[command(after_help = examples::MUL)]
     Mul(MulArgs),
+    /// Multiply a .npy matrix by a .npy vector: C = alpha op(A) x + beta C0, a vector
+    #[command(after_help = examples::GEMV)]
+    Gemv(GemvArgs),
     /// Multiply a .npy file by itself: C = alpha A^H A + beta C0
     #[command(after_help = examples::GRAM)]
     Gram(GramArgs),
@@ -112,6 +115,26 @@ pub struct MulArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct GemvArgs {
+    /// A, m x k: f32, f64, c64 or c128 (complex numbers), C or Fortran order; one axis is a row
+    #[arg(value_name = "A.npy")]
+    pub a: PathBuf,
+    /// x, of k elements and A's element type: one axis, one column or one row
+    #[arg(value_name = "x.npy")]
+    pub x: PathBuf,
+    #[command(flatten)]
+    pub result: ResultArgs,
+    /// Use A transposed: A is then stored k x m
+    #[arg(long)]
+    pub transpose_a: bool,
+    /// Use the conjugate transpose of A; of real numbers it is the transpose
+    #[arg(long, conflicts_with = "transpose_a")]
+    pub adjoint_a: bool,
+    #[command(flatten)]
+    pub how: HowArgs,
+}
+
+#[derive(Debug, Args)]
 pub struct GramArgs {
     /// A, k x n: f32, f64, c64 or c128 (complex numbers), C or Fortran order; one axis is a column
     #[arg(value_name = "A.npy")]
@@ -128,7 +151,7 @@ pub struct GramArgs {
     pub how: HowArgs,
 }
 
-/// C of `mul` and `gram`.
+/// C of `mul` and `gram`, y of `gemv`.
 #[derive(Debug, Args)]
 pub struct ResultArgs {
     /// Where C goes ("-": standard output), in the order of C0 or else of A; may be an input
@@ -141,11 +164,11 @@ pub struct ResultArgs {
     #[arg(long, allow_hyphen_values = true, value_name = "X")]
     pub beta: Option<Coefficient>,
     /// C0, of C's shape and element type
-    #[arg(long, value_name = "C0.npy")]
+    #[arg(long, visible_alias = "y", value_name = "C0.npy")]
     pub c: Option<PathBuf>,
 }
 
-/// What `mul`, `gram` and `demo` have in common.
+/// What `mul`, `gemv`, `gram` and `demo` have in common.
 #[derive(Debug, Args)]
 pub struct HowArgs {
     /// Where to compute: auto, cuda:N or cpu

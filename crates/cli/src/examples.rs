@@ -6,6 +6,12 @@ Examples:
   lanky mul A.npy B.npy -o C.npy --transpose-a
   lanky mul A.npy B.npy -o C.npy --alpha 2 --c C0.npy --beta -1 --device cpu";
 
+pub const GEMV: &str = "\
+Examples:
+  lanky gemv A.npy x.npy -o y.npy
+  lanky gemv A.npy x.npy -o y.npy --transpose-a
+  lanky gemv complex.npy x.npy -o y.npy --adjoint-a --alpha 2 --y y0.npy --beta -1 --device cpu";
+
 pub const GRAM: &str = "\
 Examples:
   lanky gram A.npy -o G.npy
@@ -39,6 +45,7 @@ Examples:
 pub const TRACE: &str = "\
 Examples:
   lanky trace tsm2r --variant tsm2r_shared
+  lanky trace gemv --m 8 --k 4096 --dtype f32
   lanky trace tsm2r --variant tsm2r_shared_rowmajor --svg warp.svg";
 
 pub const COMPLETIONS: &str = "\
@@ -59,7 +66,7 @@ mod tests {
 
     #[test]
     fn every_example_is_a_command_line() {
-        let all = [MUL, GRAM, DEMO, INFO, PLAN, BENCH, REPORT, TRACE, COMPLETIONS, MAN];
+        let all = [MUL, GEMV, GRAM, DEMO, INFO, PLAN, BENCH, REPORT, TRACE, COMPLETIONS, MAN];
         for line in all.iter().flat_map(|text| text.lines().skip(1)) {
             let parsed = Cli::try_parse_from(line.split_whitespace());
             assert!(parsed.is_ok(), "{line}: {}", parsed.err().map_or_else(String::new, |error| error.to_string()));

@@ -7,6 +7,7 @@ mod demo;
 mod device;
 mod error;
 mod examples;
+mod gemv;
 mod gram;
 mod info;
 mod interrupt;
@@ -42,6 +43,7 @@ fn run() -> Result<(), Fault> {
     interrupt::install().map_err(|error| Fault::Input(format!("no handler for Ctrl-C: {error}")))?;
     match cli.command {
         Command::Mul(args) => mul::run(&args),
+        Command::Gemv(args) => gemv::run(&args),
         Command::Gram(args) => gram::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Info(args) => info::run(&args),

@@ -52,7 +52,7 @@ impl Operand {
     }
 
     /// `B is 300 x 4`, `B transposed is 4 x 300`, or `the adjoint of B is 4 x 300`.
-    fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let (rows, cols) = self.lengths();
         let (before, behind) = match (self.transposed, self.conj) {
             (_, true) => ("the adjoint of ", ""),

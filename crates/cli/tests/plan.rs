@@ -426,6 +426,9 @@ fn predictions_are_what_an_h200_took() {
     assert!(words.contains(&format!("within 10%  {:.1}% of the predictions", 100.0 * within)), "{words}");
 }
 
+/// Cases whose choice of today has no time.
+const UNTIMED: u64 = 2;
+
 /// Rows of the results are of what the model of their commit chose: what is chosen today has a time in the other file, for every
 /// case.
 #[test]
@@ -435,7 +438,9 @@ fn predictions_of_todays_choices_are_what_an_h200_took() {
     let losses = list(&compared["choices"]["losses"]);
     let is_picked = |row: &Value| losses.iter().any(|l| (&l["case"], &l["picked"]) == (&row["case"], &row["entry"]));
     let picks: Vec<Value> = list(&compared["predictions"]).into_iter().filter(|row| is_picked(row)).collect();
-    assert_eq!(picks.len() as u64, rows(RESULTS));
+    // Two of one column, in f32, go to a kernel of vectors, which no GPU has timed yet.
+    assert_eq!(picks.len() as u64 + UNTIMED, rows(RESULTS));
+    assert_eq!(compared["choices"]["unmeasured"], UNTIMED, "{}", compared["choices"]);
     let near = picks.iter().filter(|row| row["ratio"].as_f64().is_some_and(|ratio| (ratio - 1.0).abs() <= 0.1)).count();
     assert!(near as f64 >= WITHIN_10_PERCENT * picks.len() as f64, "{near} of {}", picks.len());
 }

@@ -124,3 +124,34 @@ fn what_cannot_be_traced_is_refused_in_a_line() {
         assert!(said.contains(words), "{args:?}: {said}");
     }
 }
+
+/// A matrix and a vector: n is 1, k is added by the last block or another launch, and (e) of Sørensen's paper keeps its lanes
+/// busy where there are few rows.
+#[test]
+fn vectors_are_traced() {
+    let bench = Bench::new();
+    let low = |variant: &str| {
+        traced(&bench, &["gemv", "--variant", variant, "--m", "8", "--k", "1024", "--dtype", "f32"])["operands"]["A"]
+            .clone()
+    };
+    let (wide, plain) = (low("gemv_wide"), low("gemv_one_thread"));
+    assert_eq!((&wide["elements_loaded"], &plain["elements_loaded"]), (&8192.into(), &8192.into()));
+    assert_eq!((&wide["requests"], &plain["requests"]), (&256.into(), &1024.into()), "{wide} {plain}");
+    // Few slots are added by the last block, many by a launch; each is written and read once.
+    for rows in [64, 20_000_u64] {
+        let (m, shape) = (rows.to_string(), ["gemv", "--variant", "gemv_columns", "--k", "300", "--splits", "2"]);
+        let trace = traced(&bench, &[&shape[..], &["--m", &m, "--beta", "1"]].concat());
+        let operands = &trace["operands"];
+        assert_eq!((&operands["A"]["elements_loaded"], &trace["grid"][1]), (&(300 * rows).into(), &2.into()));
+        assert!(operands["slots"]["elements_loaded"].as_u64() >= Some(2 * rows), "{trace}");
+        assert_eq!(
+            (&operands["C"]["elements_loaded"], &operands["C"]["elements_stored"]),
+            (&rows.into(), &rows.into())
+        );
+    }
+    // Dot products want rows.
+    let by_rows = traced(&bench, &["gemv", "--variant", "gemv_dots", "--m", "32", "--k", "512", "--layout", "rcc"]);
+    assert_eq!(by_rows["operands"]["A"]["efficiency"], 1.0);
+    let said = bench.fail(2, &["trace", "gemv", "--n", "2"]);
+    assert!(said.contains("--n 2: gemv multiplies by a vector"), "{said}");
+}

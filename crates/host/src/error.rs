@@ -244,7 +244,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// Which matrix of C ← α A B + β C.
+/// Which matrix of C ← α A B + β C, or vector of y ← α A x + β y.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
@@ -254,6 +254,10 @@ pub enum Operand {
     B,
     /// The result.
     C,
+    /// The vector that a matrix is multiplied with.
+    X,
+    /// The vector that results.
+    Y,
     /// A matrix that has no place in a product yet.
     View,
 }
@@ -264,6 +268,8 @@ impl fmt::Display for Operand {
             Operand::A => "A",
             Operand::B => "B",
             Operand::C => "C",
+            Operand::X => "x",
+            Operand::Y => "y",
             Operand::View => "the matrix",
         })
     }

@@ -69,6 +69,7 @@ pub use model::launch::reduced::Triangle;
 pub use model::{Dtype, Strides};
 pub use num_complex::Complex;
 pub use ops::gemm::gemm;
+pub use ops::gemv::gemv;
 pub use ops::gram::{gram, gram_triangle};
 pub use ops::tsmm::tsmm_in_place;
 pub use plan::{Plan, PlanBuilder};

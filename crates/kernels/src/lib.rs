@@ -6,6 +6,7 @@
 //! | [`tsmm`] | the same for a tall A of few columns: TSM2X's Algorithms 6 and 7, Ernst et al.'s mappings, and what goes beyond |
 //! | [`gemm`] | C ← α A B + β C of any shape: the plain register-tiled kernel |
 //! | [`tsmttsm`] | C ← α Aᵀ B + β C over the long side of two tall matrices, and Gram matrices: the variants of Ernst et al., and what goes beyond them |
+//! | [`gemv`] | y ← α A x + β y: the kernels of Sørensen's paper, and what goes beyond them |
 //! | [`slots`] | C ← α (S₀ + S₁ + ...) + β C: adds what the parts of k gave, in order |
 //! | [`ceiling`] | moves memory, and multiplies, as fast as the GPU can, to measure it |
 //!
@@ -23,6 +24,7 @@
 
 pub mod ceiling;
 pub mod gemm;
+pub mod gemv;
 pub mod product;
 pub mod slots;
 #[cfg(not(target_arch = "nvptx64"))]

@@ -17,7 +17,7 @@ pub type ProductFn<T> =
 /// A kernel that adds slots; its parameters are those of [`slots::body`].
 pub type SumSlotsFn<T> = unsafe fn(u32, u32, Global<T>, u32, T, T, Global<T>, u64, u64);
 
-/// A kernel of two tall matrices; its parameters are those of [`crate::tsmttsm::Reduced`], in order, without `slot_len` and with `conj` at the end.
+/// A kernel of two tall matrices, or of a matrix and a vector; its parameters are those of [`crate::tsmttsm::Reduced`], in order, without `slot_len` and with `conj` at the end.
 pub type ReducedFn<T> =
     unsafe fn(u32, u32, u32, Global<T>, u64, u64, Global<T>, u64, u64, T, T, Global<T>, u64, u64, Global<T>, u32, u32);
 
@@ -85,7 +85,7 @@ mod gemm {
     model::gemm_variants!(rows);
 }
 
-/// A kernel of two tall matrices of one of the element types.
+/// A kernel that is called so, of one of the element types.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub enum Reduced {
@@ -119,39 +119,50 @@ mod reduced_tables {
     macro_rules! rows {
         ($($entry:ident: $elem:ident $(, $parameter:tt)*;)*) => {
             pub fn reduced(entry: &str) -> Option<super::Reduced> {
-                let rows = [$((stringify!($entry), super::elem::$elem(crate::tsmttsm::$entry))),*];
+                let rows = [$((stringify!($entry), super::elem::$elem(entries::$entry))),*];
                 rows.into_iter().find(|(name, _)| *name == entry).map(|(_, reduced)| reduced)
             }
         };
     }
 
     mod tiles {
+        use crate::tsmttsm as entries;
         model::tsmttsm_variants!(rows);
     }
     mod mma {
+        use crate::tsmttsm as entries;
         model::tsmttsm_mma_variants!(rows);
     }
     mod gram {
+        use crate::tsmttsm as entries;
         model::gram_variants!(rows);
     }
     mod staged {
+        use crate::tsmttsm as entries;
         model::tsmttsm_staged_variants!(rows);
     }
     mod gram_staged {
+        use crate::tsmttsm as entries;
         model::gram_staged_variants!(rows);
     }
     mod gram_mma {
+        use crate::tsmttsm as entries;
         model::gram_mma_variants!(rows);
     }
 
+    mod gemv {
+        use crate::gemv as entries;
+        model::gemv_variants!(rows);
+    }
+
     pub fn reduced(entry: &str) -> Option<Reduced> {
-        let tables =
+        let tall =
             [tiles::reduced, mma::reduced, gram::reduced, gram_mma::reduced, staged::reduced, gram_staged::reduced];
-        tables.into_iter().find_map(|table| table(entry))
+        tall.into_iter().chain([gemv::reduced as fn(&str) -> Option<Reduced>]).find_map(|table| table(entry))
     }
 }
 
-/// The kernel of two tall matrices with this entry name; `None` if no row of `model::VARIANTS` has it.
+/// The kernel of two tall matrices, or of a matrix and a vector, with this entry name; `None` if no row of `model::VARIANTS` has it.
 pub fn reduced(entry: &str) -> Option<Reduced> {
     reduced_tables::reduced(entry)
 }

@@ -183,6 +183,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             tall && !variant.adds_atomically()
         }
         Kernel::Gram => true,
+        Kernel::Gemv => variant.suits(problem),
         Kernel::Tsmm | Kernel::Tall => {
             problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY
         }
@@ -224,7 +225,8 @@ fn refusals(
 /// The most columns of C that an entry serves, and the most that k may be, where there are limits.
 fn most(variant: &Variant) -> Option<(u32, Option<u32>)> {
     let tall = widest(variant).map(|(columns, steps)| (columns, Some(steps)));
-    tall.or(variant.most_columns().map(|columns| (columns, None)))
+    let vector = (variant.kernel == Kernel::Gemv).then_some((1, None));
+    tall.or(vector).or(variant.most_columns().map(|columns| (columns, None)))
 }
 
 /// How an entry computes a product: as it is, or transposed.
@@ -388,6 +390,7 @@ mod tests {
         for v in VARIANTS {
             // As wide as it can be, if it serves no more than that.
             let (n, k) = widest(v).map_or((7, 300), |(columns, steps)| (columns.into(), steps.into()));
+            let n = if v.kernel == Kernel::Gemv { 1 } else { n };
             let mut p = Problem::column_major(v.dtype, 1000, n, k);
             if let Some((columns, steps)) = widest(v) {
                 let wider = Problem::column_major(v.dtype, 1000, n + 1, k);
@@ -400,11 +403,11 @@ mod tests {
                 assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::OtherOperation { gram: false }));
                 p = Problem::gram(v.dtype, 1, 300, p.a);
             }
-            assert_eq!(choose(&p, &Machine::H200, Some(v.name))?.variant.name, v.name);
             if v.layout == Layout::Rows {
                 assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::Layout { wanted: Layout::Rows }));
                 p.a = crate::Strides::row_major(301);
             }
+            assert_eq!(choose(&p, &Machine::H200, Some(v.name))?.variant.name, v.name);
             let choice = choose(&p, &Machine::H200, Some(v.entry))?;
             assert_eq!((choice.variant.entry, choice.chooser), (v.entry, Chooser::Caller));
         }

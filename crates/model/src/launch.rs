@@ -108,8 +108,9 @@ pub struct Tiling {
 /// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile |
 /// | [`Kernel::Tall`] | [`Variant::rows`]; `tsmm_element` T1 / n | all | B, or none |
 /// | [`Kernel::Tsmttsm`], [`Kernel::Gram`] | [`Variant::rows`] | T2 | [`reduced::shared_len`], or a ring's stages |
+/// | [`Kernel::Gemv`] | [`Variant::rows`] | 1 | [`reduced::shared_len`], or a sum of each row a thread |
 ///
-/// Those of the two before the last are tiles that fewer blocks may take in turn: [`blocks_along_x`].
+/// Those of [`Kernel::Tsmm`] and [`Kernel::Tall`] are tiles that fewer blocks may take in turn: [`blocks_along_x`].
 ///
 /// # Source
 /// TSM2X, Sections 3.1.3 to 3.1.7, for the first; the others are ours.
@@ -145,7 +146,7 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             let shared_bytes = (gemm_pitch(bm, elem_bytes) + gemm_pitch(bn, elem_bytes)) * GEMM_BK * elem_bytes;
             Tiling { x: rows * cols, z: 1, shared_bytes, k_step: GEMM_BK, a_reads: cols, b_reads: rows }
         }
-        Kernel::Tsmttsm | Kernel::Gram => reduced::tiling(variant, m, n),
+        Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => reduced::tiling(variant, m, n),
         Kernel::Tsmm => {
             let tiles =
                 tile_len(variant.rows * variant.t3, elem_bytes) + tile_len(variant.rows * variant.t2, elem_bytes);

@@ -1,5 +1,6 @@
 //! Which kernels exist: one table, from which `kernels` stamps the entries and the host picks.
 
+mod gemv;
 pub mod tsmm;
 mod tsmttsm;
 
@@ -19,6 +20,8 @@ pub enum Kernel {
     Tsmttsm,
     /// The same of a matrix and itself.
     Gram,
+    /// A matrix times a vector: a block has [`Variant::rows`] of y, [`Variant::stages`] threads or groups of them share those.
+    Gemv,
     /// A tall matrix of few columns, by tiles of rows through a ring of stages: [`Variant::t3`] is the most that k may be.
     Tsmm,
     /// The same straight from memory: [`Variant::t3`] steps of k together.
@@ -58,7 +61,8 @@ pub struct Variant {
     pub rows: u32,
     /// Columns of C a thread, or a warp of the matrix units.
     pub cols: u32,
-    /// Stages of [`Kernel::Ring`]; groups of threads along k of [`Kernel::Tsmttsm`] and [`Kernel::Gram`]; 0 of the others.
+    /// Stages of [`Kernel::Ring`]; groups of threads along k of [`Kernel::Tsmttsm`], [`Kernel::Gram`]
+    /// and [`Kernel::Gemv`]; 0 of the others.
     pub stages: u32,
     /// The layout of A that it takes.
     pub layout: Layout,
@@ -305,7 +309,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 18] = [
+const TABLES: [&[Variant]; 19] = [
     TSM2R,
     STAGED,
     MMA,
@@ -324,6 +328,7 @@ const TABLES: [&[Variant]; 18] = [
     tsmttsm::GRAM_MMA,
     tsmttsm::STAGED,
     tsmttsm::GRAM_STAGED,
+    gemv::ROWS,
 ];
 
 /// Rows of all tables.
@@ -356,14 +361,15 @@ impl Variant {
         match self.kernel {
             // A Gram matrix's warps own squares.
             Kernel::Gram if self.mma => self.cols,
-            Kernel::Gram | Kernel::Tsmttsm => self.rows * self.t2 * self.stages / self.cols / owners,
+            Kernel::Gram | Kernel::Tsmttsm | Kernel::Gemv => self.rows * self.t2 * self.stages / self.cols / owners,
             _ => self.rows * self.t2 / self.cols / owners,
         }
     }
 
-    /// Whether it multiplies two tall matrices over their long side.
+    /// Whether its blocks finish C themselves, with a workspace of slots and a ticket: those of two tall matrices, and of a
+    /// matrix and a vector.
     pub const fn is_reduced(&self) -> bool {
-        matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram)
+        matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv)
     }
 
     /// Whether it is one of those that has its rows come through a ring of stages.
@@ -470,7 +476,7 @@ mod tests {
                 Kernel::Gemm => {
                     assert_eq!([next(), next(), next()], [Some(v.t3), Some(v.t2), Some(v.threads)], "{}", v.entry)
                 }
-                Kernel::Tsmttsm | Kernel::Gram => {
+                Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => {
                     let found = [next(), next(), next(), next(), next(), next()];
                     assert_eq!(found, [v.own_rows(), v.cols, v.rows, v.t2, v.t3, v.threads].map(Some), "{}", v.entry);
                 }

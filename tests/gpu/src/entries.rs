@@ -13,7 +13,8 @@ use model::{Dtype, Kernel, Layout, VARIANTS, Variant};
 /// What a plan is asked for: an entry, or nothing, so that the model chooses.
 pub type Entry = Option<&'static str>;
 
-/// The model's choice, and if asked for each entry of an element type; those of two tall matrices have a check of their own.
+/// The model's choice, and if asked for each entry of an element type; those of two tall matrices and of vectors
+/// have checks of their own.
 pub fn all(dtype: Dtype, forced: bool) -> Vec<Entry> {
     let forced = VARIANTS.iter().filter(|v| forced && v.dtype == dtype && !v.is_reduced());
     [None].into_iter().chain(forced.map(|v| Some(v.entry))).collect()

@@ -4,7 +4,7 @@
 //! run too.
 
 use crate::case::{ALPHAS, BETAS, Case, Spec};
-use crate::check::{tsmm, tsmttsm};
+use crate::check::{gemv, tsmm, tsmttsm};
 use crate::compare::equal;
 use crate::entries::{Entry, product_or_refusal, serves};
 use crate::lab::{Lab, Outcome, named};
@@ -51,6 +51,7 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
     }
     tsmm::small::<T>(lab)?;
     tsmttsm::small::<T>(lab)?;
+    gemv::small::<T>(lab)?;
     // C <- beta C is an entry's work too.
     for beta in BETAS {
         let mut case = Spec { alpha: 0.0, beta, ..Spec::plain((37, 11, 5)) }.integers::<T>(lab)?;

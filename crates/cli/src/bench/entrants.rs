@@ -2,7 +2,7 @@
 
 use lanky::Scalar;
 use model::shape::SKINNY;
-use model::{Problem, VARIANTS};
+use model::{Kernel, Problem, VARIANTS, Variant};
 
 use super::case::Case;
 use super::check::{Oracle, Verdict};
@@ -122,11 +122,15 @@ impl<'b> Bench<'b> {
 }
 
 /// All entries of an element type that are made for the shape: where both sides of C are skinny those of two tall matrices,
-/// else the others. What is left out would run for minutes: a thread a row has few rows here, and long ones.
+/// else the others, and for vectors those of GEMV. What is left out would run for minutes: a thread a row has few rows here, and long ones.
 fn entries(problem: &Problem) -> impl Iterator<Item = &'static str> {
     let tall = problem.gram || (problem.m.max(problem.n) <= SKINNY && problem.k > SKINNY);
-    let dtype = problem.dtype;
-    VARIANTS.iter().filter(move |v| v.dtype == dtype && v.is_reduced() == tall).map(|variant| variant.entry)
+    let (dtype, vector) = (problem.dtype, problem.m.min(problem.n) == 1);
+    let suits = move |v: &&Variant| match v.kernel {
+        Kernel::Gemv => vector && !problem.gram,
+        _ => v.is_reduced() == tall,
+    };
+    VARIANTS.iter().filter(move |v| v.dtype == dtype && suits(v)).map(|variant| variant.entry)
 }
 
 #[cfg(test)]
@@ -140,8 +144,11 @@ mod tests {
         for dtype in [Dtype::F32, Dtype::F64] {
             let of = |(m, n, k)| entries(&Problem::column_major(dtype, m, n, k)).collect::<Vec<_>>();
             let (large, tall) = (of((1000, 4, 1000)), of((64, 64, 65)));
-            let names: BTreeSet<&str> = large.iter().chain(&tall).copied().collect();
-            assert_eq!(names.len(), large.len() + tall.len());
+            let vector = of((1000, 1, 1000));
+            let names: BTreeSet<&str> = large.iter().chain(&tall).chain(&vector).copied().collect();
+            // A vector's are those of a skinny matrix, and its own.
+            let own = VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel == Kernel::Gemv).count();
+            assert_eq!((names.len(), vector.len()), (large.len() + tall.len() + own, large.len() + own));
             // More than one of a variant: its block shapes.
             let of = |name: &str| VARIANTS.iter().filter(|v| v.dtype == dtype && v.name == name).count();
             assert!(of("tsm2r_prefetch") > 1 && large.len() > of("tsm2r_prefetch"));

@@ -38,7 +38,7 @@ pub struct Operands {
     pub b: Operand,
     #[serde(rename = "C")]
     pub c: Operand,
-    /// The sums of the parts of k: written by one kernel, read by the next.
+    /// The sums of the parts of k: written by one kernel, read by the next or by its own last block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<Operand>,
 }
@@ -105,7 +105,7 @@ impl Counted {
             counters.shared.loads;
         let SharedTraffic { instructions: stores, wavefronts: store_wavefronts, bank_conflicts: of_stores } =
             counters.shared.stores;
-        let slots = added.is_some().then(|| operand("slots"));
+        let slots = (request.splits > 1).then(|| operand("slots"));
         Self {
             variant: request.variant.name,
             entry: request.variant.entry,

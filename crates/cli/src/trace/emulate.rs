@@ -9,6 +9,7 @@ use model::variants::SUM_SLOTS_THREADS;
 use model::{Dtype, Layout, Strides, Variant, span, sum_slots};
 use simt::{Buffer, Counters, Launch, Memory};
 
+use super::finished::Operands;
 use crate::error::Fault;
 
 /// Multiply-adds that are emulated at most: a few minutes.
@@ -86,7 +87,7 @@ impl Request {
     pub fn check(&self) -> Result<(), Fault> {
         let Self { m, n, k, .. } = *self;
         // The threads beyond the last row compute too.
-        let rows = m.max(self.variant.threads);
+        let rows = m.max(self.variant.threads.max(self.variant.rows));
         let fmas = u128::from(rows) * u128::from(n) * u128::from(k);
         let slots = slots_len(m.into(), n.into(), self.splits);
         let product = |rows: u32, cols: u32| u64::from(rows) * u64::from(cols);
@@ -111,20 +112,12 @@ impl Request {
     /// Runs it on made-up values, of which only their places are counted.
     pub fn run<T: Element + Pod>(self, alpha: T, beta: T) -> Result<Outcome, Fault> {
         let Self { variant, m, n, k, layouts, splits, patterns } = self;
-        let Some(entry) = table::product(variant.entry).and_then(T::of) else {
-            return Err(Fault::Input(format!("{} is not among the kernels of this program", variant.entry)));
-        };
         let [by_rows_a, by_rows_b, by_rows_c] = layouts.by_rows;
         let ((sa, len_a), (sb, len_b)) = (packed(m, k, by_rows_a), packed(k, n, by_rows_b));
         let (sc, len_c) = packed(m, n, by_rows_c);
         let mut memory = Memory::new();
         let (a, b) = (memory.input("A", &ones::<T>(len_a)), memory.input("B", &ones::<T>(len_b)));
         let c = if beta.is_zero() { memory.output("C", len(len_c)) } else { memory.inout("C", &ones::<T>(len_c)) };
-        let slots = memory.output::<T>("slots", len(slots_len(m.into(), n.into(), splits)));
-        let (out, so, scale, add, slot_len) = match splits {
-            1 => (c, sc, alpha, beta, 0),
-            _ => (slots, Strides::column_major(m.into()), T::ONE, T::ZERO, u64::from(m) * u64::from(n)),
-        };
         let grid = self.grid();
         let shared_bytes = tiling(variant, m.into(), n.into()).shared_bytes;
         let block = [variant.threads, 1, 1];
@@ -137,6 +130,19 @@ impl Request {
             record: patterns,
             step_limit,
             ..Launch::default()
+        };
+        if variant.is_reduced() {
+            let operands = Operands { a: (a, sa), b: (b, sb), c: (c, sc) };
+            let (counters, added) = self.run_finishing(&mut memory, &operands, (alpha, beta), launch)?;
+            return Ok(Outcome { request: self, grid, shared_bytes, counters, added });
+        }
+        let Some(entry) = table::product(variant.entry).and_then(T::of) else {
+            return Err(Fault::Input(format!("{} is not among the kernels of this program", variant.entry)));
+        };
+        let slots = memory.output::<T>("slots", len(slots_len(m.into(), n.into(), splits)));
+        let (out, so, scale, add, slot_len) = match splits {
+            1 => (c, sc, alpha, beta, 0),
+            _ => (slots, Strides::column_major(m.into()), T::ONE, T::ZERO, u64::from(m) * u64::from(n)),
         };
         let outcome = launch.run(&mut memory, |operands| {
             let (a, b, c) = (operands.global(a), operands.global(b), operands.global(out));
@@ -174,7 +180,7 @@ impl Request {
 }
 
 /// `check` has seen that it fits.
-fn len(elements: u64) -> usize {
+pub fn len(elements: u64) -> usize {
     usize::try_from(elements).unwrap_or(usize::MAX)
 }
 

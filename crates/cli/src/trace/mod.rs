@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use kernels::table::Complex;
 use lanky::Scalar;
-use model::{Dtype, VARIANTS, Variant};
+use model::{Dtype, Kernel, VARIANTS, Variant};
 
 use crate::args::{Coefficient, Element};
 use crate::error::Fault;
@@ -17,6 +17,7 @@ use crate::say;
 mod counted;
 mod drawing;
 mod emulate;
+mod finished;
 
 use counted::Counted;
 use emulate::{Layouts, Request};
@@ -26,7 +27,7 @@ const T1: u32 = 128;
 
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// The operation whose kernels are traced: tsm2r or gemm
+    /// The operation whose kernels are traced: tsm2r, tsmm, gemv or gemm
     #[arg(value_name = "OPERATION")]
     pub operation: String,
     /// The kernel, by the name of its variant or of its entry [default: every variant of the operation]
@@ -35,9 +36,9 @@ pub struct TraceArgs {
     /// Rows of A and C
     #[arg(long, default_value = "768", value_parser = dimension)]
     pub m: u32,
-    /// Columns of B and C
-    #[arg(long, default_value = "4", value_parser = dimension)]
-    pub n: u32,
+    /// Columns of B and C [default: 4, of gemv 1]
+    #[arg(long, value_parser = dimension)]
+    pub n: Option<u32>,
     /// Columns of A, rows of B
     #[arg(long, default_value = "768", value_parser = dimension)]
     pub k: u32,
@@ -66,13 +67,13 @@ pub struct TraceArgs {
 
 /// Runs the command.
 pub fn run(args: &TraceArgs) -> Result<(), Fault> {
-    let variants = variants(args)?;
+    let (variants, n) = (variants(args)?, columns(args)?);
     let mut traces = Vec::new();
     for variant in variants {
         let request = Request {
             variant,
             m: args.m,
-            n: args.n,
+            n,
             k: args.k,
             layouts: args.layout,
             splits: args.splits,
@@ -103,11 +104,20 @@ fn complex<T: Real>(factor: &Coefficient, option: &str) -> Result<Complex<T>, Fa
     Ok(Complex::new(re, im))
 }
 
+/// Columns of B and C: of a vector one.
+fn columns(args: &TraceArgs) -> Result<u32, Fault> {
+    match (args.operation.as_str(), args.n) {
+        ("gemv", Some(n)) if n != 1 => Err(Fault::Input(format!("--n {n}: gemv multiplies by a vector, n is 1"))),
+        ("gemv", _) => Ok(1),
+        (_, n) => Ok(n.unwrap_or(4)),
+    }
+}
+
 /// The entries to trace: the one that is named, or one of the variant or of each.
 fn variants(args: &TraceArgs) -> Result<Vec<&'static Variant>, Fault> {
     let operation = args.operation.as_str();
-    // Those of two tall matrices are called with a workspace, which is not traced yet.
-    let traced = || VARIANTS.iter().filter(|variant| !variant.is_reduced());
+    // Those of two tall matrices are not traced yet.
+    let traced = || VARIANTS.iter().filter(|variant| !matches!(variant.kernel, Kernel::Tsmttsm | Kernel::Gram));
     let of_operation = |variant: &&Variant| variant.name.split('_').next() == Some(operation);
     let all: Vec<&'static Variant> = traced().filter(of_operation).collect();
     if all.is_empty() {
@@ -116,8 +126,9 @@ fn variants(args: &TraceArgs) -> Result<Vec<&'static Variant>, Fault> {
     }
     let dtype: Dtype = args.dtype.into();
     let fits = |variant: &&&'static Variant| variant.dtype == dtype && args.layout.suits(variant.layout);
+    let n = columns(args)?;
     let Some(name) = args.variant.as_deref() else {
-        let entry = |name| entry(all.iter().filter(|variant| variant.name == name).filter(fits), args.n);
+        let entry = |name| entry(all.iter().filter(|variant| variant.name == name).filter(fits), n);
         return Ok(names(all.iter().map(|variant| variant.name)).into_iter().filter_map(entry).collect());
     };
     let named: Vec<&'static Variant> =
@@ -128,7 +139,7 @@ fn variants(args: &TraceArgs) -> Result<Vec<&'static Variant>, Fault> {
     }
     let why = if named.iter().any(|variant| variant.dtype == dtype) { "A in this layout" } else { dtype.name() };
     let none = || Fault::Input(format!("{name} has no entry for {why}"));
-    Ok(vec![entry(named.iter().filter(fits), args.n).ok_or_else(none)?])
+    Ok(vec![entry(named.iter().filter(fits), n).ok_or_else(none)?])
 }
 
 /// Of a variant's entries the one for n columns: of [`T1`] threads if there is one, of the least columns a thread that n

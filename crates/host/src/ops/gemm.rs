@@ -57,13 +57,25 @@ pub fn gemm<T: Scalar>(
     a: MatRef<'_, T>,
     b: MatRef<'_, T>,
     beta: T,
-    mut c: MatMut<'_, T>,
+    c: MatMut<'_, T>,
 ) -> Result<()> {
     let _during = driver::during("gemm");
     check(stream.device(), &a, &b, &c)?;
     if is_done(alpha, &a, beta, &c) {
         return Ok(());
     }
+    multiply(stream, alpha, a, b, beta, c)
+}
+
+/// The same of operands that were checked, where something is left to do.
+pub(crate) fn multiply<T: Scalar>(
+    stream: &Stream,
+    alpha: T,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    beta: T,
+    mut c: MatMut<'_, T>,
+) -> Result<()> {
     match stream.queue() {
         Queue::Cpu => cpu::product(alpha, a, b, beta, c),
         Queue::Cuda(queue) => {
@@ -115,7 +127,7 @@ pub(crate) fn check<T: Scalar>(device: &Device, a: &MatRef<'_, T>, b: &MatRef<'_
 }
 
 /// A kernel accesses a complex element as a whole; those of memory that others own need not lie so.
-fn check_aligned<T: Scalar>(operand: Operand, address: u64) -> Result<()> {
+pub(crate) fn check_aligned<T: Scalar>(operand: Operand, address: u64) -> Result<()> {
     let bytes = T::DTYPE.bytes();
     if !T::DTYPE.is_complex() || address % bytes == 0 {
         return Ok(());
@@ -142,6 +154,14 @@ pub(crate) fn check_places<const N: usize>(device: &Device, operands: [(Operand,
 /// C may share no address with what is read, not even between its columns: whether the elements themselves meet is not
 /// worth deciding.
 pub(crate) fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
+    refuse_overlap_of((operand, read), (Operand::C, c))
+}
+
+/// The same of a result that is called otherwise.
+pub(crate) fn refuse_overlap_of<T: Scalar>(
+    (operand, read): (Operand, &MatRef<'_, T>),
+    (result, c): (Operand, &MatMut<'_, T>),
+) -> Result<()> {
     let ((from, bytes), (c_from, c_bytes)) = (read.extent(), c.extent());
     let start = from.max(c_from);
     let end = from.saturating_add(bytes).min(c_from.saturating_add(c_bytes));
@@ -149,7 +169,8 @@ pub(crate) fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, 
         return Ok(());
     }
     let shared = end - start;
-    let text = format!("C overlaps {operand}: their address ranges share {shared} bytes; multiply into other memory");
+    let text =
+        format!("{result} overlaps {operand}: their address ranges share {shared} bytes; multiply into other memory");
     Err(ShapeError::new(operand, Rule::Overlap, 0, shared, text).into())
 }
 

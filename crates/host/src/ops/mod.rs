@@ -1,7 +1,9 @@
-//! The operations, a file each. [`gemm()`](gemm::gemm) serves every shape, [`gram()`](gram::gram) a matrix and itself;
+//! The operations, a file each. [`gemm()`](gemm::gemm) serves every shape, [`gemv()`](gemv::gemv)
+//! a matrix and a vector, [`gram()`](gram::gram) a matrix and itself;
 //! [`tsmm_in_place()`](tsmm::tsmm_in_place) writes where it reads.
 
 pub(crate) mod enqueue;
 pub mod gemm;
+pub mod gemv;
 pub mod gram;
 pub mod tsmm;

@@ -69,6 +69,16 @@ impl<'a, T: Scalar> MatMut<'a, T> {
         Self::checked(data, rows, cols, Strides { row: wide(row_stride), col: wide(col_stride) })
     }
 
+    /// A vector as a column: element i is `data[i * stride]`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if `data` has fewer than stride·(len−1) + 1 elements (0 if empty), or stride is 0
+    /// and there is more than one.
+    pub fn vector(data: &'a mut [T], len: usize, stride: usize) -> Result<Self> {
+        // There is no second column, whose distance would be of no matter.
+        Self::with_strides(data, len, 1, stride, len.saturating_mul(stride).max(1))
+    }
+
     fn checked(data: &'a mut [T], rows: usize, cols: usize, strides: Strides) -> Result<Self> {
         let shape = Shape::with_strides(rows, cols, strides, T::DTYPE);
         check_distinct(Operand::View, &shape)?;

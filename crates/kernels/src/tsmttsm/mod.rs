@@ -86,6 +86,7 @@ macro_rules! reduced_entry {
         }
     };
 }
+pub(crate) use reduced_entry;
 
 /// How the `tiles` of a variant load and finish: `HOW` of [`tiles::Block`], and whether atomically.
 mod how {

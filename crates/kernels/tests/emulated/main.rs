@@ -6,6 +6,7 @@
 
 mod ceilings;
 mod counted;
+mod gemv;
 mod harness;
 mod products;
 mod profiler;

@@ -78,7 +78,9 @@ fn check_variant(name: &str) {
         if variant.kernel == Kernel::Ring {
             cases.extend(aligned(variant));
         }
-        if variant.is_reduced() {
+        if variant.kernel == Kernel::Gemv {
+            cases.extend(crate::gemv::cases(variant));
+        } else if variant.is_reduced() {
             cases.extend(crate::tsmttsm::streams(tile(variant)));
         }
         let every = if cfg!(debug_assertions) { 9 } else { 1 };
@@ -116,7 +118,14 @@ tests!(
     gram_whole,
     gram_leapfrog,
     gram_along,
-    gram_mma
+    gram_mma,
+    gemv_columns,
+    gemv_dots,
+    gemv_one_thread,
+    gemv_several_threads,
+    gemv_several_rows,
+    gemv_versatile,
+    gemv_wide
 );
 
 /// Those that have no test of their own above.
@@ -182,7 +191,9 @@ fn tiles_are_those_of_the_table() {
                 assert_eq!(tile(variant)[..2], [variant.threads, variant.t2]);
             }
             (Kernel::Gemm, _) => assert_eq!(tile(variant), [16 * variant.t3, 16 * variant.t2, 8]),
-            (Kernel::Tsmttsm | Kernel::Gram, _) => assert_eq!(tile(variant)[..2], [variant.rows, variant.t2]),
+            (Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv, _) => {
+                assert_eq!(tile(variant)[..2], [variant.rows, variant.t2])
+            }
             _ => {}
         }
     }

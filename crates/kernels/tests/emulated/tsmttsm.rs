@@ -48,6 +48,9 @@ fn check_all<T: Element>(variant: &Variant, entry: ReducedFn<T>, mut case: Case)
         case.m = case.m.min(variant.most_columns().unwrap_or(u32::MAX));
         (case.n, case.by_rows[1]) = (case.m, !case.by_rows[0]);
     }
+    if variant.kernel == Kernel::Gemv {
+        case.n = 1;
+    }
     let finishes: &[Finish] = match case.splits {
         1 => &[Finish::Direct],
         _ if variant.adds_atomically() => &[Finish::Direct],

@@ -108,8 +108,12 @@ pub const fn shared_len(rows: u32, cols: u32, threads: u32) -> u32 {
     if tile > threads { tile + 1 } else { threads + 1 }
 }
 
-/// Steps of k that a block takes at a time: those of a warp of the matrix units, or of a thread, of each of its groups.
+/// Steps of k that a block takes at a time: those of a warp of the matrix units, or of a thread, of each of its groups; or
+/// Sørensen's chunks of x, an element a thread.
 pub const fn k_step(variant: &Variant) -> u32 {
+    if variant.is_sorensens() {
+        return variant.threads;
+    }
     variant.stages * variant.t3 * if variant.mma { 16 } else { 1 }
 }
 
@@ -119,7 +123,13 @@ pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
     let lines = if variant.kernel == crate::Kernel::Gram { variant.rows } else { variant.rows + variant.t2 };
     let ring = if variant.is_staged() { STAGES * k_step(variant) * lines } else { 0 };
-    let shared_bytes = ring.max(shared_len(variant.rows, variant.t2, variant.threads)) * elem_bytes;
+    // A sum of each of its rows for each thread, or group of lanes that have added theirs, before they are added.
+    let sums = match (variant.kernel, variant.layout) {
+        (crate::Kernel::Gemv, crate::Layout::Rows) => variant.rows * (variant.stages / 32),
+        (crate::Kernel::Gemv, _) => variant.threads * variant.own_rows(),
+        _ => 0,
+    };
+    let shared_bytes = ring.max(sums).max(shared_len(variant.rows, variant.t2, variant.threads)) * elem_bytes;
     Tiling { x, z, shared_bytes, k_step: k_step(variant), a_reads: z, b_reads: x }
 }
 

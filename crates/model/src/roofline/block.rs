@@ -1,6 +1,7 @@
 //! What one block of an entry moves, multiplies and issues, and what a wave of such blocks takes.
 
 use super::ends::Ends;
+use super::gemv;
 use super::issue::issue_s;
 use super::terms::Alone;
 use super::tsmm;
@@ -115,15 +116,15 @@ impl Block {
 }
 
 /// What is counted of a block, k whole.
-struct Work {
+pub(super) struct Work {
     /// Of real numbers.
-    fmas: f64,
+    pub(super) fmas: f64,
     /// Elements that shared memory or cache hands the lanes, a product of two.
-    delivered: f64,
+    pub(super) delivered: f64,
     /// Independent sums: of a complex one both parts.
-    chains: f64,
+    pub(super) chains: f64,
     /// Elements of A in flight.
-    loads: f64,
+    pub(super) loads: f64,
 }
 
 impl Work {
@@ -160,6 +161,7 @@ impl Work {
                 Work { fmas: sums * k, delivered: (t3 + t2) / (t3 * t2), chains: sums, loads }
             }
             Kernel::Tsmttsm | Kernel::Gram => Work::of_reduced(variant, problem),
+            Kernel::Gemv => gemv::work(variant, problem),
         }
     }
 }
@@ -194,6 +196,7 @@ fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
         (Kernel::Tsm2r, true, Dtype::F64 | Dtype::C64 | Dtype::C128) => constants.by_rows_f64,
         (Kernel::Ring, ..) => constants.ring_reads,
         (Kernel::Tsmttsm | Kernel::Gram, ..) => reduced_detour(variant, problem),
+        (Kernel::Gemv, true, _) if variant.is_sorensens() => UNFIT,
         (Kernel::Tsmm | Kernel::Tall, ..) => tsmm::detour(variant, problem, constants),
         _ => 1.0,
     }
@@ -210,8 +213,17 @@ fn reduced_detour(variant: &Variant, problem: &Problem) -> f64 {
     let both = [(problem.a.row, problem.a.col, problem.m), (problem.b.col, problem.b.row, problem.n)];
     // The matrix units' fragments are loaded either way.
     let is_fit = both.into_iter().all(|(across, down, lines)| suits(across, down, lines) || (variant.mma && down == 1));
-    if is_fit { 1.0 } else { UNFIT }
+    if !is_fit {
+        return UNFIT;
+    }
+    // Of a vector's product alone: blocks side by side that have less than a sector of a row each, which all of them load.
+    let tile_bytes = u64::from(variant.rows) * problem.dtype.bytes();
+    let shares = problem.n == 1 && !along && problem.m > u64::from(variant.rows) && tile_bytes < SECTOR_BYTES;
+    if shares { SECTOR_BYTES as f64 / tile_bytes as f64 } else { 1.0 }
 }
+
+/// Bytes that the memory gives at least.
+const SECTOR_BYTES: u64 = 32;
 
 /// Of loads along the wrong stride a sector holds one element that is asked for at a time; most of the others are asked for
 /// while it is in the first-level cache. Not fitted.

@@ -6,7 +6,7 @@ use super::norm::root_of_cubes;
 use super::terms::{Alone, Terms};
 use crate::launch::Tiling;
 use crate::occupancy::{bytes_needed_in_flight, registers, resident_blocks};
-use crate::{Machine, Problem, Variant};
+use crate::{Kernel, Machine, Problem, Variant};
 
 /// Most parts that k is cut into, where one block has all of C, or nearly.
 pub(crate) const MOST_SPLITS: u32 = 2048;
@@ -139,7 +139,12 @@ impl<'a> Estimator<'a> {
         let steps = problem.k.div_ceil(u64::from(tiling.k_step));
         // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
         // Blocks of two tall matrices are alike and run all at once: more of them than places are slots for nothing.
-        let (waves, most) = if variant.is_reduced() { (1, MOST_SPLITS) } else { (MOST_WAVES, MOST_SPLITS_OF_TILES) };
+        let (waves, most) = match variant.kernel {
+            _ if variant.has_all_of_k() => (0, 1),
+            Kernel::Gemv => (MOST_WAVES, MOST_SPLITS),
+            _ if variant.is_reduced() => (1, MOST_SPLITS),
+            _ => (MOST_WAVES, MOST_SPLITS_OF_TILES),
+        };
         let filling = (waves * wave).div_ceil(blocks.max(1));
         let most_splits = u32::try_from(steps.min(filling)).unwrap_or(most).clamp(1, most);
         let full = block.wave(wave as f64, f64::from(resident));

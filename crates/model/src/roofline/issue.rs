@@ -46,6 +46,7 @@ fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> 
         Kernel::Tsmm | Kernel::Tall => super::tsmm::instructions(variant, problem, constants),
         Kernel::Gemm => k * (fmas * t3 * t2 + (t3 + t2) / width + constants.gemm_step_slots),
         Kernel::Tsmttsm | Kernel::Gram => k * reduced_row(variant, problem, width, constants),
+        Kernel::Gemv => super::gemv::instructions(variant, problem, constants),
     }
 }
 

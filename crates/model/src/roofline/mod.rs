@@ -4,6 +4,7 @@ mod block;
 mod constants;
 mod ends;
 mod estimate;
+mod gemv;
 mod issue;
 mod norm;
 mod terms;

@@ -5,6 +5,7 @@ mod capture;
 mod columns;
 pub mod complex;
 mod edges;
+pub mod gemv;
 mod grids;
 mod guards;
 mod layouts;
@@ -47,6 +48,7 @@ pub const CHECKS: &[Check] = &[
         "every entry of two tall matrices and of Gram matrices: integers, layouts, parts, triangles, the same bits",
         tsmttsm::run,
     ),
+    ("gemv", "every entry of vectors: integers, layouts, parts, strides, the same bits", gemv::run),
     ("grids", "more than 65535 blocks; grids that do not exist are refused", grids::run),
     ("refusals", "wrong arguments are named, nothing is written", refusals::run),
     ("complex", "integers of complex numbers at tile edges, conjugates of A and B, alpha and beta", complex::run_edges),
@@ -67,6 +69,7 @@ pub const CHECKS: &[Check] = &[
         "two tall complex matrices and Gram matrices: integers, conjugates, triangles, Hermitian to the bit",
         complex::run_reduced,
     ),
+    ("complex-gemv", "a complex matrix and a vector: integers, conjugates, strides", complex::run_gemv),
     ("memory", "out of memory says how much, and passes", memory::run),
     ("capture", "graphs of warm plans; cold ones are refused", capture::run),
 ];

@@ -1,5 +1,6 @@
 //! Complex elements: every entry of theirs, with every combination of conjugates.
 
+mod gemv;
 mod product;
 mod reduced;
 mod reference;
@@ -15,6 +16,7 @@ use host::{Complex, Error, MatRef, Rule, Scalar};
 use product::{ALPHAS, BETAS, Product, Spec};
 use reference::{alike, exact, near, within};
 
+pub use gemv::run as run_gemv;
 pub use reduced::run as run_reduced;
 
 use super::splits::SIZES as LONG;
@@ -51,7 +53,8 @@ pub fn small(lab: &Lab) -> Outcome {
             integers::<f64>(lab, "small complex", &spec, entries)?;
         }
     }
-    reduced::small(lab)
+    reduced::small(lab)?;
+    gemv::small(lab)
 }
 
 fn dtype<R: Real>() -> host::Dtype

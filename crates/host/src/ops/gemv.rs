@@ -1,0 +1,130 @@
+//! y ← α A x + β y.
+
+use crate::device::Device;
+use crate::error::{Operand, Result, Rule, ShapeError};
+use crate::ops::gemm::{check_aligned, check_places, is_done, multiply, refuse_overlap_of};
+use crate::plan::{Plan, PlanBuilder};
+use crate::scalar::Scalar;
+use crate::shape::{Shape, check_distinct, wide};
+use crate::stream::Stream;
+use crate::view::{MatMut, MatRef};
+
+/// y ← α A x + β y, with A m x k, x of k elements and y of m; transposes and conjugates are views (`a.t()`, `a.h()`,
+/// `x.conj()`). Asynchronous on `stream` on a GPU, where A is read once.
+///
+/// A vector is a view of one column or of one row, its elements any distance apart: [`MatRef::vector`],
+/// [`MatMut::vector`]. For α, β, empty operands and the error of a sum see [`gemm`](crate::gemm()): this is the same product,
+/// to the bit where x and y are columns there, and its plan's operation is `gemv`.
+///
+/// # Errors
+/// Those of [`gemm`](crate::gemm()), in the same order; x and y are [`Operand::X`] and [`Operand::Y`] in them.
+///
+/// # Example
+/// ```
+/// use lanky_host::{Device, MatMut, MatRef, gemv};
+/// let a = MatRef::column_major(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3, 2)?; // 1 4; 2 5; 3 6
+/// let x = [1.0, 0.0, 0.0, -1.0]; // 1, -1: every third element
+/// let mut y = [f64::NAN; 3];
+/// let stream = Device::cpu().stream()?;
+/// gemv(&stream, 2.0, a, MatRef::vector(&x, 2, 3)?, 0.0, MatMut::vector(&mut y, 3, 1)?)?;
+/// assert_eq!(y, [-6.0, -6.0, -6.0]);
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
+pub fn gemv<T: Scalar>(
+    stream: &Stream,
+    alpha: T,
+    a: MatRef<'_, T>,
+    x: MatRef<'_, T>,
+    beta: T,
+    y: MatMut<'_, T>,
+) -> Result<()> {
+    let x = if is_row(&x.shape()) { x.t() } else { x };
+    let y = if is_row(&y.shape()) { y.t() } else { y };
+    check(stream.device(), &a, &x, &y)?;
+    if is_done(alpha, &a, beta, &y) {
+        return Ok(());
+    }
+    multiply(stream, alpha, a, x, beta, y)
+}
+
+/// Whether a vector lies as a row.
+fn is_row(shape: &Shape) -> bool {
+    shape.rows == 1 && shape.cols != 1
+}
+
+/// The same vector as a column.
+fn column(shape: Shape) -> Shape {
+    if is_row(&shape) { shape.t() } else { shape }
+}
+
+/// What [`crate::ops::gemm::check`] checks, of columns x and y.
+fn check<T: Scalar>(device: &Device, a: &MatRef<'_, T>, x: &MatRef<'_, T>, y: &MatMut<'_, T>) -> Result<()> {
+    check_places(device, [(Operand::A, a.place()), (Operand::X, x.place()), (Operand::Y, y.place())])?;
+    check_vector(Operand::X, &x.shape(), ("columns", a.ncols()), a)?;
+    check_vector(Operand::Y, &y.shape(), ("rows", a.nrows()), a)?;
+    check_distinct(Operand::Y, &y.shape())?;
+    refuse_overlap_of((Operand::A, a), (Operand::Y, y))?;
+    refuse_overlap_of((Operand::X, x), (Operand::Y, y))?;
+    if device.is_cuda() {
+        for (operand, address) in [(Operand::A, a.extent().0), (Operand::X, x.extent().0), (Operand::Y, y.extent().0)] {
+            check_aligned::<T>(operand, address)?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what is no vector, or not of as many elements as A has rows or columns.
+fn check_vector<T: Scalar>(
+    operand: Operand,
+    vector: &Shape,
+    (side, length): (&str, usize),
+    a: &MatRef<'_, T>,
+) -> Result<(), ShapeError> {
+    let (rows, cols) = (vector.rows, vector.cols);
+    if cols != 1 {
+        let text = format!("{operand} is {rows} x {cols}: a vector has one column, or one row");
+        return Err(ShapeError::new(operand, Rule::Cols, 1, wide(cols), text));
+    }
+    if rows != length {
+        let (m, k, plural) = (a.nrows(), a.ncols(), if length == 1 { "" } else { "s" });
+        let text =
+            format!("{operand} has {rows} elements, but A is {m} x {k}: as many as {side}, {length} element{plural}");
+        return Err(ShapeError::new(operand, Rule::Rows, wide(length), wide(rows), text));
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// Begins a plan for y ← α A x + β y on the device, for operands of these shapes and strides: that of [`Plan::gemm`], with
+    /// x and y in place of B and C. [`Plan::run_gemv`] runs it.
+    ///
+    /// # Example
+    /// ```
+    /// use lanky_host::{Device, Dtype, Layout, Plan, Shape};
+    /// let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
+    /// let plan = Plan::gemv(&Device::cpu(), shape(20_000, 300), shape(300, 1), shape(20_000, 1)).build()?;
+    /// assert_eq!(plan.operation(), "gemv");
+    /// # Ok::<(), lanky_host::Error>(())
+    /// ```
+    pub fn gemv(device: &Device, a: Shape, x: Shape, y: Shape) -> PlanBuilder {
+        Plan::gemm(device, a, column(x), column(y))
+    }
+
+    /// y ← α A x + β y, as planned; see [`gemv`](crate::gemv()) and [`Plan::run`].
+    ///
+    /// # Errors
+    /// As [`Plan::run`], where x is B and y is C.
+    pub fn run_gemv<T: Scalar>(
+        &self,
+        stream: &Stream,
+        alpha: T,
+        a: MatRef<'_, T>,
+        x: MatRef<'_, T>,
+        beta: T,
+        y: MatMut<'_, T>,
+    ) -> Result<()> {
+        let x = if is_row(&x.shape()) { x.t() } else { x };
+        let y = if is_row(&y.shape()) { y.t() } else { y };
+        self.run(stream, alpha, a, x, beta, y)
+    }
+}

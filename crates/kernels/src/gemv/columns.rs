@@ -1,0 +1,113 @@
+//! `gemv_columns`: A's unit stride runs down its columns.
+//!
+//! # Idea
+//! A warp's load of A is 512 bytes of a column in one piece, and STEPS columns are in flight a thread while those before them
+//! are multiplied: 32 KiB a block. x needs an element a column and thread, which a warp's lanes share and the first-level
+//! cache holds. Where rows are few, groups of a block's threads have columns of their own, and blocks parts of k.
+//!
+//! # Thread mapping
+//! LANES = BM / TM threads along the rows, THREADS / LANES groups along k; group g takes columns g, g + GROUPS .. of each
+//! GROUPS·STEPS. By 16 bytes a lane has TM neighbouring rows, by elements every LANES-th.
+
+use crate::tsmttsm::Reduced;
+use cuda_std::prelude::*;
+
+/// # Safety
+/// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
+#[inline(always)]
+pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: usize, const STEPS: usize>(
+    x: Reduced<T>,
+) {
+    const { assert!(TM == T::WIDTH && BM % TM == 0 && THREADS % (BM / TM) == 0, "16 bytes a lane, whole groups") };
+    let lanes = const { (BM / TM) as u32 };
+    let groups = const { (THREADS * TM / BM) as u32 };
+    let t = thread::thread_idx_x();
+    let (lane, group) = (t % lanes, t / lanes);
+    let (p, tile) = (&x.p, thread::block_idx_x() * BM as u32);
+    let (start, end) = p.part(groups * STEPS as u32);
+    // All 16 bytes of a lane's rows are inside A or outside of it, and aligned.
+    let width = TM as u32;
+    let by_16_bytes = p.a.is_aligned(16)
+        && (p.k <= 1 || p.a_col % width as u64 == 0)
+        && (p.m % width == 0 || tile + BM as u32 <= p.m);
+    let mut sums = [T::ZERO; TM];
+    let run = Columns { x: &x, parts: (start, end), group: (group, groups) };
+
+    if by_16_bytes {
+        let row = tile + lane * width;
+        // SAFETY: columns before `end` <= k; 16 bytes of a column from a row inside on, aligned.
+        let load = |at: Global<T>, inside: bool| unsafe { at.stream_wide_if(row < p.m && inside, row as u64) };
+        // SAFETY: `end` <= k.
+        unsafe { run.add::<T::Wide, TM, STEPS>(&mut sums, load, T::ZEROS) };
+    } else {
+        let row = |i: usize| tile + i as u32 * lanes + lane;
+        let load = |at: Global<T>, inside: bool| {
+            // SAFETY: columns before `end` <= k; rows inside.
+            core::array::from_fn(|i| unsafe { at.stream_if(row(i) < p.m && inside, row(i) as u64) })
+        };
+        // SAFETY: `end` <= k.
+        unsafe { run.add::<[T; TM], TM, STEPS>(&mut sums, load, [T::ZERO; TM]) };
+    }
+
+    let sc = Shared::<T>::at(0); // (BM, groups) by columns
+    for i in 0..TM {
+        let row = if by_16_bytes { lane * width + i as u32 } else { i as u32 * lanes + lane };
+        // SAFETY: an element of each thread's own.
+        unsafe { sc.store(group * BM as u32 + row, sums[i]) };
+    }
+    // SAFETY: the caller's promise; all sums are stored.
+    unsafe { super::hand_in(&x, BM as u32, THREADS as u32, (BM as u32, groups)) };
+}
+
+/// The columns of a group.
+struct Columns<'a, T> {
+    x: &'a Reduced<T>,
+    /// Its block's part of k: from, to.
+    parts: (u32, u32),
+    /// Which of how many groups.
+    group: (u32, u32),
+}
+
+impl<T: Scalar> Columns<'_, T> {
+    /// Adds what `load` has of this group's columns times x, STEPS at a time; the next are on their way while these are
+    /// multiplied, which also keeps the assembler from loading one by one.
+    ///
+    /// # Safety
+    /// The part ends at k at most, and x spans its elements.
+    #[inline(always)]
+    unsafe fn add<L: Copy + core::ops::Index<usize, Output = T>, const TM: usize, const STEPS: usize>(
+        &self,
+        sums: &mut [T; TM],
+        load: impl Fn(Global<T>, bool) -> L,
+        zeros: L,
+    ) {
+        let (p, (start, end), (group, groups)) = (&self.x.p, self.parts, self.group);
+        let (across, along) = (groups as u64 * p.a_col, groups as u64 * p.b_row);
+        let next = |first: u32| {
+            let mut ra = [zeros; STEPS]; // (STEPS, TM)
+            let mut at = p.a.starting_at((first + group) as u64 * p.a_col);
+            for s in 0..STEPS {
+                ra[s] = load(at, first + s as u32 * groups + group < end);
+                at = at.starting_at(across);
+            }
+            ra
+        };
+        let conj_b = p.conj_b();
+        let mut now = next(start);
+        let step = STEPS as u32 * groups;
+        for first in (start..end).step_by(step as usize) {
+            let ra = now;
+            // Past the end nothing is loaded.
+            now = next(first + step);
+            let mut at = p.b.starting_at((first + group) as u64 * p.b_row);
+            for s in 0..STEPS {
+                // SAFETY: an element of x before `end` <= k.
+                let rx = unsafe { at.load_if(first + s as u32 * groups + group < end, 0) }.conj_if(conj_b);
+                at = at.starting_at(along);
+                for i in 0..TM {
+                    sums[i] = ra[s][i].fma(rx, sums[i]);
+                }
+            }
+        }
+    }
+}

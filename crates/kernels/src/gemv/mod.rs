@@ -1,0 +1,89 @@
+//! GEMV: y ← α A x + β y, of any matrix and a vector.
+//!
+//! | operand | shape | strides | role |
+//! |---------|-------|---------|------|
+//! | A | m x k | one of them 1, as the variant wants; the paper's any | streamed, read once |
+//! | x, called B | k x 1 | any | small; a thread reads an element for all of its rows |
+//! | y, called C | m x 1 | any | written at the end |
+//!
+//! | variant | Sørensen | idea |
+//! |---|---|---|
+//! | [`columns`] | | unit stride down the columns: lanes along the rows by 16 bytes, several columns in flight |
+//! | [`dots`] | | unit stride along the rows: lanes along k by 16 bytes, several rows in flight |
+//! | [`chunks`] | (a) to (d) | a thread has a row or several, x by chunks in shared memory; full tiles have no conditions |
+//! | [`wide`] | (e) | threads of a block run along the columns of a matrix of few rows |
+//!
+//! # Thread mapping
+//! Block (x, y) owns rows x·BM .. and part y of k. A thread has TM of its rows; those that share rows have different steps of
+//! k.
+//! # Tile parameters
+//! BM: rows a block. TM: rows a thread. STEPS: steps of k that a thread loads at a time.
+//! # Zero β, tails
+//! β = 0 never reads y. What is outside of A and x is zero and touches no memory; rows past m are not stored. Lines that do
+//! not start at multiples of 16 bytes are loaded by elements, as many of them in flight.
+//! # Conjugates
+//! As of `Product::conj_sum`.
+//! # Determinism
+//! A thread adds its steps in ascending order; lanes, groups and slots are added in orders that follow from the entry and the
+//! plan ([`crate::tsmttsm::finish`]). No atomic adds.
+//! # Cost
+//! 2mk flops, of complex elements 8mk; reads m·k + k elements, x mostly from a cache: `model::roofline`.
+//! # Source
+//! H. H. B. Sørensen, High-performance matrix-vector multiplication on the GPU, Euro-Par 2011 Workshops, LNCS 7155: Sections 3.1
+//! to 3.5; its m and n are m and k here, BLOCKSIZE is THREADS, WORKSIZE_m is TM. Ours: slots in place of atomics, any strides,
+//! `columns` and `dots`.
+
+pub mod chunks;
+pub mod columns;
+pub mod dots;
+pub mod wide;
+
+use crate::product::{Product, c64, c128};
+use crate::tsmttsm::{Reduced, finish, reduced_entry};
+use cuda_std::prelude::*;
+
+/// Adds the sums of those that share a row and hands in the block's rows: sum g of row r lies at g·`pitch` + r of shared
+/// memory, `count` of them for each of the BM rows.
+///
+/// # Safety
+/// All threads of the block are here, and their sums are stored; `model::launch::tiling`'s shared memory; the operands span
+/// their elements.
+#[inline(always)]
+unsafe fn hand_in<T: Scalar>(x: &Reduced<T>, bm: u32, threads: u32, (pitch, count): (u32, u32)) {
+    let sums = Shared::<T>::at(0);
+    thread::sync_threads();
+    if count > 1 {
+        let row = thread::block_idx_x() * bm;
+        for r in (thread::thread_idx_x()..bm).step_by(threads as usize) {
+            if row + r < x.p.m {
+                // SAFETY: behind the barrier; row r's sums are read and its first written by this thread alone.
+                unsafe {
+                    let mut sum = sums.load(r);
+                    for g in 1..count {
+                        sum = sum.add(sums.load(g * pitch + r));
+                    }
+                    sums.store(r, sum);
+                }
+            }
+        }
+        thread::sync_threads();
+    }
+    // SAFETY: the block's rows are whole, behind a barrier.
+    unsafe { finish::tile::<T, false>(x, (bm, 1, threads)) };
+}
+
+/// The modules by their variants' names: the paper's first four differ in tiles and launches alone.
+mod body {
+    pub use super::chunks as one_thread;
+    pub use super::chunks as several_threads;
+    pub use super::chunks as several_rows;
+    pub use super::chunks as versatile;
+    pub use super::{columns, dots, wide};
+}
+
+macro_rules! entries {
+    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $bm:literal, $tm:literal, $steps:literal, $blocks:literal;)*) => {
+        $(reduced_entry!($entry, $elem, body::$variant::body::<$elem, $threads, $bm, $tm, $steps>);)*
+    };
+}
+model::gemv_variants!(entries);

@@ -1,0 +1,88 @@
+//! A matrix times a vector: what a product's cases do not meet.
+
+use crate::harness::{Case, check};
+use model::launch::tiling;
+use model::{Kernel, Layout, VARIANTS, Variant};
+
+/// Lines of whole 16 bytes that start at multiples of them, with full tiles, several rounds and what is left of either; the
+/// same an element off, by its base or by its leading dimension; and few rows.
+pub fn cases(variant: &Variant) -> Vec<Case> {
+    let (rows, step) = (variant.rows, tiling(variant, 1, 1).k_step);
+    let by_rows = [variant.layout == Layout::Rows, false, false];
+    let of = |m: u32, k: u32| Case { by_rows, alpha: 0.5, ..Case::plain(m, 1, k) };
+    let (even, long) = (rows.next_multiple_of(4), 2 * step + 4);
+    // Line is what is contiguous of A: a column, or a row.
+    let aligned = |case: Case| {
+        let line = if by_rows[0] { case.k } else { case.m };
+        Case { gap: u64::from(line.next_multiple_of(4) - line), ..case }
+    };
+    let mut all = vec![
+        of(2 * even, long),
+        Case { splits: 2, beta: 1.0, ..of(even + 4, long) },
+        aligned(Case { splits: 3, conj: 2, ..of(2 * rows + 3, long + 3) }),
+        aligned(Case { beta: -1.0, conj: 1, ..of(rows + 5, long + 5) }),
+        Case { offset: 1, ..of(2 * even, long) },
+        Case { gap: 1, ..of(even + 4, long) },
+        aligned(Case { splits: 2, ..of(3, 3 * step + 7) }),
+        aligned(of(1, 2 * step + 1)),
+        of(7, 5),
+        Case { splits: 2, conj: 3, ..of(2, step + 1) },
+    ];
+    if variant.layout == Layout::Any {
+        let turned = |case: Case| Case { by_rows: [true, true, true], ..case };
+        all.extend([turned(of(rows + 3, step + 9)), turned(Case { gap: 2, splits: 2, ..of(5, 2 * step + 3) })]);
+    }
+    // A vector by rows has a stride: its gap, and one.
+    all.extend([Case { by_rows: [by_rows[0], true, true], gap: 3, beta: 0.5, ..of(rows + 1, step + 3) }]);
+    all
+}
+
+fn variant(entry: &str) -> &'static Variant {
+    VARIANTS.iter().find(|variant| variant.entry == entry).unwrap_or_else(|| panic!("there is no {entry}"))
+}
+
+/// A is read once, by whole sectors, whichever way it lies; and by 16 bytes where lines are multiples of them.
+#[test]
+fn a_is_read_once_by_whole_sectors() {
+    for v in VARIANTS.iter().filter(|v| v.kernel == Kernel::Gemv && v.rows <= 512) {
+        let by_rows = [v.layout == Layout::Rows, false, false];
+        let (m, k) = (512, 1024);
+        let counters = check(v, Case { by_rows, ..Case::plain(m, 1, k) });
+        let a = counters.operand("A").loads;
+        assert_eq!((a.elements, a.efficiency()), (u64::from(m * k), 1.0), "{}", v.entry);
+        assert_eq!(counters.fma, u64::from(m * k) * u64::from(v.dtype.fmas()), "{}", v.entry);
+        if !v.is_sorensens() && v.name != "gemv_wide" {
+            let width = 16 / v.dtype.bytes();
+            assert_eq!(a.instructions, u64::from(m * k) / width / 32, "{}: a warp loads 512 bytes at a time", v.entry);
+        }
+    }
+}
+
+/// An element of x is loaded for all rows of a thread.
+#[test]
+fn x_is_read_for_several_rows() {
+    for (entry, times) in [
+        ("dgemv_columns_2x1_m64n1_u8_t256", 512 / 2),
+        ("dgemv_dots_8x1_m8n1_u2_t256", 512 / 8),
+        ("dgemv_dots_8x1_m64n1_u2_t256", 512 / 8),
+        // By a block, once for all of its rows.
+        ("dgemv_one_thread_1x1_m128n1_u8_t128", 512 / 128),
+        ("dgemv_several_rows_4x1_m512n1_u4_t128", 1),
+    ] {
+        let v = variant(entry);
+        let by_rows = [v.layout == Layout::Rows, false, false];
+        let counters = check(v, Case { by_rows, ..Case::plain(512, 1, 512) });
+        assert_eq!(counters.operand("B").loads.elements, 512 * times, "{entry}");
+    }
+}
+
+/// Of a low matrix a warp of the wide kernel loads neighbours: whole sectors, where a thread a row leaves most lanes of one warp idle, and all of the others.
+#[test]
+fn threads_run_along_the_columns_of_a_low_matrix() {
+    let case = Case::plain(8, 1, 1024);
+    let (wide, plain) = (variant("sgemv_wide_1x1_m128n1_u16_t256"), variant("sgemv_one_thread_1x1_m128n1_u8_t128"));
+    let [wide, plain] = [wide, plain].map(|v| check(v, case).operand("A").loads);
+    assert_eq!((wide.elements, wide.efficiency()), (8 * 1024, 1.0));
+    assert_eq!((plain.elements, plain.efficiency()), (8 * 1024, 1.0));
+    assert_eq!((wide.instructions, plain.instructions), (8 * 1024 / 32, 1024));
+}

@@ -1,0 +1,114 @@
+//! What a block of GEMV multiplies and issues. Counted; nothing of it is fitted, since nothing was measured yet.
+
+use super::block::Work;
+use super::{Constants, WARP};
+use crate::{Problem, Variant};
+
+/// Bytes of the widest load.
+const WIDE_BYTES: f64 = 16.0;
+/// Instructions of a load: an address and the load.
+const LOAD: f64 = 2.0;
+/// Instructions that add lanes' sums, a sum and a halving of the lanes: of each 32 bits a shuffle, and an addition.
+const HALVINGS: f64 = 5.0;
+
+/// Steps of k that a block takes at a time.
+fn together(variant: &Variant) -> u64 {
+    u64::from(variant.stages * variant.t3)
+}
+
+/// Whether it loads A by elements: Sørensen's do.
+fn by_elements(variant: &Variant) -> bool {
+    variant.is_sorensens() || variant.name == "gemv_wide"
+}
+
+/// Rows that a block has, and steps of k that it takes at a time: threads of `gemv_wide` that have no row take columns.
+fn tile(variant: &Variant, problem: &Problem) -> (u64, u64) {
+    let rows = u64::from(variant.rows);
+    if variant.name != "gemv_wide" {
+        return (rows, together(variant));
+    }
+    let rows = rows.min(problem.m).max(1);
+    (rows, u64::from(variant.threads) / rows * u64::from(variant.t3))
+}
+
+/// Of a block. What it asks for at a time is not more than there is.
+pub(super) fn work(variant: &Variant, problem: &Problem) -> Work {
+    let (rows, at_once) = tile(variant, problem);
+    let own = f64::from(variant.own_rows());
+    let loads = rows.min(problem.m) * at_once.min(problem.k);
+    Work {
+        fmas: rows as f64 * problem.k.next_multiple_of(at_once) as f64,
+        // An element of x for each row of a thread.
+        delivered: 1.0 / own,
+        chains: f64::from(variant.threads) * own,
+        loads: loads as f64,
+    }
+}
+
+/// What a warp issues, k whole: loads of A by 16 bytes, Sørensen's by elements; of x an element a step; multiply-adds; and
+/// at the end the sums' way through shuffles and shared memory.
+pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
+    let bytes = problem.dtype.bytes() as f64;
+    let (own, at_once) = (f64::from(variant.own_rows()), f64::from(variant.t3));
+    let width = if by_elements(variant) { 1.0 } else { WIDE_BYTES / bytes };
+    let (_, together) = tile(variant, problem);
+    let steps = problem.k.next_multiple_of(together) as f64 / together as f64 * at_once;
+    let step = own * (f64::from(variant.dtype.fmas()) + LOAD / width) + LOAD;
+    let shuffled = if variant.stages > 1 { own * HALVINGS * (bytes / 4.0 + 1.0) } else { 0.0 };
+    let sums = shuffled + f64::from(variant.rows) / f64::from(variant.threads).max(WARP) * LOAD;
+    steps * (step + constants.step_slots / at_once) + sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::reduced::k_step;
+    use crate::{Dtype, Kernel, Machine, VARIANTS, choose};
+
+    fn variant(entry: &str) -> &'static Variant {
+        VARIANTS.iter().find(|v| v.entry == entry).expect("an entry")
+    }
+
+    /// Each that the model chooses asks for 32 KiB a block at a time, by elements 16, where there is so much.
+    #[test]
+    fn a_block_has_16_or_32_kilobytes_in_flight() {
+        for v in VARIANTS.iter().filter(|v| v.kernel == Kernel::Gemv && !v.is_sorensens()) {
+            let work = work(v, &Problem::column_major(v.dtype, 100_000, 1, 100_000));
+            let wanted = if by_elements(v) { 16384.0 } else { 32768.0 };
+            assert_eq!(work.loads * v.dtype.bytes() as f64, wanted, "{}", v.entry);
+            assert_eq!(k_step(v), v.stages * v.t3);
+        }
+        let v = variant("dgemv_dots_8x1_m64n1_u2_t256");
+        assert_eq!(work(v, &Problem::column_major(Dtype::F64, 5, 1, 33)).loads, 5.0 * 33.0);
+        // 25 columns of 10 rows, 8 of each at a time.
+        let low = work(variant("dgemv_wide_1x1_m128n1_u8_t256"), &Problem::column_major(Dtype::F64, 10, 1, 2000));
+        assert_eq!((low.loads, low.fmas), (2000.0, 20_000.0));
+    }
+
+    /// f64 by columns, two rows a thread, eight groups: of 64 steps eight each, of two multiply-adds and two loads with their
+    /// addresses; two sums through five halvings of two shuffles and an addition, and a quarter of an element added.
+    #[test]
+    fn instructions_are_counted() {
+        let none = Constants { step_slots: 0.0, ..Constants::FITTED };
+        let v = variant("dgemv_columns_2x1_m64n1_u8_t256");
+        let problem = Problem::column_major(Dtype::F64, 64, 1, 64);
+        assert_eq!(instructions(v, &problem, &none), 8.0 * (2.0 + 2.0 + 2.0) + 30.0 + 0.5);
+        // Loads by elements.
+        let v = variant("dgemv_several_rows_4x1_m512n1_u4_t128");
+        assert_eq!(instructions(v, &problem, &none), 64.0 * (4.0 + 8.0 + 2.0) + 8.0);
+    }
+
+    /// The paper's are chosen by name alone; (a) and (c) have k whole.
+    #[test]
+    fn sorensens_are_asked_for() {
+        for (m, k) in [(20_480, 20_480), (100, 1_000_000), (1_000_000, 100)] {
+            let p = Problem::column_major(Dtype::F64, m, 1, k);
+            let chosen = choose(&p, &Machine::H200, None).expect("an entry");
+            assert!(!chosen.variant.is_sorensens(), "{chosen}");
+            let splits = |name| choose(&p, &Machine::H200, Some(name)).map(|choice| choice.splits);
+            assert_eq!([splits("gemv_one_thread"), splits("gemv_several_rows")], [Ok(1), Ok(1)]);
+            let shared = [splits("gemv_several_threads"), splits("gemv_versatile")];
+            assert!(m > 50_000 || shared.iter().all(|splits| splits.as_ref().is_ok_and(|s| *s > 1)), "{shared:?}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The entries of GEMV: a matrix times a vector.
+
+use super::{Kernel, Layout, Variant, elem};
+use crate::Problem;
+use crate::shape::SKINNY;
+
+/// The entries of GEMV: `entry: element, variant, threads, BM, TM, steps, blocks an SM`; a block has BM rows of y, a thread
+/// TM of them and THREADS·TM / BM threads share them, each with steps of k of its own, `steps` at a time.
+///
+/// | variant | Sørensen | idea |
+/// |---|---|---|
+/// | columns | | A's unit stride down its columns: 16 bytes of rows a thread, several columns in flight |
+/// | dots | | A's unit stride along its rows: 16 bytes of each of several rows a thread, lanes along k |
+/// | one_thread | (a) | a thread a row, x by chunks in shared memory; k whole |
+/// | several_threads | (b) | the same, k in parts |
+/// | several_rows | (c) | a thread has several rows; k whole |
+/// | versatile | (d) | the same, k in parts |
+/// | wide | (e) | threads of a block run along the columns of a low matrix |
+///
+/// (a) to (d) are for whoever names them: the model chooses among the others. Their grids are
+/// [`crate::paper::gemv::grid`]'s.
+#[macro_export]
+macro_rules! gemv_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                     elem  variant      threads BM TM steps blocks
+            sgemv_columns_4x1_m128n1_u8_t256:            f32,  columns,         256, 128,  4, 8, 2;
+            sgemv_columns_4x1_m1024n1_u8_t256:           f32,  columns,         256, 1024, 4, 8, 2;
+            sgemv_dots_8x1_m8n1_u4_t256:                 f32,  dots,            256, 8,    8, 4, 0;
+            sgemv_dots_8x1_m64n1_u4_t256:                f32,  dots,            256, 64,   8, 4, 0;
+            sgemv_one_thread_1x1_m128n1_u8_t128:         f32,  one_thread,      128, 128,  1, 8, 0;
+            sgemv_several_threads_1x1_m128n1_u8_t128:    f32,  several_threads, 128, 128,  1, 8, 0;
+            sgemv_several_rows_4x1_m512n1_u4_t128:       f32,  several_rows,    128, 512,  4, 4, 0;
+            sgemv_versatile_4x1_m512n1_u4_t128:          f32,  versatile,       128, 512,  4, 4, 0;
+            sgemv_wide_1x1_m128n1_u16_t256:              f32,  wide,            256, 128,  1, 16, 0;
+
+            dgemv_columns_2x1_m64n1_u8_t256:             f64,  columns,         256, 64,   2, 8, 2;
+            dgemv_columns_2x1_m512n1_u8_t256:            f64,  columns,         256, 512,  2, 8, 2;
+            dgemv_dots_8x1_m8n1_u2_t256:                 f64,  dots,            256, 8,    8, 2, 0;
+            dgemv_dots_8x1_m64n1_u2_t256:                f64,  dots,            256, 64,   8, 2, 0;
+            dgemv_one_thread_1x1_m128n1_u8_t128:         f64,  one_thread,      128, 128,  1, 8, 0;
+            dgemv_several_threads_1x1_m128n1_u8_t128:    f64,  several_threads, 128, 128,  1, 8, 0;
+            dgemv_several_rows_4x1_m512n1_u4_t128:       f64,  several_rows,    128, 512,  4, 4, 0;
+            dgemv_versatile_4x1_m512n1_u4_t128:          f64,  versatile,       128, 512,  4, 4, 0;
+            dgemv_wide_1x1_m128n1_u8_t256:               f64,  wide,            256, 128,  1, 8, 0;
+
+            cgemv_columns_2x1_m64n1_u8_t256:             c64,  columns,         256, 64,   2, 8, 2;
+            cgemv_columns_2x1_m512n1_u8_t256:            c64,  columns,         256, 512,  2, 8, 2;
+            cgemv_dots_8x1_m8n1_u2_t256:                 c64,  dots,            256, 8,    8, 2, 0;
+            cgemv_dots_8x1_m64n1_u2_t256:                c64,  dots,            256, 64,   8, 2, 0;
+            cgemv_dots_8x1_m256n1_u2_t256:               c64,  dots,            256, 256,  8, 2, 0;
+            cgemv_wide_1x1_m128n1_u8_t256:               c64,  wide,            256, 128,  1, 8, 0;
+
+            zgemv_columns_1x1_m32n1_u8_t256:             c128, columns,         256, 32,   1, 8, 3;
+            zgemv_columns_1x1_m256n1_u8_t256:            c128, columns,         256, 256,  1, 8, 3;
+            zgemv_dots_8x1_m8n1_u1_t256:                 c128, dots,            256, 8,    8, 1, 0;
+            zgemv_dots_8x1_m64n1_u1_t256:                c128, dots,            256, 64,   8, 1, 0;
+            zgemv_dots_8x1_m256n1_u1_t256:               c128, dots,            256, 256,  8, 1, 0;
+            zgemv_wide_1x1_m128n1_u4_t256:               c128, wide,            256, 128,  1, 4, 0;
+        }
+    };
+}
+
+/// The layout of A that a variant takes.
+const fn layout(variant: &str) -> Layout {
+    match variant.as_bytes() {
+        b"columns" | b"wide" => Layout::Columns,
+        b"dots" => Layout::Rows,
+        _ => Layout::Any,
+    }
+}
+
+macro_rules! rows {
+    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $bm:literal, $tm:literal, $steps:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: concat!("gemv_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gemv,
+            threads: $threads, t2: 1, t3: $steps, rows: $bm, cols: 1, stages: $threads * $tm / $bm, layout: layout(stringify!($variant)),
+            mma: false, min_blocks: $blocks, wide_shared: elem::$elem.bytes() == 16,
+        }),*]
+    };
+}
+
+/// All of them.
+pub(super) const ROWS: &[Variant] = gemv_variants!(rows);
+
+impl Variant {
+    /// Whether the model considers it for a vector's product: of few steps of k it takes the kernels of a tall A, which keep
+    /// their blocks and are of real elements, and of many rows none by elements; and (a) to (d) of the paper are asked for.
+    pub(crate) const fn suits(&self, problem: &Problem) -> bool {
+        let (rows, cols) = if problem.m > problem.n { (problem.m, problem.n) } else { (problem.n, problem.m) };
+        let low = !matches!(self.name.as_bytes(), b"gemv_wide") || rows <= self.rows as u64;
+        let long = problem.k > SKINNY || self.dtype.is_complex();
+        cols == 1 && long && low && !self.is_sorensens()
+    }
+
+    /// Whether it is one of (a) to (d) of Sørensen's paper, whose blocks share x by chunks of as many elements as they have
+    /// threads.
+    pub const fn is_sorensens(&self) -> bool {
+        matches!(self.kernel, Kernel::Gemv) && matches!(self.layout, Layout::Any)
+    }
+
+    /// Whether a block has all of k: the paper's (a) and (c).
+    pub const fn has_all_of_k(&self) -> bool {
+        matches!(self.name.as_bytes(), b"gemv_one_thread" | b"gemv_several_rows")
+    }
+}

@@ -1,0 +1,70 @@
+//! What the model picks for a matrix times a vector: every shape has an entry that reads A once with enough of it in flight.
+
+use lanky_model::launch::tiling;
+use lanky_model::variants::Kernel;
+use lanky_model::{Choice, Dtype, Machine, Problem, Strides, choose};
+
+/// m and k in steps of 4 from 10 to 3 million, no more than 8 GB of f64.
+fn mesh() -> impl Iterator<Item = (u64, u64)> {
+    let side = |step: u32| 10 * 4_u64.pow(step) + u64::from(step);
+    let all = (0..=9).flat_map(move |a| (0..=9).map(move |b| (side(a), side(b))));
+    all.filter(|(m, k)| m * k <= 1 << 30)
+}
+
+/// A by columns or by rows, packed or with a leading dimension that is odd; the same transposed.
+fn problems(dtype: Dtype, (m, k): (u64, u64)) -> Vec<Problem> {
+    let plain = Problem::column_major(dtype, m, 1, k);
+    let layouts = [m, m | 1].map(Strides::column_major).into_iter().chain([k, k | 1].map(Strides::row_major));
+    let both = |a| [Problem { a, ..plain }, Problem { a, ..plain }.transposed()];
+    layouts.flat_map(both).collect()
+}
+
+fn chosen(problem: &Problem) -> Choice {
+    choose(problem, &Machine::H200, None).unwrap_or_else(|why| panic!("{problem:?}: {why}"))
+}
+
+#[test]
+fn every_shape_reads_a_once_with_enough_in_flight() {
+    for dtype in Dtype::ALL {
+        for (shape, p) in mesh().flat_map(|shape| problems(dtype, shape).into_iter().map(move |p| (shape, p))) {
+            let choice = chosen(&p);
+            let launched = &choice.problem;
+            assert_eq!(tiling(choice.variant, launched.m, launched.n).a_reads, 1, "{choice}");
+            assert!(!choice.variant.is_sorensens() && !choice.variant.adds_atomically(), "{choice}");
+            // Not the plain product, which has neither.
+            assert!(choice.variant.kernel != Kernel::Gemm, "{choice}");
+            let bytes = shape.0 * shape.1 * dtype.bytes();
+            if bytes >= 64 << 20 {
+                assert!(choice.estimate.memory_utilisation >= 0.9, "{choice}");
+                // A launch, or another one to add slots.
+                let launches_s = 2.0 * Machine::H200.launch_s;
+                assert!(choice.estimate.seconds <= choice.bound.seconds() * 1.1 + launches_s, "{choice}");
+            }
+        }
+    }
+}
+
+/// Large matrices go to the kernels of vectors, or to those of skinny matrices that were measured at n = 1.
+#[test]
+fn the_family_follows_from_the_shape() {
+    for dtype in Dtype::ALL {
+        let name = |m: u64, k: u64, by_rows: bool| {
+            let a = if by_rows { Strides::row_major(k) } else { Strides::column_major(m) };
+            chosen(&Problem { a, ..Problem::column_major(dtype, m, 1, k) }).variant.name
+        };
+        for (m, k) in [(1000, 1000), (20_480, 20_480), (300, 1_000_000), (1_000_000, 300)] {
+            let (along, down) = (name(m, k, true), name(m, k, false));
+            // By rows in f64 the matrix units' ring does as well.
+            assert!(along == "gemv_dots" || along == "tsm2r_mma", "{dtype} {m} x {k}: {along}");
+            assert!(down == "gemv_columns" || down.starts_with("tsm2r_"), "{dtype} {m} x {k}: {down}");
+        }
+        for (m, k) in [(5, 20_000_000), (10, 3_000_000), (63, 1_000_000)] {
+            let (along, down) = (name(m, k, true), name(m, k, false));
+            let other = |name: &str| name.starts_with("tsmttsm_") || name == "tsm2r_mma" || name == "gemv_columns";
+            assert!(along == "gemv_dots" || other(along), "{dtype} {m} x {k}: {along}");
+            assert!(down == "gemv_wide" || other(down), "{dtype} {m} x {k}: {down}");
+        }
+        // Of longer elements four, or two, are a sector, which one thread loads.
+        assert!(dtype != Dtype::F32 || name(10, 3_000_000, false) == "gemv_wide");
+    }
+}
