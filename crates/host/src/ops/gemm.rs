@@ -142,6 +142,16 @@ pub(crate) fn check_places<const N: usize>(device: &Device, operands: [(Operand,
 /// C may share no address with what is read, not even between its columns: whether the elements themselves meet is not
 /// worth deciding.
 pub(crate) fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
+    refuse_overlap_with(Operand::C, operand, read, c)
+}
+
+/// The same of a result that the caller calls `written`.
+pub(crate) fn refuse_overlap_with<T: Scalar>(
+    written: Operand,
+    operand: Operand,
+    read: &MatRef<'_, T>,
+    c: &MatMut<'_, T>,
+) -> Result<()> {
     let ((from, bytes), (c_from, c_bytes)) = (read.extent(), c.extent());
     let start = from.max(c_from);
     let end = from.saturating_add(bytes).min(c_from.saturating_add(c_bytes));
@@ -149,7 +159,8 @@ pub(crate) fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, 
         return Ok(());
     }
     let shared = end - start;
-    let text = format!("C overlaps {operand}: their address ranges share {shared} bytes; multiply into other memory");
+    let text =
+        format!("{written} overlaps {operand}: their address ranges share {shared} bytes; multiply into other memory");
     Err(ShapeError::new(operand, Rule::Overlap, 0, shared, text).into())
 }
 
