@@ -2,7 +2,7 @@
 
 use crate::cpu;
 use crate::driver;
-use crate::error::{Operand, Result, Rule, ShapeError};
+use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::gpu::lock;
 use crate::ops::enqueue::enqueue;
 use crate::ops::gemm::{check, check_places, is_done, problem};
@@ -112,7 +112,9 @@ pub(crate) fn on_cpu<T: Scalar>(
         Ordering::Equal if is_hermitian => T::of_parts(sum.parts().0, T::Real::zero()),
         _ => sum,
     };
-    let mut sums = vec![T::zero(); if multiplies { n * n } else { 0 }];
+    let len = if multiplies { n * n } else { 0 };
+    let mut sums: Vec<T> =
+        bytemuck::allocation::try_zeroed_vec(len).map_err(|()| Error::host_memory(wide(len) * T::DTYPE.bytes()))?;
     if multiplies {
         cpu::product(T::one(), first, a, T::zero(), MatMut::column_major(&mut sums, n, n)?)?;
     }
