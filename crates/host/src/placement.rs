@@ -24,6 +24,7 @@ impl Device {
             return Matrix::zeros(rows, cols);
         }
         let _during = driver::during("Device::zeros");
+        checked_span(Operand::View, &Shape::packed(rows, cols, Layout::ColumnMajor, T::DTYPE))?;
         self.with_stream(|stream| {
             let matrix = self.allocate(rows, cols, Layout::ColumnMajor)?;
             if let Queue::Cuda(queue) = stream.queue() {

@@ -7,7 +7,7 @@ use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::gpu::{Gpu, lock};
 use crate::memory::DeviceMemory;
 use crate::ops::enqueue::{enqueue, helpers, slots_bytes, unknown_variant};
-use crate::ops::gemm::{check, is_done, problem};
+use crate::ops::gemm::{check, check_places, is_done, problem};
 use crate::ops::gram;
 use crate::scalar::Scalar;
 use crate::shape::{Shape, agree, check_distinct, check_not_conjugated, wide};
@@ -130,6 +130,9 @@ impl PlanBuilder {
         }
         for (operand, shape) in [(Operand::A, &a), (Operand::B, &b)] {
             check_dtype(operand, shape, c.dtype)?;
+        }
+        if gram.is_some() {
+            gram::agree_gram(&b, &c)?;
         }
         let (m, n, k) = agree(&a, &b, &c)?;
         check_distinct(Operand::C, &c)?;
@@ -279,6 +282,7 @@ impl Plan {
     ) -> Result<()> {
         let _during = driver::during("Plan::run");
         self.device.same_as("plan", stream)?;
+        check_places(&self.device, [(Operand::A, a.place()), (Operand::B, b.place()), (Operand::C, c.place())])?;
         for (operand, shape, planned) in
             [(Operand::A, a.shape(), &self.a), (Operand::B, b.shape(), &self.b), (Operand::C, c.shape(), &self.c)]
         {
@@ -324,6 +328,10 @@ impl Plan {
             let what = "a Gram matrix by the plan of a product: make one by Plan::gram";
             return Err(Error::Unsupported { what: what.into() });
         }
+        // In the caller's terms: A is not transposed, and there is no B.
+        self.device.same_as("plan", stream)?;
+        check_places(&self.device, [(Operand::A, a.place()), (Operand::C, c.place())])?;
+        check_planned(Operand::A, &a.shape(), &self.b)?;
         let first = if self.a.conj == self.b.conj { a.t() } else { a.h() };
         self.run(stream, alpha, first, a, beta, c)
     }

@@ -61,6 +61,37 @@ fn exact_spans_are_accepted_and_one_element_less_is_not() {
     assert!(MatRef::<f64>::with_strides(&[], usize::MAX, 0, usize::MAX, usize::MAX).is_ok());
 }
 
+/// Every stride against every length of a buffer, by arithmetic that cannot overflow.
+#[test]
+fn strides_are_taken_where_the_buffer_holds_them() {
+    let (mut data, huge) = ([0.0_f64; 40], usize::MAX / 8 + 1);
+    for (rows, cols) in [(3, 5), (5, 3), (1, 4), (4, 1), (1, 1), (0, 3), (3, 0)] {
+        for stride in [0, 1, rows - usize::from(rows > 0), rows, rows + 1, 4_294_967_295, huge, usize::MAX] {
+            for (row, col) in [(1, stride), (stride, 1)] {
+                let steps = |len: usize, stride: usize| (len as i128 - 1) * stride as i128;
+                let span = if rows * cols == 0 { 0 } else { steps(rows, row) + steps(cols, col) + 1 };
+                for len in [span - 1, span, span + 1].into_iter().filter(|len| (0..=40).contains(len)).chain([40]) {
+                    let len = usize::try_from(len).unwrap();
+                    let case = format!("{rows} x {cols} with strides {row} and {col} in {len} elements");
+                    let read = MatRef::with_strides(&data[..len], rows, cols, row, col).map(drop);
+                    assert_eq!(read.is_ok(), span <= len as i128, "{case}: {read:?}");
+                    let written = MatMut::with_strides(&mut data[..len], rows, cols, row, col).map(drop);
+                    // Distinct elements: whoever counts them finds as many as there are.
+                    let places: std::collections::HashSet<i128> = (0..rows.min(5))
+                        .flat_map(|i| (0..cols.min(5)).map(move |j| steps(i + 1, row) + steps(j + 1, col)))
+                        .collect();
+                    if span > len as i128 || places.len() < rows * cols {
+                        assert!(matches!(written, Err(Error::Shape(_))), "{case}");
+                    } else if written.is_err() {
+                        assert_eq!(broken(written).1, Rule::Strides, "{case}: the few that interleave are refused too");
+                        assert!(row.min(col) * (if row < col { rows } else { cols } - 1) >= row.max(col), "{case}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn spans_beyond_memory_are_refused() {
     let data = [0.0_f64; 4];

@@ -6,6 +6,8 @@
 //! The header is a Python dict. It is scanned by a loop over its bytes and not by a parser of Python literals, because
 //! such parsers recurse (64 KiB of `(` overflow the stack) and accept what must be refused here.
 
+#[cfg(test)]
+mod fuzz;
 mod header;
 mod read;
 mod write;

@@ -75,7 +75,7 @@ impl Input {
 }
 
 /// The header and the offset of the first element in bytes.
-fn read_header(mut file: &File, file_bytes: u64) -> Result<(Header, u64), String> {
+pub(super) fn read_header(mut file: impl Read, file_bytes: u64) -> Result<(Header, u64), String> {
     let mut take = |bytes: &mut [u8]| file.read_exact(bytes).map_err(|error| header_reason(&error));
     let mut start = [0_u8; 8];
     take(&mut start)?;
@@ -130,5 +130,27 @@ impl Order {
             Self::C => lanky::Layout::RowMajor,
             Self::Fortran => lanky::Layout::ColumnMajor,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that another process cuts while it is read: an error, where a mapped file would end the process.
+    #[test]
+    fn a_file_that_shrinks_is_said_to_have() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("a.npy");
+        let header = Header { dtype: model::Dtype::F64, order: Order::C, shape: vec![1000, 2] };
+        let body = vec![0; 16_000];
+        std::fs::write(&path, [super::super::header_bytes(&header), body].concat()).unwrap();
+        let mut input = Input::open(&path).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(input.header(), &header);
+        let mut elements = [1.0_f64; 1000];
+        input.fill(&mut elements).unwrap();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(9000).unwrap();
+        let error = input.fill(&mut elements).unwrap_err();
+        assert_eq!(error.to_string(), "it became shorter while it was read");
     }
 }

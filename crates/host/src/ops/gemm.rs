@@ -154,13 +154,15 @@ pub(crate) fn check_places<const N: usize>(device: &Device, operands: [(Operand,
 /// C may share no address with what is read, not even between its columns: whether the elements themselves meet is not
 /// worth deciding.
 pub(crate) fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
-    refuse_overlap_of((operand, read), (Operand::C, c))
+    refuse_overlap_with(Operand::C, operand, read, c)
 }
 
-/// The same of a result that is called otherwise.
-pub(crate) fn refuse_overlap_of<T: Scalar>(
-    (operand, read): (Operand, &MatRef<'_, T>),
-    (result, c): (Operand, &MatMut<'_, T>),
+/// The same of a result that the caller calls `written`.
+pub(crate) fn refuse_overlap_with<T: Scalar>(
+    written: Operand,
+    operand: Operand,
+    read: &MatRef<'_, T>,
+    c: &MatMut<'_, T>,
 ) -> Result<()> {
     let ((from, bytes), (c_from, c_bytes)) = (read.extent(), c.extent());
     let start = from.max(c_from);
@@ -170,7 +172,7 @@ pub(crate) fn refuse_overlap_of<T: Scalar>(
     }
     let shared = end - start;
     let text =
-        format!("{result} overlaps {operand}: their address ranges share {shared} bytes; multiply into other memory");
+        format!("{written} overlaps {operand}: their address ranges share {shared} bytes; multiply into other memory");
     Err(ShapeError::new(operand, Rule::Overlap, 0, shared, text).into())
 }
 

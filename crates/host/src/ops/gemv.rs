@@ -1,8 +1,9 @@
 //! y ← α A x + β y.
 
 use crate::device::Device;
+use crate::driver;
 use crate::error::{Operand, Result, Rule, ShapeError};
-use crate::ops::gemm::{check_aligned, check_places, is_done, multiply, refuse_overlap_of};
+use crate::ops::gemm::{check_aligned, check_places, is_done, multiply, refuse_overlap_with};
 use crate::plan::{Plan, PlanBuilder};
 use crate::scalar::Scalar;
 use crate::shape::{Shape, check_distinct, wide};
@@ -38,6 +39,7 @@ pub fn gemv<T: Scalar>(
     beta: T,
     y: MatMut<'_, T>,
 ) -> Result<()> {
+    let _during = driver::during("gemv");
     let x = if is_row(&x.shape()) { x.t() } else { x };
     let y = if is_row(&y.shape()) { y.t() } else { y };
     check(stream.device(), &a, &x, &y)?;
@@ -63,8 +65,8 @@ fn check<T: Scalar>(device: &Device, a: &MatRef<'_, T>, x: &MatRef<'_, T>, y: &M
     check_vector(Operand::X, &x.shape(), ("columns", a.ncols()), a)?;
     check_vector(Operand::Y, &y.shape(), ("rows", a.nrows()), a)?;
     check_distinct(Operand::Y, &y.shape())?;
-    refuse_overlap_of((Operand::A, a), (Operand::Y, y))?;
-    refuse_overlap_of((Operand::X, x), (Operand::Y, y))?;
+    refuse_overlap_with(Operand::Y, Operand::A, a, y)?;
+    refuse_overlap_with(Operand::Y, Operand::X, x, y)?;
     if device.is_cuda() {
         for (operand, address) in [(Operand::A, a.extent().0), (Operand::X, x.extent().0), (Operand::Y, y.extent().0)] {
             check_aligned::<T>(operand, address)?;

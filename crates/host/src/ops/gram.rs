@@ -2,11 +2,12 @@
 
 use crate::cpu;
 use crate::driver;
-use crate::error::Result;
+use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::gpu::lock;
 use crate::ops::enqueue::enqueue;
-use crate::ops::gemm::{check, is_done, problem};
+use crate::ops::gemm::{check, check_places, is_done, problem};
 use crate::scalar::Scalar;
+use crate::shape::{Shape, wide};
 use crate::stream::{Queue, Stream};
 use crate::view::{MatMut, MatRef};
 use model::Problem;
@@ -62,6 +63,8 @@ pub fn gram_triangle<T: Scalar>(
     mut c: MatMut<'_, T>,
 ) -> Result<()> {
     let _during = driver::during("gram");
+    check_places(stream.device(), [(Operand::A, a.place()), (Operand::C, c.place())])?;
+    agree_gram(&a.shape(), &c.shape())?;
     check(stream.device(), &a.h(), &a, &c)?;
     if is_done(alpha, &a.h(), beta, &c) {
         return Ok(());
@@ -76,6 +79,20 @@ pub fn gram_triangle<T: Scalar>(
             let mut scratch = lock(&queue.scratch);
             enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a.h(), &a, beta, &mut c, Some(triangle))
         }
+    }
+}
+
+/// Refuses a C that is not n x n for A k x n, in the caller's terms: a product's would speak of Aᴴ and of B.
+pub(crate) fn agree_gram(a: &Shape, c: &Shape) -> Result<()> {
+    let needs = |rule, actual: usize, unit: &str| {
+        let (n, s) = (a.cols, if a.cols == 1 { "" } else { "s" });
+        let text = format!("C is {} x {}, but A is {} x {n}: C needs {n} {unit}{s}", c.rows, c.cols, a.rows);
+        Err(ShapeError::new(Operand::C, rule, wide(n), wide(actual), text).into())
+    };
+    match (c.rows == a.cols, c.cols == a.cols) {
+        (false, _) => needs(Rule::Rows, c.rows, "row"),
+        (_, false) => needs(Rule::Cols, c.cols, "column"),
+        _ => Ok(()),
     }
 }
 
@@ -95,7 +112,9 @@ pub(crate) fn on_cpu<T: Scalar>(
         Ordering::Equal if is_hermitian => T::of_parts(sum.parts().0, T::Real::zero()),
         _ => sum,
     };
-    let mut sums = vec![T::zero(); if multiplies { n * n } else { 0 }];
+    let len = if multiplies { n * n } else { 0 };
+    let mut sums: Vec<T> =
+        bytemuck::allocation::try_zeroed_vec(len).map_err(|()| Error::host_memory(wide(len) * T::DTYPE.bytes()))?;
     if multiplies {
         cpu::product(T::one(), first, a, T::zero(), MatMut::column_major(&mut sums, n, n)?)?;
     }

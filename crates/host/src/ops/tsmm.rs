@@ -5,7 +5,7 @@ use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::matrix::Matrix;
 use crate::ops::enqueue::enqueue;
-use crate::ops::gemm::{check_places, problem, refuse_overlap};
+use crate::ops::gemm::{check_places, problem, refuse_overlap_with};
 use crate::scalar::Scalar;
 use crate::shape::{agree, check_distinct, wide};
 use crate::stream::{Queue, Stream};
@@ -73,7 +73,7 @@ fn check<T: Scalar>(stream: &Stream, a: &MatMut<'_, T>, b: &MatRef<'_, T>) -> Re
         return Err(ShapeError::new(Operand::B, Rule::Cols, wide(k), wide(n), text).into());
     }
     check_distinct(Operand::A, &a.shape())?;
-    refuse_overlap(Operand::B, b, a)?;
+    refuse_overlap_with(Operand::A, Operand::B, b, a)?;
     if wide(k) > SKINNY {
         let what =
             format!("a product in place with k = {k}: A may have {SKINNY} columns, whose rows a kernel holds whole");

@@ -3,6 +3,7 @@
 #![cfg(all(target_os = "linux", not(published_cust)))]
 
 mod absent;
+mod arguments;
 mod elsewhere;
 mod every;
 mod failing;

@@ -1,0 +1,179 @@
+//! Files that are none, disks that are full, and processes that end early: the output is the old one or whole.
+
+mod common;
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{Array, Bench, skipped, text};
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.put("good.npy", Array::<f64>::integers(&[2, 2], 1, false).file(1));
+    bench
+}
+
+/// What is no file, as an input of any place, as an output and as both.
+#[test]
+fn what_is_no_file_is_said_to_be_none() {
+    let bench = bench();
+    let _listener = UnixListener::bind(bench.path("socket")).unwrap();
+    symlink("loop.npy", bench.path("loop.npy")).unwrap();
+    fs::create_dir(bench.path("folder")).unwrap();
+    for odd in ["socket", "loop.npy", "folder", "/dev/full", "/dev/zero", "/dev/tty", "good.npy/x", "/proc/self/mem"] {
+        for inputs in [[odd, "good.npy"], ["good.npy", odd]] {
+            let began = Instant::now();
+            let error = bench.fail(2, &["mul", inputs[0], inputs[1], "-o", "c.npy", "--device", "cpu"]);
+            assert!(error.starts_with(&format!("lanky: {odd}: ")), "{error}");
+            assert!(began.elapsed() < Duration::from_secs(2), "{odd}");
+        }
+        let error = bench.fail(2, &["mul", "good.npy", "good.npy", "--c", odd, "-o", "c.npy", "--device", "cpu"]);
+        assert!(error.starts_with(&format!("lanky: {odd}: ")), "{error}");
+        let error = bench.fail(2, &["gram", odd, "-o", "c.npy", "--device", "cpu"]);
+        assert!(error.starts_with(&format!("lanky: {odd}: ")), "{error}");
+    }
+    for odd in ["socket", "loop.npy", "folder", "/dev/full", "good.npy/x"] {
+        let error = bench.fail(2, &["mul", "good.npy", "good.npy", "-o", odd, "--device", "cpu"]);
+        assert!(error.starts_with(&format!("lanky: {odd}: ")), "{error}");
+    }
+    assert_eq!(bench.names(), ["folder", "good.npy", "loop.npy", "socket"]);
+}
+
+/// A disk of 64 KiB that C does not fit on.
+#[test]
+fn a_full_disk_is_said_to_be_full() {
+    let bench = bench();
+    bench.put("tall.npy", Array::<f64>::integers(&[10_000, 2], 1, false).file(1));
+    fs::create_dir(bench.path("disk")).unwrap();
+    let mount = "mount -t tmpfs -o size=64k none disk";
+    let small = |line: &str| {
+        let line = format!("{mount} || exit 77; {line}");
+        Command::new("unshare").args(["-rm", "sh", "-c", &line]).current_dir(bench.path("")).output()
+    };
+    if !small("true").is_ok_and(|output| output.status.success()) {
+        skipped("a_full_disk_is_said_to_be_full", "no file system may be mounted here");
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_lanky");
+    let line = format!(
+        "printf old >disk/c.npy; {program} mul tall.npy good.npy -o disk/c.npy --device cpu; echo $?; cat disk/c.npy; ls -A disk"
+    );
+    let output = small(&line).unwrap();
+    assert_eq!(text(&output.stderr), "lanky: disk/c.npy: no space left on device\n");
+    assert_eq!(text(&output.stdout), "2\noldc.npy\n", "the old output is there, and nothing beside it");
+}
+
+/// Killed at any time there is the old output, or the new one, whole. What was being written may lie beside it.
+#[test]
+fn killed_at_any_time_the_output_is_old_or_whole() {
+    let bench = bench();
+    bench.put("tall.npy", Array::<f64>::integers(&[20_000, 2], 1, false).file(1));
+    let args = ["mul", "tall.npy", "good.npy", "-o", "c.npy", "--device", "cpu"];
+    let began = Instant::now();
+    bench.run(&args);
+    let (whole, takes) = (bench.get("c.npy"), began.elapsed());
+    let old = vec![7_u8; 1000];
+    let (mut olds, mut wholes, mut state) = (0, 0, 88_172_645_463_325_252_u64);
+    for round in 0..50 {
+        bench.put("c.npy", &old);
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        // The first one at once, the last one when it is done.
+        let share = if round == 49 { 40.0 } else { (state % 1000) as f64 / 800.0 };
+        let mut child = bench.command(&args).stderr(Stdio::null()).spawn().unwrap();
+        let pause = if round == 0 { Duration::ZERO } else { takes.mul_f64(share).min(Duration::from_secs(5)) };
+        let end = Instant::now() + pause;
+        while Instant::now() < end && child.try_wait().unwrap().is_none() {
+            sleep(Duration::from_micros(200));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        match bench.get("c.npy") {
+            found if found == old => olds += 1,
+            found if found == whole => wholes += 1,
+            found => panic!("round {round}: neither old nor whole: {} bytes", found.len()),
+        }
+    }
+    assert!(olds > 0 && wholes > 0, "{olds} old, {wholes} whole: no kill met it at work");
+}
+
+/// The signals that end a program: each with its own exit code, at once when it comes twice, with nothing left behind.
+#[test]
+fn signals_leave_nothing_beside_the_output() {
+    let bench = bench();
+    if !Command::new("mkfifo").arg(bench.path("fifo")).status().is_ok_and(|status| status.success()) {
+        skipped("signals_leave_nothing_beside_the_output", "no mkfifo");
+        return;
+    }
+    for (signal, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        for times in [1, 2] {
+            // It waits for a reader of the FIFO.
+            let args = ["mul", "good.npy", "good.npy", "-o", "fifo", "--device", "cpu"];
+            let mut child = bench.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+            sleep(Duration::from_millis(500));
+            let began = Instant::now();
+            for _ in 0..times {
+                Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+            }
+            let status = child.wait().unwrap();
+            assert_eq!((status.code(), status.signal()), (Some(code), None), "{signal}");
+            assert!(began.elapsed() < Duration::from_secs(2), "{signal}");
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            assert!(!said.contains("panicked"), "{said}");
+        }
+    }
+    assert_eq!(bench.names(), ["fifo", "good.npy"]);
+}
+
+/// Standard streams that are closed from the start.
+#[test]
+fn closed_streams_are_no_panic() {
+    let bench = bench();
+    let program = env!("CARGO_BIN_EXE_lanky");
+    bench.succeed(&["mul", "good.npy", "good.npy", "-o", "d.npy"]);
+    for (line, allowed) in [
+        ("mul good.npy good.npy -o c.npy --device cpu --json >&-", &[0, 2][..]),
+        ("mul good.npy good.npy -o c.npy --device cpu 2>&-", &[0]),
+        ("mul good.npy good.npy -o c.npy --device cpu <&-", &[0]),
+        ("mul none.npy good.npy -o c.npy --device cpu 2>&-", &[2]),
+        ("info >&-", &[0, 2]),
+        ("info >/dev/full", &[2]),
+        ("mul good.npy good.npy -o - --device cpu >/dev/full", &[2]),
+        ("plan 100 4 100 --gpu h200 --json >/dev/full", &[2]),
+        ("mul good.npy good.npy -o - --device cpu | head -c 3 >/dev/null", &[0]),
+    ] {
+        let line = format!("{program} {line}");
+        let output = Command::new("sh").args(["-c", &line]).current_dir(bench.path("")).output().unwrap();
+        let said = text(&output.stderr);
+        assert!(output.status.code().is_some_and(|code| allowed.contains(&code)), "{line}: {}: {said}", output.status);
+        assert!(!said.contains("panicked") && (output.status.success() || said.lines().count() <= 1), "{line}: {said}");
+        if line.contains("-o c.npy") && output.status.success() {
+            assert_eq!(bench.get("c.npy"), bench.get("d.npy"), "{line}: what was said is in the file");
+        }
+        let _ = fs::remove_file(bench.path("c.npy"));
+    }
+}
+
+/// Whoever may not read or write is told so; root may.
+#[test]
+fn what_may_not_be_read_or_written_is_said() {
+    let bench = bench();
+    bench.put("shut.npy", Array::<f64>::integers(&[2, 2], 1, false).file(1));
+    fs::set_permissions(bench.path("shut.npy"), PermissionsExt::from_mode(0o000)).unwrap();
+    if fs::File::open(bench.path("shut.npy")).is_ok() {
+        skipped("what_may_not_be_read_or_written_is_said", "this user may read everything");
+        return;
+    }
+    let error = bench.fail(2, &["mul", "shut.npy", "good.npy", "-o", "c.npy", "--device", "cpu"]);
+    assert_eq!(error, "lanky: shut.npy: permission denied\n");
+    let error = bench.fail(2, &["mul", "good.npy", "good.npy", "-o", "shut.npy", "--device", "cpu"]);
+    assert_eq!(error, "lanky: shut.npy: permission denied\n");
+}
