@@ -1,7 +1,11 @@
 //! Products on the CPU: the `gemm` crate, serially, on blocks of rows that rayon hands out.
 //!
 //! The blocks depend on the shape only, and each is computed by one thread: the bits of the result are the same for any
-//! number of threads.
+//! number of threads. A vector's product that is one block is cut along k ([`parts`]).
+
+mod parts;
+
+pub(crate) use parts::parts;
 
 use crate::error::Result;
 use crate::scalar::Scalar;
@@ -67,6 +71,9 @@ fn block_rows(m: usize, n: usize, k: usize) -> usize {
 fn product_by_rows<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, c: MatMut<'_, T>) -> Result<()> {
     let m = a.nrows();
     let rows = block_rows(m, b.ncols(), a.ncols());
+    if m <= rows && b.ncols() == 1 && parts(m, a.ncols()).0 > 1 {
+        return parts::product(alpha, a, b, beta, c);
+    }
     if m <= rows {
         block(alpha, a, b, beta, c);
         return Ok(());

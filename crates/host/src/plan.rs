@@ -340,6 +340,13 @@ impl fmt::Display for Plan {
         }
         let (blocks, rows) = cpu::blocks(m, n, k);
         let side = if n > m { "columns" } else { "rows" };
+        let (parts, steps) = cpu::parts(m.max(n), k);
+        if blocks == 1 && m.min(n) == 1 && parts > 1 {
+            return write!(
+                f,
+                "  on the CPU: {parts} parts of {steps} steps of k, in parallel, added in order; the same bits for any number of threads"
+            );
+        }
         if blocks == 1 {
             return write!(f, "  on the CPU: all {} {side} of C in one block, by one thread", m.max(n));
         }
