@@ -13,10 +13,8 @@ use rayon::prelude::*;
 const LEAST_ROWS: usize = 64;
 /// At most this many blocks: each packs its own copy of B.
 const MOST_BLOCKS: usize = 128;
-/// A block is at least this many multiplications, 10 us and more: handing it out costs about one.
+/// A block, of a part of k, is at least this many multiplications, 10 us and more: handing it out costs about one.
 const LEAST_WORK: usize = 1 << 18;
-/// A part of k is at least this many multiplications a block, 200 us and more: its sums are added once.
-const LEAST_PART: usize = 1 << 22;
 /// The sums of all parts are at most one in so many elements of A and B.
 const PART_SHARE: usize = 16;
 
@@ -99,7 +97,7 @@ pub(crate) fn parts(m: usize, n: usize, k: usize) -> usize {
     let (blocks, _) = blocks(m, n, k);
     let work = m.saturating_mul(n).saturating_mul(k) / blocks;
     let share = (m + n).saturating_mul(k) / PART_SHARE / m.saturating_mul(n).max(1);
-    (MOST_BLOCKS / blocks).min(work / LEAST_PART).min(share).max(1)
+    (MOST_BLOCKS / blocks).min(work / LEAST_WORK).min(share).max(1)
 }
 
 /// Rows a block: a function of the shape alone.

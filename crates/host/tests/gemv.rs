@@ -15,7 +15,7 @@ fn element<T: Scalar>(seed: usize, i: usize, j: usize) -> T {
 /// Any strides of A, x and y, NaN in all gaps: y is the sum, its gaps are what they were.
 fn strided<T: Scalar>(nan: T) -> lanky_host::Result<()> {
     let stream = Device::cpu().stream()?;
-    for (m, k) in [(1, 1), (1, 700), (700, 1), (37, 53), (300, 4000), (4000, 300), (5, 100_000)] {
+    for (m, k) in [(1, 1), (1, 700), (700, 1), (37, 53), (70, 700), (700, 70), (5, 9001)] {
         for (index, (row, col)) in [(1, m + 3), (k + 1, 1), (2, 2 * m + 1)].into_iter().enumerate() {
             let mut a = vec![nan; row * (m - 1) + col * (k - 1) + 1];
             for (i, l) in (0..m).flat_map(|i| (0..k).map(move |l| (i, l))) {
@@ -97,6 +97,39 @@ fn the_bits_are_those_of_the_product() -> lanky_host::Result<()> {
     let mut y = vec![0.0; 1234];
     plan.run_gemv(&stream, 0.7, a.view(), x.view(), 0.0, MatMut::vector(&mut y, 1234, 1)?)?;
     assert_eq!(y, c);
+    Ok(())
+}
+
+/// Few rows and a long k, which is cut into parts: exact, the same bits again, and the plan says so. β = 0 reads no NaN.
+#[test]
+fn a_long_k_is_shared_out() -> lanky_host::Result<()> {
+    let stream = Device::cpu().stream()?;
+    for (m, k) in [(1, 1_000_003), (7, 300_001)] {
+        let a = Matrix::from_fn(m, k, |i, l| ((i + l) % 5) as f64 - 2.0)?;
+        let x = Matrix::from_fn(k, 1, |l, _| (l % 3) as f64 - 1.0)?;
+        let sum = |i: usize| (0..k).map(|l| (((i + l) % 5) as f64 - 2.0) * ((l % 3) as f64 - 1.0)).sum::<f64>();
+        for (beta, old) in [(0.0, f64::NAN), (-0.5, 6.0)] {
+            let mut y = vec![old; m];
+            gemv(&stream, 3.0, a.view(), x.view(), beta, MatMut::vector(&mut y, m, 1)?)?;
+            let expected: Vec<f64> =
+                (0..m).map(|i| 3.0 * sum(i) + if beta == 0.0 { 0.0 } else { beta * old }).collect();
+            assert_eq!(y, expected, "{m} {k}");
+        }
+        // As a row times a matrix it is the same product.
+        let mut y = vec![0.0; m];
+        gemm(&stream, 3.0, x.view().t(), a.view().t(), 0.0, MatMut::row_major(&mut y, 1, m)?)?;
+        assert_eq!(y, (0..m).map(|i| 3.0 * sum(i)).collect::<Vec<_>>());
+        let plan = Plan::gemv(stream.device(), a.shape(), x.shape(), Matrix::<f64>::from_fn(m, 1, |_, _| 0.0)?.shape());
+        assert!(plan.build()?.to_string().contains("parts of"), "{m} {k}");
+    }
+    let third = Matrix::from_fn(1, 600_001, |_, l| 1.0 / (l + 1) as f64)?;
+    let mut found = [0.0; 3];
+    for (threads, y) in (1..).zip(&mut found) {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+        let y = MatMut::vector(std::slice::from_mut(y), 1, 1)?;
+        pool.install(|| gemv(&stream, 1.0, third.view(), third.view(), 0.0, y))?;
+    }
+    assert!(found.iter().all(|y| y.to_bits() == found[0].to_bits()), "{found:?}");
     Ok(())
 }
 

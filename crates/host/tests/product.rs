@@ -123,15 +123,15 @@ fn the_bound_refuses_nan() {
 const LARGE: [(usize, usize, usize); 5] =
     [(1009, 7, 523), (7, 1009, 523), (521, 67, 131), (4099, 1, 311), (1, 4099, 311)];
 
-/// Two parts of k: of one block of C, and of two.
-const IN_PARTS: [(usize, usize, usize); 2] = [(3, 5, 600_011), (67, 3, 100_003)];
+/// Few parts of k: of one block of C, and of two.
+const IN_PARTS: [(usize, usize, usize); 2] = [(3, 5, 200_017), (67, 3, 30_011)];
 
 #[test]
 fn a_small_result_of_a_long_k_is_computed_in_parts() {
     let shape = |rows, cols| Shape::packed(rows, cols, Layout::RowMajor, Dtype::F64);
     for ((m, n, k), words) in [
-        (IN_PARTS[0], "1 block of 5 columns of C and 2 parts of k"),
-        (IN_PARTS[1], "2 blocks of 64 rows of C and 2 parts of k"),
+        (IN_PARTS[0], "1 block of 5 columns of C and 11 parts of k"),
+        (IN_PARTS[1], "2 blocks of 64 rows of C and 11 parts of k"),
         ((64, 64, 10_000_000), "1 block of 64 rows of C and 128 parts of k"),
         ((1009, 7, 523), "8 blocks of 128 rows of C, in parallel"),
         // The sums of more parts would be as large as A and B.

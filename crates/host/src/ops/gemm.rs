@@ -29,8 +29,8 @@ use model::Problem;
 /// |A||B| + γ(4) |β| |C|, absolute values being those of complex numbers: either part is a sum of 2k products of reals.
 ///
 /// Cost on a GPU: one launch, or two if k is cut into parts. Their sums lie in a workspace of the stream's, which grows
-/// as they ask for it; the first product by a kernel waits until the driver has compiled it. On the CPU: blocks of C by
-/// rayon's threads, done when this returns.
+/// as they ask for it; the first product by a kernel waits until the driver has compiled it. On the CPU: blocks of C, or of
+/// a vector of few rows parts of k, by rayon's threads, done when this returns.
 ///
 /// # Errors
 /// In this order, nothing being launched or written: [`Error::WrongDevice`] for an operand that the stream's device
