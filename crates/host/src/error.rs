@@ -302,6 +302,8 @@ pub enum Rule {
     Overlap,
     /// A range of its rows or columns must lie inside it.
     Range,
+    /// Of a batch: as many matrices as the result has.
+    Count,
     /// Its element type is the plan's.
     Dtype,
     /// Conjugated or not: a result is not; in a plan's run as in the plan.
@@ -318,7 +320,7 @@ pub struct ShapeError {
     pub operand: Operand,
     /// What it broke.
     pub rule: Rule,
-    /// What the rule asks for, in the rule's unit: rows, columns, elements (strides, spans), bytes of an element
+    /// What the rule asks for, in the rule's unit: rows, columns, matrices, elements (strides, spans), bytes of an element
     /// ([`Rule::Dtype`]), bytes shared ([`Rule::Overlap`]: 0), 1 for conjugated and 0 for not ([`Rule::Conjugate`]), or a
     /// multiple of bytes, and the bytes beyond one ([`Rule::Alignment`]).
     pub required: u64,

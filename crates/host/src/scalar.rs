@@ -23,6 +23,7 @@ mod sealed {
 /// ```
 pub trait Scalar:
     sealed::Sealed
+    + ::cpu::Element
     + bytemuck::Pod
     + num_traits::NumAssign
     + std::ops::Neg<Output = Self>

@@ -126,6 +126,52 @@ pub(crate) fn check_span(operand: Operand, shape: &Shape, len: usize) -> Result<
     ))
 }
 
+/// Whether `len` elements hold a batch; nothing follows the last element of the last matrix.
+pub(crate) fn check_batch_span(shape: &Shape, count: u64, stride: u64, len: usize) -> Result<(), ShapeError> {
+    let one = wide(checked_span(Operand::View, shape)?);
+    let limit = wide(isize::MAX.unsigned_abs()) / shape.dtype.bytes();
+    let needed = match (count, one) {
+        (0, _) | (_, 0) => Some(0),
+        _ => (count - 1).checked_mul(stride).and_then(|steps| steps.checked_add(one)),
+    };
+    match needed {
+        Some(needed) if needed <= wide(len) && needed <= limit => Ok(()),
+        _ => {
+            let (rows, cols, needed) = (shape.rows, shape.cols, needed.unwrap_or(u64::MAX));
+            let text = format!(
+                "the batch is {count} matrices of {rows} x {cols} with strides {stride}, {} and {}: it spans {needed} \
+                 elements, but the buffer has {len}",
+                shape.strides.row, shape.strides.col
+            );
+            Err(ShapeError::new(Operand::View, Rule::Span, needed, wide(len), text))
+        }
+    }
+}
+
+/// Whether no two elements of a batch that is written share an address: as [`check_distinct`], each stride, from the
+/// smallest on, must step over all that the smaller ones reach.
+pub(crate) fn check_batch_distinct(operand: Operand, shape: &Shape, count: u64, stride: u64) -> Result<(), ShapeError> {
+    let Strides { row, col } = shape.strides;
+    let mut axes = [(row, wide(shape.rows)), (col, wide(shape.cols)), (stride, count)];
+    if axes.iter().any(|(_, len)| *len == 0) {
+        return Ok(());
+    }
+    axes.sort_unstable();
+    let mut reach = 0_u64;
+    for (step, len) in axes.into_iter().filter(|(_, len)| *len > 1) {
+        if step <= reach {
+            let (rows, cols, required) = (shape.rows, shape.cols, reach.saturating_add(1));
+            let text = format!(
+                "{operand} is written, but its elements overlap: {count} matrices of {rows} x {cols} with strides \
+                 {stride}, {row} and {col}: {step} would have to be {required}"
+            );
+            return Err(ShapeError::new(operand, Rule::Strides, required, step, text));
+        }
+        reach = reach.saturating_add((len - 1).saturating_mul(step));
+    }
+    Ok(())
+}
+
 /// Whether no two elements of a matrix that is written share an address: the larger stride must step over the whole
 /// line of the smaller. (That is sufficient; the rare layouts that it refuses though they do not overlap are no matrices
 /// anyone stores.)

@@ -1,7 +1,8 @@
 //! The operations, a file each. [`gemm()`](gemm::gemm) serves every shape, [`gemv()`](gemv::gemv)
-//! a matrix and a vector, [`gram()`](gram::gram) a matrix and itself;
+//! a matrix and a vector, [`gram()`](gram::gram) a matrix and itself; [`batched()`](batched::batched) many small ones, and
 //! [`tsmm_in_place()`](tsmm::tsmm_in_place) writes where it reads.
 
+pub mod batched;
 pub(crate) mod enqueue;
 pub mod gemm;
 pub mod gemv;

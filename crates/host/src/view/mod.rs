@@ -41,9 +41,11 @@ macro_rules! facts {
     };
 }
 
+pub(crate) mod batch;
 mod read;
 mod write;
 
+pub use batch::{BatchMut, BatchRef};
 pub use read::MatRef;
 pub use write::MatMut;
 

@@ -1,0 +1,228 @@
+//! Which kernel serves a batch, and which thread which part of it.
+
+use crate::combine::scale;
+use crate::job::Job;
+use crate::packed::{MOST_STEPS, Packed, a_vector};
+use crate::run::{AnySize, Delivery, Kernel, Run, Square, Supply};
+use crate::simd::{Portable, Real, Simd};
+use crate::tile::{Cuts, SQUARES, Sizes};
+use crate::{Batch, Element, MOST};
+use rayon::prelude::*;
+use std::ops::Range;
+
+#[cfg(target_arch = "x86_64")]
+use crate::simd::Avx2;
+#[cfg(all(target_arch = "x86_64", has_avx512))]
+use crate::simd::Avx512;
+
+/// From this many bytes on C goes past the caches: what fits there is read sooner than it is driven out.
+const LEAST_STREAMED_BYTES: usize = 32 << 20;
+/// Below this many bytes the calling thread does all: waking others takes about as long.
+const LEAST_SHARED_BYTES: usize = 256 << 10;
+
+/// A set of vector instructions.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Instructions {
+    /// What every CPU of the target has.
+    Portable,
+    /// AVX2 and FMA.
+    Avx2,
+    /// AVX-512 (F, VL, DQ, BW); compiled by Rust 1.89 or later.
+    Avx512,
+}
+
+impl Instructions {
+    /// All of them, the best last.
+    pub const ALL: [Instructions; 3] = [Instructions::Portable, Instructions::Avx2, Instructions::Avx512];
+
+    /// The best that this CPU has.
+    pub fn detect() -> Self {
+        Self::ALL.into_iter().rev().find(|one| one.is_available()).unwrap_or(Instructions::Portable)
+    }
+
+    /// Whether this CPU has them, and they were compiled in.
+    pub fn is_available(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let avx512 = cfg!(has_avx512)
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512bw");
+            match self {
+                Instructions::Portable => true,
+                Instructions::Avx2 => avx2,
+                Instructions::Avx512 => avx2 && avx512,
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            self == Instructions::Portable
+        }
+    }
+}
+
+/// The kernels of a real type. They are compiled here, once, and not by each who calls them.
+pub trait Kernels: Real {
+    /// A range of the batch, on this thread; `bytes` are those of the whole batch.
+    ///
+    /// # Safety
+    /// As [`gemm_batched_with`].
+    unsafe fn products(instructions: Instructions, job: &Job<Self>, range: Range<usize>, parts: usize, bytes: usize);
+}
+
+macro_rules! kernels {
+    ($($real:ty: $lanes:literal;)*) => {$(
+        impl Kernels for $real {
+            unsafe fn products(
+                instructions: Instructions,
+                job: &Job<$real>,
+                range: Range<usize>,
+                parts: usize,
+                bytes: usize,
+            ) {
+                // SAFETY: by the caller's promise.
+                unsafe {
+                    match instructions {
+                        #[cfg(target_arch = "x86_64")]
+                        Instructions::Avx2 => by_parts::<Avx2<$real>>(job, range, parts, bytes),
+                        #[cfg(all(target_arch = "x86_64", has_avx512))]
+                        Instructions::Avx512 => by_parts::<Avx512<$real>>(job, range, parts, bytes),
+                        _ => by_parts::<Portable<$real, $lanes>>(job, range, parts, bytes),
+                    }
+                }
+            }
+        }
+    )*};
+}
+kernels! { f32: 4; f64: 2; }
+
+/// C_i ← α A_i B_i + β C_i with the best instructions that the CPU has.
+///
+/// # Safety
+/// As [`gemm_batched_with`], but for the instructions.
+pub unsafe fn gemm_batched<T: Element>(batch: &Batch<T>) {
+    // SAFETY: the instructions were detected; the rest is the caller's promise.
+    unsafe { gemm_batched_with(Instructions::detect(), batch) }
+}
+
+/// The same with these instructions.
+///
+/// # Safety
+/// The CPU has the instructions ([`Instructions::is_available`]). m, n and k are at most [`MOST`]. The matrices are good:
+/// those of A and B for reading, those of C for reading and writing; no two elements of C, of one matrix or of two, share
+/// an address with each other, or with one of A or B.
+pub unsafe fn gemm_batched_with<T: Element>(instructions: Instructions, batch: &Batch<T>) {
+    if batch.m == 0 || batch.n == 0 || batch.count == 0 {
+        return;
+    }
+    debug_assert!(batch.m.max(batch.n).max(batch.k) <= MOST, "{} x {} x {}", batch.m, batch.n, batch.k);
+    let job = Job::new(batch);
+    let bytes = job.bytes(T::PARTS);
+    let by_threads = |work: &(dyn Fn(Range<usize>) + Sync)| share(job.count, bytes, work);
+    if job.only_scales() {
+        // SAFETY: by the caller's promise.
+        return by_threads(&|range| unsafe { scale(&job, range, T::PARTS) });
+    }
+    // SAFETY: by the caller's promise.
+    by_threads(&|range| unsafe { T::Part::products(instructions, &job, range, T::PARTS, bytes) });
+}
+
+/// One contiguous range of the batch a thread.
+fn share(count: usize, bytes: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+    let threads = rayon::current_num_threads().min(count);
+    if threads <= 1 || bytes < LEAST_SHARED_BYTES {
+        return work(0..count);
+    }
+    // The first `longer` ranges are one longer.
+    let (least, longer) = (count / threads, count % threads);
+    let start = |thread: usize| thread * least + thread.min(longer);
+    (0..threads).into_par_iter().with_max_len(1).for_each(|thread| work(start(thread)..start(thread + 1)));
+}
+
+/// # Safety
+/// As [`gemm_batched_with`]; the range is of the batch.
+unsafe fn by_parts<S: Simd>(job: &Job<S::Real>, range: Range<usize>, parts: usize, bytes: usize) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match parts {
+            1 => by_kernel::<S, 1>(job, range, bytes),
+            _ => by_kernel::<S, 2>(job, range, bytes),
+        }
+    }
+}
+
+/// # Safety
+/// As [`by_parts`].
+unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<usize>, bytes: usize) {
+    let (m, n, k) = (job.m, job.n, job.k);
+    let follows = job.c.is_packed(m, n, PARTS) && job.c.row == PARTS;
+    let past_caches = follows && !job.reads_c() && bytes >= LEAST_STREAMED_BYTES;
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if const { size_of::<S::Vector>() > 16 } && a_vector::<S, PARTS>(job) > 0 {
+            return match k {
+                1 => S::vectorize(Packed::<S, PARTS, 1> { job, range, past_caches }),
+                _ => S::vectorize(Packed::<S, PARTS, MOST_STEPS> { job, range, past_caches }),
+            };
+        }
+        let supply = if job.a.row == PARTS { Supply::AsItIs } else { Supply::Copied };
+        let is_staged = follows && (past_caches || m * PARTS % <S::Narrow as Simd>::LANES != 0);
+        let delivery = match (job.combines_later(), job.c.row == PARTS, is_staged) {
+            (true, ..) => Delivery::Combined,
+            (_, false, _) => Delivery::Copied,
+            (_, true, false) => Delivery::InPlace,
+            (_, true, true) => Delivery::Staged { past_caches },
+        };
+        let has_gaps = job.a.col != m * PARTS && supply == Supply::AsItIs;
+        let c_has_gaps = job.c.col != m * PARTS && delivery != Delivery::Copied;
+        let how = How { supply, delivery };
+        let b_follows = job.b.row == PARTS && job.b.col == k * PARTS;
+        let is_square = m == n && n == k && SQUARES.contains(&n) && b_follows && !has_gaps && !c_has_gaps;
+        // Vectors of 16 bytes would need more steps.
+        if const { size_of::<S::Vector>() > 16 } && is_square {
+            return squares::<S::Narrow, PARTS>(job, range, how);
+        }
+        any_size::<S, PARTS>(job, range, how)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct How {
+    supply: Supply,
+    delivery: Delivery,
+}
+
+/// # Safety
+/// As [`by_parts`].
+unsafe fn run<S: Simd, const PARTS: usize, K: Kernel<S>>(job: &Job<S::Real>, range: Range<usize>, how: How, kernel: K) {
+    let How { supply, delivery } = how;
+    // SAFETY: by the caller's promise.
+    unsafe { S::vectorize(Run { job, range, kernel, supply, delivery, parts: PARTS }) }
+}
+
+/// # Safety
+/// As [`by_parts`].
+unsafe fn any_size<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<usize>, how: How) {
+    let sizes = Sizes { rows: job.m * PARTS, cols: job.n, k: job.k };
+    let cuts = Cuts::new::<S, PARTS>(sizes.rows, sizes.cols);
+    // SAFETY: by the caller's promise.
+    unsafe { run::<S, PARTS, _>(job, range, how, AnySize::<PARTS> { sizes, cuts }) }
+}
+
+/// # Safety
+/// As [`by_parts`]; the sizes are equal and among [`SQUARES`], all matrices by columns without gaps.
+unsafe fn squares<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<usize>, how: How) {
+    macro_rules! of_size {
+        ($($n:literal)*) => {
+            match job.n {
+                // SAFETY: by the caller's promise.
+                $($n => unsafe { run::<S, PARTS, _>(job, range, how, Square::<PARTS, $n>) },)*
+                _ => debug_assert!(false, "no square of {}", job.n),
+            }
+        };
+    }
+    of_size!(3 4 5 6 7 8)
+}

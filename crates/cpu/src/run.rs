@@ -1,0 +1,262 @@
+//! A range of a batch, one product after the other, on one thread.
+
+use crate::MOST;
+use crate::combine::combine;
+use crate::epilogue::Epilogue;
+use crate::job::{Job, Source};
+use crate::simd::{Simd, Work};
+use crate::stage::{LINE_BYTES, Stage};
+use crate::tile::{Cuts, Left, Operands, Out, Overrun, Right, Sizes, product, square};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+/// How far ahead of the products their operands are asked for: about what memory delivers while a load is under way.
+const AHEAD_BYTES: usize = 4096;
+
+/// One product, of operands that suit the kernels.
+pub trait Kernel<S: Simd>: Copy {
+    /// C from A and B.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of S; A, B and C are good for the sizes of the job, C for a vector more where it may be
+    /// overrun.
+    unsafe fn product(&self, abc: Operands<S::Real>, overrun: Overrun, epilogue: &Epilogue<S>);
+}
+
+/// Of any sizes and strides.
+#[derive(Clone, Copy)]
+pub struct AnySize<const PARTS: usize> {
+    pub sizes: Sizes,
+    pub cuts: Cuts,
+}
+
+impl<S: Simd, const PARTS: usize> Kernel<S> for AnySize<PARTS> {
+    #[inline(always)]
+    unsafe fn product(&self, abc: Operands<S::Real>, overrun: Overrun, epilogue: &Epilogue<S>) {
+        // SAFETY: by the caller's promise.
+        unsafe { product::<S, PARTS>(self.sizes, &self.cuts, abc, overrun, epilogue) }
+    }
+}
+
+/// Of N x N matrices by columns without gaps.
+#[derive(Clone, Copy)]
+pub struct Square<const PARTS: usize, const N: usize>;
+
+impl<S: Simd, const PARTS: usize, const N: usize> Kernel<S> for Square<PARTS, N> {
+    #[inline(always)]
+    unsafe fn product(&self, abc: Operands<S::Real>, overrun: Overrun, epilogue: &Epilogue<S>) {
+        // SAFETY: by the caller's promise.
+        unsafe { square::<S, PARTS, N>(abc, overrun, epilogue) }
+    }
+}
+
+/// What becomes of A on its way to the kernel, which takes its rows next to each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Supply {
+    AsItIs,
+    /// Copied by columns, each matrix; one that the whole batch shares, once.
+    Copied,
+}
+
+/// What becomes of C.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    InPlace,
+    /// Collected, and sent in whole lines, past the caches or not.
+    Staged {
+        past_caches: bool,
+    },
+    /// Computed elsewhere by columns, and copied.
+    Copied,
+    /// Computed elsewhere without α and β, which are not real, and combined.
+    Combined,
+}
+
+/// A range of the batch.
+pub struct Run<'a, S: Simd, K> {
+    pub job: &'a Job<S::Real>,
+    pub range: Range<usize>,
+    pub kernel: K,
+    pub supply: Supply,
+    pub delivery: Delivery,
+    pub parts: usize,
+}
+
+/// Room for a matrix, and a vector more.
+#[repr(C, align(64))]
+struct Room([MaybeUninit<u8>; MOST * MOST * 16 + LINE_BYTES]);
+
+impl Room {
+    const NEW: Room = Room([const { MaybeUninit::uninit() }; MOST * MOST * 16 + LINE_BYTES]);
+
+    #[inline(always)]
+    fn first<R>(&mut self) -> *mut R {
+        (&raw mut self.0).cast()
+    }
+}
+
+impl<S: Simd, K: Kernel<S>> Work for Run<'_, S, K> {
+    #[inline(always)]
+    fn run(self) {
+        // SAFETY: this runs inside `Simd::vectorize`, whose caller promises the instructions, and `Batch` the matrices.
+        unsafe { self.products() }
+    }
+}
+
+impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
+    /// # Safety
+    /// The CPU has the instructions of S, and the matrices of the range are there.
+    #[inline(always)]
+    unsafe fn products(self) {
+        let Run { job, range, kernel, supply, delivery, parts } = self;
+        if range.is_empty() {
+            return;
+        }
+        let (mut a_room, mut c_room) = (Room::NEW, Room::NEW);
+        // SAFETY: by the caller's promise; a room holds the largest matrix.
+        unsafe {
+            let epilogue = Epilogue::<S>::new(job);
+            let ahead = Ahead::new(job, parts, range.end);
+            let mut stage =
+                Stage::new(job.c.at(range.start).cast_mut(), delivery == Delivery::Staged { past_caches: true });
+            let b_by = (job.b.row, job.b.col);
+            let mut copied = false;
+            for i in range {
+                ahead.ask::<S>(job, i);
+                let a = if supply == Supply::AsItIs {
+                    Left { first: job.a.at(i), col: job.a.col }
+                } else {
+                    let room = a_room.first::<S::Real>();
+                    if !copied || !job.a.is_shared() {
+                        copy_to(room, job.a.at(i), &job.a, (job.m, job.k), parts);
+                        copied = true;
+                    }
+                    Left { first: room.cast_const(), col: job.m * parts }
+                };
+                let b = Right { first: job.b.at(i), row: b_by.0, col: b_by.1 };
+                let c = job.c.at(i).cast_mut();
+                let in_place = Out { old: c.cast_const(), old_col: job.c.col, first: c, col: job.c.col };
+                let elsewhere = |first| Out { first, col: job.m * parts, ..in_place };
+                let (out, overrun) = match delivery {
+                    Delivery::InPlace => (in_place, Overrun::No),
+                    Delivery::Staged { .. } => (elsewhere(stage.room()), Overrun::Harmless),
+                    Delivery::Combined => (elsewhere(c_room.first()), Overrun::Harmless),
+                    Delivery::Copied => {
+                        let first = c_room.first::<S::Real>();
+                        if job.reads_c() {
+                            copy_to(first, c, &job.c, (job.m, job.n), parts);
+                        }
+                        // What is beyond a column is the next one, which is still to be read.
+                        let overrun = if job.reads_c() { Overrun::No } else { Overrun::Harmless };
+                        (Out { old: first.cast_const(), old_col: job.m * parts, ..elsewhere(first) }, overrun)
+                    }
+                };
+                kernel.product((a, b, out), overrun, &epilogue);
+                match delivery {
+                    Delivery::InPlace => {}
+                    Delivery::Staged { .. } => stage.take(job.m * job.n * parts * size_of::<S::Real>()),
+                    Delivery::Copied => copy_from(out.first, c, &job.c, (job.m, job.n), parts),
+                    Delivery::Combined => combine(job, i, out.first, parts),
+                }
+            }
+            if matches!(delivery, Delivery::Staged { .. }) {
+                stage.finish();
+            }
+        }
+    }
+}
+
+/// From a matrix of any strides to one by columns without gaps.
+///
+/// # Safety
+/// Both are good for rows x cols elements of `parts` numbers.
+unsafe fn copy_to<R: Copy>(to: *mut R, from: *const R, by: &Source<R>, sizes: (usize, usize), parts: usize) {
+    // SAFETY: by the caller's promise; the parts of an element are next to each other.
+    unsafe {
+        match parts {
+            1 => copy(to, (1, sizes.0), from, (by.row, by.col), sizes),
+            _ => copy::<[R; 2]>(to.cast(), (1, sizes.0), from.cast(), (by.row / 2, by.col / 2), sizes),
+        }
+    }
+}
+
+/// From a matrix by columns without gaps to one of any strides.
+///
+/// # Safety
+/// As [`copy_to`].
+unsafe fn copy_from<R: Copy>(from: *const R, to: *mut R, by: &Source<R>, sizes: (usize, usize), parts: usize) {
+    // SAFETY: by the caller's promise; the parts of an element are next to each other.
+    unsafe {
+        match parts {
+            1 => copy(to, (by.row, by.col), from, (1, sizes.0), sizes),
+            _ => copy::<[R; 2]>(to.cast(), (by.row / 2, by.col / 2), from.cast(), (1, sizes.0), sizes),
+        }
+    }
+}
+
+/// Element by element, strides being (row, column).
+///
+/// # Safety
+/// Both are good for rows x cols elements.
+#[inline(always)]
+unsafe fn copy<E: Copy>(
+    to: *mut E,
+    to_by: (usize, usize),
+    from: *const E,
+    from_by: (usize, usize),
+    (rows, cols): (usize, usize),
+) {
+    for j in 0..cols {
+        let (to, from) = (to.wrapping_add(j * to_by.1), from.wrapping_add(j * from_by.1));
+        for i in 0..rows {
+            // SAFETY: by the caller's promise.
+            unsafe { *to.add(i * to_by.0) = *from.add(i * from_by.0) }
+        }
+    }
+}
+
+/// Asks for the operands of a later product.
+struct Ahead {
+    products: usize,
+    end: usize,
+    /// Lines of a matrix of A, of B, and of C where it is read; 0 where nothing needs to be asked for.
+    lines: [usize; 3],
+}
+
+impl Ahead {
+    fn new<R: crate::simd::Real>(job: &Job<R>, parts: usize, end: usize) -> Self {
+        let bytes = |len: usize| len * parts * size_of::<R>();
+        let of = |source: &Source<R>, rows: usize, cols: usize| {
+            let packed = source.is_packed(rows, cols, parts);
+            // What follows without a gap the CPU asks for by itself.
+            if source.is_shared() || packed { 0 } else { bytes(rows * cols).div_ceil(LINE_BYTES) }
+        };
+        let c = if job.reads_c() { of(&job.c, job.m, job.n) } else { 0 };
+        let one = bytes(job.m * job.k + job.k * job.n + job.m * job.n).max(1);
+        Ahead {
+            products: AHEAD_BYTES.div_ceil(one),
+            end,
+            lines: [of(&job.a, job.m, job.k), of(&job.b, job.k, job.n), c],
+        }
+    }
+
+    /// # Safety
+    /// Product i is in the batch.
+    #[inline(always)]
+    unsafe fn ask<S: Simd>(&self, job: &Job<S::Real>, i: usize) {
+        let later = i + self.products;
+        if later >= self.end {
+            return;
+        }
+        for (source, lines) in [&job.a, &job.b, &job.c].into_iter().zip(self.lines) {
+            if lines == 0 {
+                continue;
+            }
+            // SAFETY: `later` is in the batch too.
+            let first = unsafe { source.at(later) };
+            for line in 0..lines {
+                S::prefetch(first.wrapping_add(line * LINE_BYTES / size_of::<S::Real>()));
+            }
+        }
+    }
+}

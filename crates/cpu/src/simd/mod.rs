@@ -1,0 +1,117 @@
+//! Vectors of real numbers: one type for each element type and each set of instructions.
+
+use std::ops::{Add, Mul, Neg};
+
+mod portable;
+pub(crate) use portable::Portable;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx2::Avx2;
+#[cfg(all(target_arch = "x86_64", has_avx512))]
+mod avx512;
+#[cfg(all(target_arch = "x86_64", has_avx512))]
+pub(crate) use avx512::Avx512;
+
+/// f32 or f64.
+pub trait Real:
+    Copy + PartialEq + Send + Sync + Add<Output = Self> + Mul<Output = Self> + Neg<Output = Self> + 'static
+{
+    /// 0.
+    const ZERO: Self;
+    /// 1.
+    const ONE: Self;
+    /// self · b + c, rounded once where the CPU does that, else twice.
+    fn mul_add_as_vectors(self, b: Self, c: Self) -> Self;
+}
+
+macro_rules! reals {
+    ($($real:ty)*) => {$(
+        impl Real for $real {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            #[inline(always)]
+            fn mul_add_as_vectors(self, b: Self, c: Self) -> Self {
+                if FUSES { self.mul_add(b, c) } else { self * b + c }
+            }
+        }
+    )*};
+}
+reals!(f32 f64);
+
+/// Whether every CPU of the target multiplies and adds with one rounding; the portable vectors do what it does.
+const FUSES: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+
+/// What is to run with a set of instructions; its `run` is inlined into the function that has them.
+pub trait Work {
+    /// Does it.
+    fn run(self);
+}
+
+/// A vector of `LANES` real numbers.
+///
+/// # Safety
+/// Of every function: the CPU has the instructions. Pointers are good for what is read or written: `LANES` elements, or
+/// the lanes of the mask.
+pub trait Simd: Copy + Send + Sync + 'static {
+    /// An element.
+    type Real: Real;
+    /// The vector.
+    type Vector: Copy;
+    /// Which lanes are read or written.
+    type Mask: Copy;
+    /// Which lane goes where.
+    type Order: Copy;
+    /// Vectors for small matrices, of which less is wasted; the CPU has both or neither.
+    type Narrow: Simd<Real = Self::Real>;
+    /// Elements of a vector, at most [`MOST_LANES`].
+    const LANES: usize;
+    /// Vectors that the CPU holds.
+    const REGISTERS: usize;
+    /// Most columns of C that are computed at once.
+    const MOST_COLUMNS: usize = 6;
+
+    /// Runs `work`, compiled with the instructions, as a function of its own.
+    unsafe fn vectorize<W: Work>(work: W);
+    /// All lanes x.
+    unsafe fn splat(x: Self::Real) -> Self::Vector;
+    /// `LANES` elements.
+    unsafe fn load(p: *const Self::Real) -> Self::Vector;
+    /// The elements of the mask, 0 elsewhere.
+    unsafe fn load_masked(p: *const Self::Real, mask: Self::Mask) -> Self::Vector;
+    /// `LANES` elements.
+    unsafe fn store(p: *mut Self::Real, v: Self::Vector);
+    /// The elements of the mask.
+    unsafe fn store_masked(p: *mut Self::Real, mask: Self::Mask, v: Self::Vector);
+    /// The first `count` lanes, at most `LANES`.
+    unsafe fn mask(count: usize) -> Self::Mask;
+    /// a · b.
+    unsafe fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// a · b + c.
+    unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
+    /// Lanes 0 and 1 exchanged, 2 and 3, and so on.
+    unsafe fn swap_pairs(v: Self::Vector) -> Self::Vector;
+    /// Lane i of what [`Simd::permute`] gives is lane `lanes[i]`, which is below `LANES`.
+    unsafe fn order(lanes: &[usize; MOST_LANES]) -> Self::Order;
+    /// The lanes in another order.
+    unsafe fn permute(v: Self::Vector, order: Self::Order) -> Self::Vector;
+    /// Asks for the line of an address, which may be anything.
+    fn prefetch(p: *const Self::Real);
+}
+
+/// Lanes of the longest vector: 64 bytes of f32.
+pub const MOST_LANES: usize = 16;
+
+/// Stamps functions of one instruction each.
+macro_rules! instructions {
+    ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)? = $body:expr;)*) => {$(
+        #[inline(always)]
+        #[allow(unused_unsafe)] // of a mask, which is a number, and of compilers to come
+        unsafe fn $name($($arg: $type),*) $(-> $result)? {
+            // SAFETY: the caller promises what `Simd` asks for: the CPU has the instruction, the pointer is good.
+            unsafe { $body }
+        }
+    )*};
+}
+use instructions;

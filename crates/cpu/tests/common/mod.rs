@@ -1,0 +1,207 @@
+//! Batches with gaps and guards, and what they should become.
+
+use lanky_cpu::{Batch, Element, Instructions, MOST, Matrices, Operand, gemm_batched_with};
+use num_complex::Complex;
+use std::fmt::Debug;
+use std::ops::{Add, Mul};
+
+/// An element that a test can make.
+pub trait Value: Element + Debug + PartialEq + Add<Output = Self> + Mul<Output = Self> {
+    const NAN: Self;
+    fn of(re: f64, im: f64) -> Self;
+    fn conj(self) -> Self;
+    fn is_nan(self) -> bool;
+    /// The bits, so that NaN equals itself and 0 is not −0.
+    fn bits(self) -> [u64; 2];
+}
+
+macro_rules! values {
+    ($($real:ident)*) => {$(
+        impl Value for $real {
+            const NAN: Self = $real::NAN;
+            fn of(re: f64, _im: f64) -> Self { re as $real }
+            fn conj(self) -> Self { self }
+            fn is_nan(self) -> bool { $real::is_nan(self) }
+            fn bits(self) -> [u64; 2] { [self.to_bits() as u64, 0] }
+        }
+        impl Value for Complex<$real> {
+            const NAN: Self = Complex::new($real::NAN, $real::NAN);
+            fn of(re: f64, im: f64) -> Self { Complex::new(re as $real, im as $real) }
+            fn conj(self) -> Self { Complex::new(self.re, -self.im) }
+            fn is_nan(self) -> bool { Complex::is_nan(self) }
+            fn bits(self) -> [u64; 2] { [self.re.to_bits() as u64, self.im.to_bits() as u64] }
+        }
+    )*};
+}
+values!(f32 f64);
+
+/// A generator of test numbers.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 >> 33
+    }
+    pub fn below(&mut self, end: usize) -> usize {
+        self.next() as usize % end
+    }
+    /// An integer in −2..=2, so that all sums are exact.
+    pub fn integer<T: Value>(&mut self) -> T {
+        T::of(self.below(5) as f64 - 2.0, self.below(5) as f64 - 2.0)
+    }
+    /// A number in −1..1 with all its digits.
+    pub fn fraction<T: Value>(&mut self) -> T {
+        let mut part = || self.next() as f64 / f64::from(1_u32 << 30) - 1.0;
+        T::of(part(), part())
+    }
+}
+
+/// How the matrices of an operand are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    ByCols,
+    ByRows,
+    /// By columns, with gaps after each column and each matrix.
+    ColGaps,
+    RowGaps,
+    /// Neither stride is 1.
+    NoUnit,
+    /// One for all; never C.
+    Shared,
+    /// By columns with gaps, each by its address, the last one first.
+    Listed,
+}
+
+pub const STORES: [Store; 7] =
+    [Store::ByCols, Store::ByRows, Store::ColGaps, Store::RowGaps, Store::NoUnit, Store::Shared, Store::Listed];
+
+/// Matrices in a buffer that is NaN wherever no element is.
+pub struct Matrix<T> {
+    pub data: Vec<T>,
+    pub rows: usize,
+    pub cols: usize,
+    pub row: usize,
+    pub col: usize,
+    pub stride: usize,
+    pub count: usize,
+    is_listed: bool,
+    pub conj: bool,
+}
+
+/// Elements that are nobody's before the first and after the last matrix.
+const GUARD: usize = 67;
+
+impl<T: Value> Matrix<T> {
+    pub fn new(store: Store, rows: usize, cols: usize, count: usize, mut value: impl FnMut() -> T) -> Self {
+        let (row, col, len) = match store {
+            Store::ByCols | Store::Shared => (1, rows, rows * cols),
+            Store::ByRows => (cols, 1, rows * cols),
+            Store::ColGaps | Store::Listed => (1, rows + 3, (rows + 3) * cols + 5),
+            Store::RowGaps => (cols + 2, 1, rows * (cols + 2) + 1),
+            Store::NoUnit => (3, 3 * rows + 1, (3 * rows + 1) * cols),
+        };
+        let stride = if store == Store::Shared { 0 } else { len };
+        let data = vec![T::NAN; len * count + 2 * GUARD];
+        let is_listed = store == Store::Listed;
+        let mut made = Matrix { data, rows, cols, row, col, stride, count, is_listed, conj: false };
+        for index in 0..if stride == 0 { 1 } else { count } {
+            for (i, j) in (0..cols).flat_map(|j| (0..rows).map(move |i| (i, j))) {
+                let at = made.index(index, i, j);
+                made.data[at] = value();
+            }
+        }
+        made
+    }
+
+    pub fn index(&self, matrix: usize, i: usize, j: usize) -> usize {
+        let matrix = if self.is_listed { self.count - 1 - matrix } else { matrix };
+        GUARD + matrix * self.stride + i * self.row + j * self.col
+    }
+
+    pub fn get(&self, matrix: usize, i: usize, j: usize) -> T {
+        let value = self.data[self.index(matrix, i, j)];
+        if self.conj { value.conj() } else { value }
+    }
+
+    /// `list` is filled where the addresses are listed.
+    fn operand(&mut self, list: &mut Vec<*const T>) -> Operand<T> {
+        let first = self.data.as_mut_ptr();
+        let matrices = if self.is_listed {
+            let order = (0..self.count).map(|i| first.wrapping_add(self.index(i, 0, 0)).cast_const());
+            *list = order.collect();
+            Matrices::Listed(list.as_ptr())
+        } else {
+            Matrices::Strided { first: first.wrapping_add(GUARD), stride: self.stride }
+        };
+        Operand { matrices, row: self.row, col: self.col, conj: self.conj }
+    }
+}
+
+/// A batch and its operands.
+pub struct Case<T> {
+    pub a: Matrix<T>,
+    pub b: Matrix<T>,
+    pub c: Matrix<T>,
+    pub alpha: T,
+    pub beta: T,
+}
+
+impl<T: Value> Case<T> {
+    pub fn new(
+        (m, n, k): (usize, usize, usize),
+        count: usize,
+        [a, b, c]: [Store; 3],
+        mut value: impl FnMut() -> T,
+    ) -> Self {
+        assert!(m.max(n).max(k) <= MOST);
+        Case {
+            a: Matrix::new(a, m, k, count, &mut value),
+            b: Matrix::new(b, k, n, count, &mut value),
+            c: Matrix::new(c, m, n, count, &mut value),
+            alpha: T::of(1.0, 0.0),
+            beta: T::of(0.0, 0.0),
+        }
+    }
+
+    pub fn run(&mut self, instructions: Instructions) {
+        let mut lists = [const { Vec::new() }; 3];
+        let [of_a, of_b, of_c] = &mut lists;
+        let (a, b, c) = (self.a.operand(of_a), self.b.operand(of_b), self.c.operand(of_c));
+        let (m, n, k, count) = (self.c.rows, self.c.cols, self.a.cols, self.c.count);
+        let batch = Batch { m, n, k, count, alpha: self.alpha, a, b, beta: self.beta, c };
+        assert!(instructions.is_available());
+        // SAFETY: the CPU has the instructions, and the buffers were made for these sizes and strides.
+        unsafe { gemm_batched_with(instructions, &batch) }
+    }
+
+    /// C, gaps and guards and all, as it should become; of numbers with which arithmetic is exact.
+    pub fn expected(&self) -> Vec<T> {
+        let mut data = self.c.data.clone();
+        let zero = T::of(0.0, 0.0);
+        let (m, n, k) = (self.c.rows, self.c.cols, self.a.cols);
+        for index in 0..self.c.count {
+            for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
+                let mut sum = zero;
+                for l in 0..if self.alpha == zero { 0 } else { k } {
+                    sum = sum + self.a.get(index, i, l) * self.b.get(index, l, j);
+                }
+                let at = self.c.index(index, i, j);
+                let product = if self.alpha == zero { zero } else { self.alpha * sum };
+                data[at] = if self.beta == zero { product } else { product + self.beta * data[at] };
+            }
+        }
+        data
+    }
+}
+
+/// The instructions that this CPU has.
+pub fn available() -> Vec<Instructions> {
+    Instructions::ALL.into_iter().filter(|one| one.is_available()).collect()
+}
+
+/// Whether all is the same; NaN where NaN is expected, and nowhere else.
+pub fn same<T: Value>(given: &[T], expected: &[T]) -> bool {
+    let is_same = |(x, y): (&T, &T)| x == y || (x.is_nan() && y.is_nan() && x.bits() == y.bits());
+    given.len() == expected.len() && given.iter().zip(expected).all(is_same)
+}

@@ -1,0 +1,167 @@
+//! C_i ← α A_i B_i + β C_i, of many small matrices.
+
+use crate::cpu as large;
+use crate::error::{Error, Operand, Result, Rule, ShapeError};
+use crate::ops::gemm::check_places;
+use crate::scalar::Scalar;
+use crate::shape::{Shape, agree, check_batch_distinct, wide};
+use crate::stream::{Queue, Stream};
+use crate::view::batch::{Batch, BatchMut, BatchRef, Spots};
+use crate::view::{MatMut, MatRef};
+use rayon::prelude::*;
+
+/// C_i ← α A_i B_i + β C_i for all i, with A_i m x k, B_i k x n and C_i m x n; transposes and conjugates are views
+/// (`a.t()`, `a.conj()`, `a.h()`). **On the CPU only, so far**: on a GPU it is [`Error::Unsupported`].
+///
+/// A batch lies at equal distances or anywhere ([`BatchRef::listed`]); one matrix may serve all products
+/// ([`BatchRef::shared`]). α, β, NaN, infinities and empty matrices are as in [`gemm`](crate::gemm()), and so is the error
+/// of a sum.
+///
+/// Up to m = n = k = 32 the products are those of `lanky-cpu`: each element's sum is one chain of multiply-adds in the
+/// order of k, so that its bits depend neither on its place in the batch, nor on layouts, nor on the number of threads.
+/// Larger ones are computed as [`gemm`](crate::gemm()) computes them.
+///
+/// Cost: each matrix is read and written once; each of rayon's threads takes one contiguous part of the batch. Where A_i,
+/// or B_i if C_i lies by rows, has no unit stride along the same axis as C_i, each is first copied within the caches.
+///
+/// # Errors
+/// In this order, nothing being written: [`Error::Unsupported`] if the stream is a GPU's; [`Error::WrongDevice`] for a batch
+/// on a GPU; [`Error::Shape`] if the sizes do not agree, the numbers of matrices differ ([`Rule::Count`]), elements of C
+/// overlap each other, or C overlaps A or B.
+///
+/// # Example
+/// ```
+/// use lanky_host::{BatchMut, BatchRef, Device, batched};
+/// let a: Vec<f64> = (0..18).map(f64::from).collect(); // two 3 x 3 matrices
+/// let swap = [0.0, 1.0, 1.0, 0.0, 0.0, 0.0]; // 0 1; 1 0; 0 0
+/// let mut c = [f64::NAN; 12];
+/// batched(
+///     &Device::cpu().stream()?,
+///     2.0,
+///     BatchRef::row_major(&a, 2, 3, 3)?,
+///     BatchRef::shared(lanky_host::MatRef::row_major(&swap, 3, 2)?, 2),
+///     0.0,
+///     BatchMut::row_major(&mut c, 2, 3, 2)?,
+/// )?;
+/// assert_eq!(c, [2.0, 0.0, 8.0, 6.0, 14.0, 12.0, 20.0, 18.0, 26.0, 24.0, 32.0, 30.0]);
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
+pub fn batched<T: Scalar>(
+    stream: &Stream,
+    alpha: T,
+    a: BatchRef<'_, T>,
+    b: BatchRef<'_, T>,
+    beta: T,
+    c: BatchMut<'_, T>,
+) -> Result<()> {
+    if let Queue::Cuda(_) = stream.queue() {
+        let what = "batched products on a GPU are not supported yet: use a stream of Device::cpu(), or `gemm` for each";
+        return Err(Error::Unsupported { what: what.to_owned() });
+    }
+    let (a, b, c) = (a.batch, b.batch, c.batch);
+    check_places(stream.device(), [(Operand::A, a.place), (Operand::B, b.place), (Operand::C, c.place)])?;
+    let (m, n, k) = agree(&a.shape, &b.shape, &c.shape)?;
+    check_counts(&a, &b, &c)?;
+    if let Spots::Strided { stride, .. } = c.spots {
+        check_batch_distinct(Operand::C, &c.shape, wide(c.count), stride)?;
+    }
+    refuse_overlap(Operand::A, &a, &c)?;
+    refuse_overlap(Operand::B, &b, &c)?;
+    if c.shape.is_empty() || c.count == 0 {
+        return Ok(());
+    }
+    if m.max(n).max(k) > ::cpu::MOST {
+        return one_by_one(alpha, &a, &b, beta, &c);
+    }
+    let (of_a, of_b, of_c) = (operand(&a), operand(&b), operand(&c));
+    let batch = ::cpu::Batch { m, n, k, count: c.count, alpha, a: of_a, b: of_b, beta, c: of_c };
+    // SAFETY: the shapes and the counts agree, and the constructors of the batches checked that every element is inside its
+    // memory, and of C distinct; C is borrowed mutably, so overlaps neither A nor B (raw views: `refuse_overlap`).
+    unsafe { ::cpu::gemm_batched(&batch) };
+    Ok(())
+}
+
+/// Its addresses and strides; a stride that does not fit is of an axis of one element, and never taken.
+fn operand<T>(batch: &Batch<T>) -> ::cpu::Operand<T> {
+    let stride = |stride: u64| isize::try_from(stride).map_or(0, isize::unsigned_abs);
+    let Shape { strides, conj, .. } = batch.shape;
+    let matrices = match &batch.spots {
+        Spots::Strided { first, stride: step } => ::cpu::Matrices::Strided { first: *first, stride: stride(*step) },
+        Spots::Listed(list) => ::cpu::Matrices::Listed(list.as_ptr()),
+    };
+    ::cpu::Operand { matrices, row: stride(strides.row), col: stride(strides.col), conj }
+}
+
+fn check_counts<T>(a: &Batch<T>, b: &Batch<T>, c: &Batch<T>) -> Result<()> {
+    for (operand, count) in [(Operand::A, a.count), (Operand::B, b.count)] {
+        if count != c.count {
+            let text = format!("{operand} has {count} matrices, but C has {}: {operand} needs as many", c.count);
+            return Err(ShapeError::new(operand, Rule::Count, wide(c.count), wide(count), text).into());
+        }
+    }
+    Ok(())
+}
+
+/// As of single matrices: where all of C lies may nothing lie that is read. Of listed matrices Rust's borrows see to it.
+fn refuse_overlap<T: Scalar>(operand: Operand, read: &Batch<T>, c: &Batch<T>) -> Result<()> {
+    let (Some((from, bytes)), Some((c_from, c_bytes))) = (extent(read), extent(c)) else { return Ok(()) };
+    let shared = (from.saturating_add(bytes)).min(c_from.saturating_add(c_bytes)).saturating_sub(from.max(c_from));
+    if shared == 0 {
+        return Ok(());
+    }
+    let text = format!("C overlaps {operand}: their address ranges share {shared} bytes; multiply into other memory");
+    Err(ShapeError::new(operand, Rule::Overlap, 0, shared, text).into())
+}
+
+/// First address and number of bytes of a strided batch.
+fn extent<T: Scalar>(batch: &Batch<T>) -> Option<(u64, u64)> {
+    let Spots::Strided { first, stride } = &batch.spots else { return None };
+    let (address, bytes) = MatRef::of_parts(*first, batch.shape, batch.place).extent();
+    let steps = wide(batch.count.saturating_sub(1)).saturating_mul(*stride).saturating_mul(T::DTYPE.bytes());
+    Some((address, if batch.count == 0 || bytes == 0 { 0 } else { bytes.saturating_add(steps) }))
+}
+
+/// Products too large for the kernels of batches.
+fn one_by_one<T: Scalar>(alpha: T, a: &Batch<T>, b: &Batch<T>, beta: T, c: &Batch<T>) -> Result<()> {
+    let shared = Shared { a, b, c };
+    (0..c.count).into_par_iter().try_for_each(|index| {
+        let (a, b, c) = shared.at(index);
+        large::product(alpha, a, b, beta, c)
+    })
+}
+
+/// Batches for several threads.
+struct Shared<'a, T> {
+    a: &'a Batch<T>,
+    b: &'a Batch<T>,
+    c: &'a Batch<T>,
+}
+
+// SAFETY: A and B are read; each C_i is written by the one thread that has its index, and no two of them overlap.
+unsafe impl<T: Sync> Sync for Shared<'_, T> {}
+
+impl<T: Scalar> Shared<'_, T> {
+    /// Product `index`, which one thread alone takes.
+    fn at(&self, index: usize) -> (MatRef<'_, T>, MatRef<'_, T>, MatMut<'_, T>) {
+        let read = |batch: &Batch<T>| MatRef::of_parts(batch.at(index), batch.shape, batch.place);
+        let c = MatMut::of_parts(self.c.at(index).cast_mut(), self.c.shape, self.c.place);
+        (read(self.a), read(self.b), c)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_those_of_whole_batches() -> Result<()> {
+        let data = [0.0_f64; 40];
+        let first = wide(data.as_ptr().addr());
+        let extent = |stride| {
+            extent(&BatchRef::with_strides(&data, 3, stride, (2, 3), (1, 2)).unwrap_or_else(|e| panic!("{e}")).batch)
+        };
+        assert_eq!(extent(10), Some((first, 26 * 8)));
+        assert_eq!(extent(0), Some((first, 6 * 8)));
+        Ok(())
+    }
+}

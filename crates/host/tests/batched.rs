@@ -1,0 +1,203 @@
+//! Batches of small products: what the views take and refuse, and what the call computes. Sizes, layouts and instructions
+//! are tested in lanky-cpu.
+
+use lanky_host::{
+    BatchMut, BatchRef, Complex, Device, Error, MatMut, MatRef, Operand, Rule, Scalar, ShapeError, batched, gemm,
+};
+
+type Tested = lanky_host::Result<()>;
+
+/// Small integers, with which arithmetic is exact.
+fn made<T: Scalar>(len: usize, seed: usize) -> Vec<T> {
+    let mut one = T::zero();
+    let values: Vec<T> = (0..5)
+        .map(|_| {
+            one += T::one();
+            one - T::one() - T::one() - T::one()
+        })
+        .collect();
+    (0..len).map(|at| values[(at * 7 + seed + at / 3) % 5]).collect()
+}
+
+/// A batch in every way that the views have, against the products one by one.
+fn ways<T: Scalar>(m: usize, n: usize, k: usize, count: usize) -> Tested {
+    let stream = Device::cpu().stream()?;
+    let (alpha, beta) = (T::one() + T::one(), -T::one());
+    let (a_data, b_data, c_data) =
+        (made::<T>(m * k * count, 1), made::<T>(n * k * count, 2), made::<T>(m * n * count, 3));
+    let b_views: Vec<_> =
+        (0..count).rev().map(|i| MatRef::column_major(&b_data[i * n * k..], n, k)).collect::<Result<_, _>>()?;
+    let first = MatRef::row_major(&a_data, m, k)?;
+    let b = BatchRef::listed(&b_views)?;
+    for shared in [true, false] {
+        let a = if shared { BatchRef::shared(first, count) } else { BatchRef::row_major(&a_data, count, m, k)? };
+        let mut c = c_data.clone();
+        batched(&stream, alpha, a.clone(), b.clone().h(), beta, BatchMut::row_major(&mut c, count, n, m)?.t())?;
+        let mut expected = c_data.clone();
+        for i in 0..count {
+            let (Some(a), Some(b)) = (a.get(i), b.get(i)) else { panic!("matrix {i} of {count}") };
+            gemm(&stream, alpha, a, b.h(), beta, MatMut::column_major(&mut expected[i * m * n..], m, n)?)?;
+        }
+        assert!(c == expected, "{} {m} x {n} x {k}, {count} matrices, A shared: {shared}", T::DTYPE);
+    }
+    assert!(b.get(count).is_none());
+    Ok(())
+}
+
+#[test]
+fn all_ways_give_the_products_one_by_one() -> Tested {
+    for (m, n, k, count) in [(1, 1, 1, 5), (2, 3, 4, 7), (8, 8, 8, 3), (32, 31, 30, 4), (33, 5, 4, 3), (4, 5, 70, 2)] {
+        ways::<f32>(m, n, k, count)?;
+        ways::<f64>(m, n, k, count)?;
+        ways::<Complex<f32>>(m, n, k, count)?;
+        ways::<Complex<f64>>(m, n, k, count)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn results_may_be_listed() -> Tested {
+    let stream = Device::cpu().stream()?;
+    let (a, b) = (made::<f64>(3 * 6, 1), made::<f64>(3 * 8, 2));
+    let mut data = [[f64::NAN; 12], [f64::NAN; 12], [f64::NAN; 12]];
+    let [first, second, third] = &mut data;
+    // The order of the addresses is not that of the batch.
+    let mut c = [MatMut::row_major(third, 3, 4)?, MatMut::row_major(first, 3, 4)?, MatMut::row_major(second, 3, 4)?];
+    let (a, b) = (BatchRef::row_major(&a, 3, 3, 2)?, BatchRef::column_major(&b, 3, 2, 4)?);
+    batched(&stream, 1.0, a.clone(), b.clone(), 0.0, BatchMut::listed(&mut c)?)?;
+    for (index, spot) in [2, 0, 1].into_iter().enumerate() {
+        let (Some(a), Some(b)) = (a.get(index), b.get(index)) else { panic!("matrix {index}") };
+        for (i, j) in (0..3).flat_map(|i| (0..4).map(move |j| (i, j))) {
+            let sum: f64 = (0..2).filter_map(|l| Some(a.get(i, l)? * b.get(l, j)?)).sum();
+            assert_eq!(data[spot][i * 4 + j], sum, "matrix {index} ({i}, {j})");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn empty_batches_and_matrices_change_nothing_but_c() -> Tested {
+    let stream = Device::cpu().stream()?;
+    let none: [f64; 0] = [];
+    let mut c = [3.0; 4];
+    let nothing = || BatchRef::row_major(&none, 0, 2, 2);
+    batched(&stream, 1.0, nothing()?, nothing()?, 0.0, BatchMut::row_major(&mut c, 0, 2, 2)?)?;
+    assert_eq!(c, [3.0; 4]);
+    batched(&stream, 1.0, BatchRef::listed(&[])?, BatchRef::listed(&[])?, 0.0, BatchMut::<f64>::listed(&mut [])?)?;
+    let (a, b) = (BatchRef::row_major(&none, 2, 2, 0)?, BatchRef::row_major(&none, 2, 0, 1)?);
+    batched(&stream, 1.0, a, b, 2.0, BatchMut::row_major(&mut c, 2, 2, 1)?)?;
+    assert_eq!(c, [6.0; 4]);
+    Ok(())
+}
+
+/// What a call refuses, C being as it was.
+fn refused(call: impl FnOnce(&mut [f64]) -> Tested) -> (ShapeError, String) {
+    let mut c = [7.0; 64];
+    let result = call(&mut c);
+    assert_eq!(c, [7.0; 64]);
+    match result {
+        Err(Error::Shape(error)) => {
+            let text = error.to_string();
+            (error, text)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() -> Tested {
+    let stream = Device::cpu().stream()?;
+    let data = [1.0; 64];
+    let square = |count| BatchRef::row_major(&data, count, 4, 4);
+
+    let (error, text) =
+        refused(|c| batched(&stream, 1.0, square(2)?, square(3)?, 0.0, BatchMut::row_major(c, 3, 4, 4)?));
+    assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::A, Rule::Count, 3, 2));
+    assert_eq!(text, "A has 2 matrices, but C has 3: A needs as many");
+    let (error, _) = refused(|c| batched(&stream, 1.0, square(3)?, square(4)?, 0.0, BatchMut::row_major(c, 3, 4, 4)?));
+    assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::B, Rule::Count, 3, 4));
+
+    let wide = BatchRef::row_major(&data, 3, 4, 5)?;
+    let (error, _) = refused(|c| batched(&stream, 1.0, wide, square(3)?, 0.0, BatchMut::row_major(c, 3, 4, 4)?));
+    assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::B, Rule::Rows, 5, 4));
+    let (error, _) = refused(|c| batched(&stream, 1.0, square(3)?, square(3)?, 0.0, BatchMut::row_major(c, 3, 3, 4)?));
+    assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::C, Rule::Rows, 4, 3));
+    let (error, _) = refused(|c| batched(&stream, 1.0, square(3)?, square(3)?, 0.0, BatchMut::row_major(c, 3, 4, 3)?));
+    assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::C, Rule::Cols, 4, 3));
+
+    let (error, text) = refused(|_| BatchRef::with_strides(&data, 5, 13, (4, 4), (4, 1)).map(|_| ()));
+    assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::View, Rule::Span, 68, 64));
+    assert!(text.ends_with("it spans 68 elements, but the buffer has 64"), "{text}");
+    assert_eq!(BatchRef::with_strides(&data, 4, 16, (4, 4), (4, 1))?.count(), 4);
+    let far = refused(|_| BatchRef::with_strides(&data, 5, usize::MAX, (4, 4), (4, 1)).map(|_| ())).0;
+    assert_eq!(far.rule, Rule::Span);
+    Ok(())
+}
+
+#[test]
+fn results_that_overlap_are_refused() -> Tested {
+    // Nearer than a matrix is long; one matrix for all; equal strides; and what only looks like it.
+    for (batch_stride, strides, required, actual) in
+        [(15, (4, 1), 16, 15), (0, (4, 1), 1, 0), (4, (4, 1), 12, 4), (1, (4, 1), 3, 1)]
+    {
+        let (error, _) = refused(|c| BatchMut::with_strides(c, 3, batch_stride, (4, 4), strides).map(|_| ()));
+        assert_eq!((error.rule, error.required, error.actual), (Rule::Strides, required, actual), "{batch_stride}");
+    }
+    let mut data = [0.0; 64];
+    assert_eq!(BatchMut::with_strides(&mut data, 3, 1, (4, 4), (3, 12))?.count(), 3); // batch last
+    assert_eq!(BatchMut::with_strides(&mut data, 1, 0, (4, 4), (4, 1))?.count(), 1);
+
+    let address = (&raw mut data).cast::<f64>().expose_provenance() as u64;
+    // SAFETY: both views are of `data`, which outlives them, and nothing is written.
+    let twice = || unsafe { MatMut::<f64>::from_raw(&Device::cpu(), address, 4, 4, 4, 1) };
+    let (error, text) = refused(|_| BatchMut::listed(&mut [twice()?, twice()?]).map(|_| ()));
+    assert_eq!((error.rule, error.required), (Rule::Overlap, 0));
+    assert_eq!(text, "matrices 0 and 1 of the batch are written, but begin at the same address");
+
+    // SAFETY: the view is of `data`, and nothing is written.
+    let a = unsafe { MatRef::<f64>::from_raw(&Device::cpu(), address + 48 * 8, 4, 4, 4, 1)? };
+    let stream = Device::cpu().stream()?;
+    let b = [1.0; 64];
+    let (error, text) = refused(|_| {
+        let b = BatchRef::row_major(&b, 4, 4, 4)?;
+        batched(&stream, 1.0, BatchRef::shared(a, 4), b, 0.0, BatchMut::row_major(&mut data, 4, 4, 4)?)
+    });
+    assert_eq!((error.operand, error.rule, error.actual), (Operand::A, Rule::Overlap, 128));
+    assert!(text.starts_with("C overlaps A"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn listed_matrices_are_of_one_shape() -> Tested {
+    let data = [Complex::new(1.0, 2.0); 64];
+    let view = |rows, cols| MatRef::row_major(&data, rows, cols);
+    for (other, rule) in [
+        (view(3, 4)?, Rule::Rows),
+        (view(4, 3)?, Rule::Cols),
+        (view(4, 4)?.t(), Rule::Strides),
+        (view(4, 4)?.conj(), Rule::Conjugate),
+    ] {
+        let (error, text) = refused(|_| BatchRef::listed(&[view(4, 4)?, view(4, 4)?, other]).map(|_| ()));
+        assert_eq!(error.rule, rule);
+        assert!(text.starts_with("matrix 2 of the batch has "), "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_gpu_says_that_it_does_not_do_it_yet() -> Tested {
+    let device = match Device::cuda(0) {
+        Ok(device) => device,
+        Err(error) => {
+            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
+            println!("skipped: {error}");
+            return Ok(());
+        }
+    };
+    let (a, mut c) = ([1.0; 4], [7.0; 4]);
+    let view = || BatchRef::row_major(&a, 1, 2, 2);
+    let result = batched(&device.stream()?, 1.0, view()?, view()?, 0.0, BatchMut::row_major(&mut c, 1, 2, 2)?);
+    assert!(matches!(&result, Err(Error::Unsupported { what }) if what.starts_with("batched products on a GPU")));
+    assert_eq!(c, [7.0; 4]);
+    Ok(())
+}
