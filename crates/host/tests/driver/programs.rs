@@ -62,9 +62,8 @@ fn plans() -> Result<Left> {
 fn multiplies() -> Result<Left> {
     let device = Device::cuda(0)?;
     let stream = device.stream()?;
-    let (a, b, mut c) =
-        (device.zeros::<f64>(100, 2_000)?, device.zeros::<f64>(2_000, 4)?, device.zeros::<f64>(100, 4)?);
-    gemm(&stream, 1.0, a.view().cols(..900)?, b.view().rows(..900)?, 1.0, c.view_mut())?;
+    let (a, b, mut c) = (device.zeros::<f64>(70, 800)?, device.zeros::<f64>(800, 4)?, device.zeros::<f64>(70, 4)?);
+    gemm(&stream, 1.0, a.view().cols(..400)?, b.view().rows(..400)?, 1.0, c.view_mut())?;
     gemm(&stream, 1.0, a.view(), b.view(), 1.0, c.view_mut())?; // a larger workspace
     stream.synchronize()?;
     Ok(Box::new((stream, c, a, b)))
@@ -73,9 +72,9 @@ fn multiplies() -> Result<Left> {
 fn records() -> Result<Left> {
     let device = Device::cuda(0)?;
     let stream = device.stream()?;
-    let (a, b, mut c) =
-        (device.zeros::<f64>(100, 2_000)?, device.zeros::<f64>(2_000, 4)?, device.zeros::<f64>(100, 4)?);
+    let (a, b, mut c) = (device.zeros::<f64>(70, 800)?, device.zeros::<f64>(800, 4)?, device.zeros::<f64>(70, 4)?);
     let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+    assert!(plan.choice().is_some_and(|choice| choice.slots_len > 0), "it needs a workspace: {plan}");
     plan.warm_up_on(&stream)?;
     let mut graph = stream.record(|| plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut()))?;
     // SAFETY: all of it lives until the stream is synchronised.
@@ -143,15 +142,14 @@ fn moves() -> Result<Left> {
 fn borrows() -> Result<Left> {
     let device = Device::cuda(0)?;
     let owner = device.stream()?;
-    let (a, b, mut c) =
-        (device.zeros::<f64>(100, 2_000)?, device.zeros::<f64>(2_000, 4)?, device.zeros::<f64>(100, 4)?);
+    let (a, b, mut c) = (device.zeros::<f64>(70, 800)?, device.zeros::<f64>(800, 4)?, device.zeros::<f64>(70, 4)?);
     {
         // SAFETY: the stream outlives its borrower.
         let stream = unsafe { Stream::from_raw(&device, owner.as_raw().expect("a GPU's")) };
         // SAFETY: the matrix outlives its view, and nothing writes it.
-        let view = unsafe { MatRef::from_raw(&device, a.view().as_raw(), 100, 2_000, 1, 100) }?;
+        let view = unsafe { MatRef::from_raw(&device, a.view().as_raw(), 70, 800, 1, 70) }?;
         // SAFETY: as above; nothing else uses it.
-        let out = unsafe { MatMut::from_raw(&device, c.view().as_raw(), 100, 4, 1, 100) }?;
+        let out = unsafe { MatMut::from_raw(&device, c.view().as_raw(), 70, 4, 1, 70) }?;
         gemm(&stream, 1.0, view, b.view(), 0.0, out)?;
         gemm(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
     }
@@ -163,9 +161,8 @@ fn borrows() -> Result<Left> {
 fn drops() -> Result<Left> {
     let device = Device::cuda(0)?;
     let (stream, other) = (device.stream()?, device.stream()?);
-    let (a, b, mut c) =
-        (device.zeros::<f64>(100, 2_000)?, device.zeros::<f64>(2_000, 4)?, device.zeros::<f64>(100, 4)?);
-    let shape = Shape::packed(100, 4, Layout::ColumnMajor, model::Dtype::F64);
+    let (a, b, mut c) = (device.zeros::<f64>(70, 800)?, device.zeros::<f64>(800, 4)?, device.zeros::<f64>(70, 4)?);
+    let shape = Shape::packed(70, 4, Layout::ColumnMajor, model::Dtype::F64);
     let plan = Plan::gemm(&device, a.shape(), b.shape(), shape).build()?;
     drop(device);
     plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
