@@ -46,6 +46,9 @@ pub enum Command {
     /// Multiply a .npy file by itself: G = alpha A^H A + beta G0
     #[command(after_help = examples::GRAM)]
     Gram(GramArgs),
+    /// Multiply many small matrices, those of two .npy files of three axes: C_i = alpha A_i B_i + beta C0_i
+    #[command(after_help = examples::BATCH)]
+    Batch(BatchArgs),
     /// Multiply made-up matrices, check the result, and compare the speed with that of the memory
     #[command(after_help = examples::DEMO)]
     Demo(DemoArgs),
@@ -146,6 +149,46 @@ pub struct GramArgs {
     pub no_conj: bool,
     #[command(flatten)]
     pub how: HowArgs,
+}
+
+#[derive(Debug, Args)]
+pub struct BatchArgs {
+    /// A, batch x m x k: f32, f64, c64 or c128 (complex numbers), C or Fortran order; two axes are one A for all products
+    #[arg(value_name = "A.npy")]
+    pub a: PathBuf,
+    /// B, batch x k x n, of A's element type; two axes are one B for all products
+    #[arg(value_name = "B.npy")]
+    pub b: PathBuf,
+    /// Where C, batch x m x n, goes ("-": standard output), in C order; may be an input
+    #[arg(short, long, value_name = "C.npy")]
+    pub output: PathBuf,
+    /// Factor of A B; a complex one is written re,im
+    #[arg(long, default_value = "1", allow_hyphen_values = true, value_name = "X")]
+    pub alpha: Coefficient,
+    /// Factor of C0 [default: 1 with --c, else 0]
+    #[arg(long, allow_hyphen_values = true, value_name = "X")]
+    pub beta: Option<Coefficient>,
+    /// C0, of C's shape and element type
+    #[arg(long, value_name = "C0.npy")]
+    pub c: Option<PathBuf>,
+    /// Use each A transposed
+    #[arg(long)]
+    pub transpose_a: bool,
+    /// Use each B transposed
+    #[arg(long)]
+    pub transpose_b: bool,
+    /// Use the conjugate transpose of each A; of real numbers it is the transpose
+    #[arg(long, conflicts_with = "transpose_a")]
+    pub adjoint_a: bool,
+    /// Use the conjugate transpose of each B
+    #[arg(long, conflicts_with = "transpose_b")]
+    pub adjoint_b: bool,
+    /// Where to compute: cpu; a GPU (auto, cuda:N) does not do it yet
+    #[arg(long, default_value = "cpu")]
+    pub device: Place,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What `mul`, `gram` and `demo` have in common.
