@@ -49,6 +49,9 @@ pub enum Command {
     /// Multiply a .npy file by itself: C = alpha A^H A + beta C0
     #[command(after_help = examples::GRAM)]
     Gram(GramArgs),
+    /// Multiply many small matrices, those of two .npy files of three axes: C_i = alpha A_i B_i + beta C0_i
+    #[command(after_help = examples::BATCH)]
+    Batch(BatchArgs),
     /// Multiply made-up matrices, check the result, and compare the speed with that of the memory
     #[command(after_help = examples::DEMO)]
     Demo(DemoArgs),
@@ -151,10 +154,40 @@ pub struct GramArgs {
     pub how: HowArgs,
 }
 
-/// C of `mul` and `gram`, y of `gemv`.
+#[derive(Debug, Args)]
+pub struct BatchArgs {
+    /// A, batch x m x k: f32, f64, c64 or c128 (complex numbers), C or Fortran order; two axes are one A for all products
+    #[arg(value_name = "A.npy")]
+    pub a: PathBuf,
+    /// B, batch x k x n, of A's element type; two axes are one B for all products
+    #[arg(value_name = "B.npy")]
+    pub b: PathBuf,
+    #[command(flatten)]
+    pub result: ResultArgs,
+    /// Use each A transposed
+    #[arg(long)]
+    pub transpose_a: bool,
+    /// Use each B transposed
+    #[arg(long)]
+    pub transpose_b: bool,
+    /// Use the conjugate transpose of each A; of real numbers it is the transpose
+    #[arg(long, conflicts_with = "transpose_a")]
+    pub adjoint_a: bool,
+    /// Use the conjugate transpose of each B
+    #[arg(long, conflicts_with = "transpose_b")]
+    pub adjoint_b: bool,
+    /// Where to compute: cpu; a GPU (auto, cuda:N) does not do it yet
+    #[arg(long, default_value = "cpu")]
+    pub device: Place,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// C of `mul`, `gram` and `batch`, y of `gemv`.
 #[derive(Debug, Args)]
 pub struct ResultArgs {
-    /// Where C goes ("-": standard output), in the order of C0 or else of A; may be an input
+    /// Where C goes ("-": standard output), in the order of C0 or else of A (of a batch always in C order); may be an input
     #[arg(short, long, value_name = "C.npy")]
     pub output: PathBuf,
     /// Factor of the product; a complex one is written re,im

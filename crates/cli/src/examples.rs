@@ -18,6 +18,11 @@ Examples:
   lanky gram A.npy -o G.npy --alpha -1 --c G0.npy --device cpu --json
   lanky gram complex.npy -o G.npy --no-conj";
 
+pub const BATCH: &str = "\
+Examples:
+  lanky batch A.npy B.npy -o C.npy
+  lanky batch A.npy B.npy -o C.npy --adjoint-a --alpha 2 --c C0.npy --beta -1 --json";
+
 pub const DEMO: &str = "\
 Examples:
   lanky demo
@@ -66,7 +71,7 @@ mod tests {
 
     #[test]
     fn every_example_is_a_command_line() {
-        let all = [MUL, GEMV, GRAM, DEMO, INFO, PLAN, BENCH, REPORT, TRACE, COMPLETIONS, MAN];
+        let all = [MUL, GEMV, GRAM, BATCH, DEMO, INFO, PLAN, BENCH, REPORT, TRACE, COMPLETIONS, MAN];
         for line in all.iter().flat_map(|text| text.lines().skip(1)) {
             let parsed = Cli::try_parse_from(line.split_whitespace());
             assert!(parsed.is_ok(), "{line}: {}", parsed.err().map_or_else(String::new, |error| error.to_string()));

@@ -27,7 +27,8 @@ struct Job {
 impl Job {
     /// Opens all inputs, and finds every fault that needs no device.
     fn check(args: &GemvArgs) -> Result<Self, Fault> {
-        args.result.check(&args.how)?;
+        args.how.check()?;
+        args.result.check(args.how.json)?;
         let ops = (args.transpose_a || args.adjoint_a, args.adjoint_a);
         let a = Operand::open("A", &args.a, ops, |length| (1, length))?;
         let mut x = Operand::open("x", &args.x, (false, false), |length| (length, 1))?;

@@ -26,7 +26,8 @@ struct Job {
 impl Job {
     /// Opens all inputs, and finds every fault that needs no device.
     fn check(args: &GramArgs) -> Result<Self, Fault> {
-        args.result.check(&args.how)?;
+        args.how.check()?;
+        args.result.check(args.how.json)?;
         let a =
             Operand::open("A", &args.a, (args.transpose_a, args.transpose_a && !args.no_conj), |length| (length, 1))?;
         let (k, n) = a.lengths();

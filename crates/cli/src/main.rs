@@ -1,6 +1,7 @@
 //! The program `lanky`: multiplies .npy matrices on an NVIDIA GPU or the CPU, and shows how.
 
 mod args;
+mod batch;
 mod bench;
 mod csv;
 mod demo;
@@ -45,6 +46,7 @@ fn run() -> Result<(), Fault> {
         Command::Mul(args) => mul::run(&args),
         Command::Gemv(args) => gemv::run(&args),
         Command::Gram(args) => gram::run(&args),
+        Command::Batch(args) => batch::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Plan(args) => plan::run(&args),

@@ -27,7 +27,8 @@ struct Job {
 impl Job {
     /// Opens all inputs, and finds every fault that needs no device.
     fn check(args: &MulArgs) -> Result<Self, Fault> {
-        args.result.check(&args.how)?;
+        args.how.check()?;
+        args.result.check(args.how.json)?;
         let a =
             Operand::open("A", &args.a, (args.transpose_a || args.adjoint_a, args.adjoint_a), |length| (1, length))?;
         let b =

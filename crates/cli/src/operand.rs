@@ -32,7 +32,8 @@ impl Operand {
         let (rows, cols) = match *input.header().shape.as_slice() {
             [rows, cols] => (rows, cols),
             [length] => vector(length),
-            _ => return Err(Fault::at(path, "it holds a single number (no axis), not a matrix")),
+            [] => return Err(Fault::at(path, "it holds a single number (no axis), not a matrix")),
+            _ => return Err(Fault::at(path, "it has 3 axes, but a matrix has two at most (lanky batch takes three)")),
         };
         let narrow = |length| usize::try_from(length).map_err(|_| Fault::at(path, "it is larger than any memory"));
         Ok(Self { letter, rows: narrow(rows)?, cols: narrow(cols)?, input, transposed, conj })
@@ -115,9 +116,16 @@ pub fn mismatch(a: &Operand, b: &Operand) -> Fault {
 
 /// Opens C0, which must be as the result will be.
 pub fn open_c(path: &Path, a: &Operand, result: &Header) -> Result<Input, Fault> {
+    debug_assert_eq!(a.dtype(), result.dtype, "C has A's element type");
+    open_typed_c(path, result)
+}
+
+/// The same, of a result whose element type is A's.
+pub fn open_typed_c(path: &Path, result: &Header) -> Result<Input, Fault> {
     let input = Input::open(path)?;
-    if input.header().dtype != a.dtype() {
-        return Err(mixed(&input, "C0", a));
+    let (found, wanted) = (input.header().dtype, result.dtype);
+    if found != wanted {
+        return Err(Fault::at(path, &format!("C0 is {found}, but A is {wanted}: both must be of one type")));
     }
     if input.header().shape != result.shape {
         let (found, wanted) = (axes(&input.header().shape), axes(&result.shape));

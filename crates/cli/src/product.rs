@@ -30,10 +30,9 @@ macro_rules! for_element {
 pub(crate) use for_element;
 
 impl ResultArgs {
-    /// Finds what is wrong with them and how it is made, without a file.
-    pub fn check(&self, how: &HowArgs) -> Result<(), Fault> {
-        check_variant(how.variant.as_deref())?;
-        if how.json && is_stdout(&self.output) {
+    /// Finds what is wrong with them, without a file.
+    pub fn check(&self, json: bool) -> Result<(), Fault> {
+        if json && is_stdout(&self.output) {
             return Err(Fault::Input("C and --json cannot both go to standard output".into()));
         }
         match (&self.beta, &self.c) {
@@ -57,6 +56,11 @@ impl ResultArgs {
 }
 
 impl HowArgs {
+    /// Finds what is wrong with the variant's name.
+    pub fn check(&self) -> Result<(), Fault> {
+        check_variant(self.variant.as_deref())
+    }
+
     /// The device, which has the variant if one is named.
     pub fn open(&self) -> Result<Device, Fault> {
         let device = device::open(self.device)?;

@@ -16,7 +16,7 @@ pub enum Order {
 pub struct Header {
     pub dtype: Dtype,
     pub order: Order,
-    /// At most two lengths, in elements.
+    /// At most three lengths, in elements.
     pub shape: Vec<u64>,
 }
 
@@ -146,8 +146,8 @@ impl<'a> Scanner<'a> {
             }
         }
         match shape.len() {
-            0..=2 => Ok(shape),
-            axes => Err(format!("it has {axes} axes, but a matrix has two at most")),
+            0..=3 => Ok(shape),
+            axes => Err(format!("it has {axes} axes, but a batch of matrices has three")),
         }
     }
 

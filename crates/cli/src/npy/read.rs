@@ -42,7 +42,7 @@ impl Input {
         let bytes = header.elements().ok_or_else(too_large)? * header.dtype.bytes();
         let present = facts.len() - offset;
         if present < bytes {
-            let of = if header.shape.len() == 2 { "" } else { "of " };
+            let of = if header.shape.len() >= 2 { "" } else { "of " };
             let claim = format!("it is truncated: its header claims {} {of}{}", sizes(&header), header.dtype);
             return Err(Fault::at(path, &format!("{claim}, {bytes} bytes, but {present} follow")));
         }

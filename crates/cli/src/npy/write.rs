@@ -28,7 +28,7 @@ pub fn header_bytes(header: &Header) -> Vec<u8> {
     let padding = (ALIGNMENT - (10 + text.len() + 1) % ALIGNMENT) % ALIGNMENT;
     text.extend(std::iter::repeat_n(' ', padding));
     text.push('\n');
-    let length = u16::try_from(text.len()).expect("two lengths of 20 digits fit into 64 KiB");
+    let length = u16::try_from(text.len()).expect("three lengths of 20 digits fit into 64 KiB");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend(length.to_le_bytes());
     bytes.extend(text.as_bytes());
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn is_read_back_and_aligned() {
-        for shape in [vec![], vec![7], vec![3, 4], vec![u64::MAX >> 4, 1]] {
+        for shape in [vec![], vec![7], vec![3, 4], vec![u64::MAX >> 4, 1], vec![5, 6, 7]] {
             for (dtype, order) in [Dtype::F32, Dtype::F64, Dtype::C64, Dtype::C128].map(|dtype| (dtype, Order::C)) {
                 let order = if dtype == Dtype::F64 { Order::Fortran } else { order };
                 let header = Header { dtype, order, shape: shape.clone() };

@@ -195,7 +195,8 @@ impl<T: Number> Array<T> {
             [] => (1, 1),
             [length] => (1, length),
             [rows, cols] => (rows, cols),
-            _ => panic!("two axes at most"),
+            [batch, rows, cols] => (batch * rows, cols),
+            _ => panic!("three axes at most"),
         }
     }
 
