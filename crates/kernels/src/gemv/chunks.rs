@@ -7,7 +7,7 @@
 //!
 //! # Edges
 //! The paper has four device kernels: for full tiles, at the right edge, at the bottom, and in the corner, so that only edges
-//! have conditions. Here they are [`chunk`]'s four forms; all but the last part's last chunk are full along k.
+//! have conditions. Here they are `chunk`'s four forms; all but the last part's last chunk are full along k.
 //!
 //! # Source
 //! Sørensen, Sections 3.1 to 3.5. Ours: slots in place of atomics, any strides, STEPS loads of a row at a time.
