@@ -85,7 +85,7 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
                 (of_a, of_b)
             });
             let epilogue = Epilogue::<S>::new(job);
-            let mut stage = Stage::new(job.c.at(self.range.start).cast_mut(), true);
+            let mut stage = Stage::new(job.c.at(self.range.start).cast_mut(), true, size_of::<S::Vector>(), 1);
             let mut i = self.range.start;
             while i < self.range.end {
                 let count = at_once.min(self.range.end - i);
@@ -112,6 +112,7 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
                 if self.past_caches {
                     S::store(stage.room(), result);
                     stage.take(count * c_len * size_of::<S::Real>());
+                    stage.send_some();
                 } else if count * c_len == S::LANES {
                     S::store(c, result);
                 } else {

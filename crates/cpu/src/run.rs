@@ -4,7 +4,7 @@ use crate::MOST;
 use crate::combine::combine;
 use crate::epilogue::Epilogue;
 use crate::job::{Job, Source};
-use crate::simd::{Simd, Work};
+use crate::simd::{Real, Simd, Work};
 use crate::stage::{LINE_BYTES, Stage};
 use crate::tile::{Cuts, Left, Operands, Out, Overrun, Right, Sizes, product, square};
 use std::mem::MaybeUninit;
@@ -15,12 +15,15 @@ const AHEAD_BYTES: usize = 4096;
 
 /// One product, of operands that suit the kernels.
 pub trait Kernel<S: Simd>: Copy {
-    /// C from A and B.
+    /// C from A and B; `between` is called now and then, for what memory can do meanwhile.
     ///
     /// # Safety
     /// The CPU has the instructions of S; A, B and C are good for the sizes of the job, C for a vector more where it may be
     /// overrun.
-    unsafe fn product(&self, abc: Operands<S::Real>, overrun: Overrun, epilogue: &Epilogue<S>);
+    unsafe fn product(&self, abc: Operands<S::Real>, overrun: Overrun, epilogue: &Epilogue<S>, between: impl FnMut());
+
+    /// How often `between` is called.
+    fn steps(&self) -> usize;
 }
 
 /// Of any sizes and strides.
@@ -32,9 +35,13 @@ pub struct AnySize<const PARTS: usize> {
 
 impl<S: Simd, const PARTS: usize> Kernel<S> for AnySize<PARTS> {
     #[inline(always)]
-    unsafe fn product(&self, abc: Operands<S::Real>, overrun: Overrun, epilogue: &Epilogue<S>) {
+    unsafe fn product(&self, abc: Operands<S::Real>, overrun: Overrun, epilogue: &Epilogue<S>, between: impl FnMut()) {
         // SAFETY: by the caller's promise.
-        unsafe { product::<S, PARTS>(self.sizes, &self.cuts, abc, overrun, epilogue) }
+        unsafe { product::<S, PARTS>(self.sizes, &self.cuts, abc, overrun, epilogue, between) }
+    }
+
+    fn steps(&self) -> usize {
+        self.cuts.blocks()
     }
 }
 
@@ -44,9 +51,20 @@ pub struct Square<const PARTS: usize, const N: usize>;
 
 impl<S: Simd, const PARTS: usize, const N: usize> Kernel<S> for Square<PARTS, N> {
     #[inline(always)]
-    unsafe fn product(&self, abc: Operands<S::Real>, overrun: Overrun, epilogue: &Epilogue<S>) {
+    unsafe fn product(
+        &self,
+        abc: Operands<S::Real>,
+        overrun: Overrun,
+        epilogue: &Epilogue<S>,
+        mut between: impl FnMut(),
+    ) {
         // SAFETY: by the caller's promise.
         unsafe { square::<S, PARTS, N>(abc, overrun, epilogue) }
+        between();
+    }
+
+    fn steps(&self) -> usize {
+        1
     }
 }
 
@@ -116,13 +134,15 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
         // SAFETY: by the caller's promise; a room holds the largest matrix.
         unsafe {
             let epilogue = Epilogue::<S>::new(job);
-            let ahead = Ahead::new(job, parts, range.end);
-            let mut stage =
-                Stage::new(job.c.at(range.start).cast_mut(), delivery == Delivery::Staged { past_caches: true });
+            let mut ahead = Ahead::new(job, parts, range.end, kernel.steps());
+            let past_caches = delivery == Delivery::Staged { past_caches: true };
+            let c_bytes = job.m * job.n * parts * size_of::<S::Real>();
+            let to = job.c.at(range.start).cast_mut();
+            let mut stage = Stage::new(to, past_caches, c_bytes, kernel.steps());
             let b_by = (job.b.row, job.b.col);
             let mut copied = false;
             for i in range {
-                ahead.ask::<S>(job, i);
+                ahead.begin(job, i);
                 let a = if supply == Supply::AsItIs {
                     Left { first: job.a.at(i), col: job.a.col }
                 } else {
@@ -151,10 +171,16 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
                         (Out { old: first.cast_const(), old_col: job.m * parts, ..elsewhere(first) }, overrun)
                     }
                 };
-                kernel.product((a, b, out), overrun, &epilogue);
+                let is_staged = matches!(delivery, Delivery::Staged { .. });
+                kernel.product((a, b, out), overrun, &epilogue, || {
+                    ahead.ask::<S>();
+                    if is_staged {
+                        stage.send_some();
+                    }
+                });
                 match delivery {
                     Delivery::InPlace => {}
-                    Delivery::Staged { .. } => stage.take(job.m * job.n * parts * size_of::<S::Real>()),
+                    Delivery::Staged { .. } => stage.take(c_bytes),
                     Delivery::Copied => copy_from(out.first, c, &job.c, (job.m, job.n), parts),
                     Delivery::Combined => combine(job, i, out.first, parts),
                 }
@@ -215,48 +241,68 @@ unsafe fn copy<E: Copy>(
     }
 }
 
-/// Asks for the operands of a later product.
-struct Ahead {
+/// Asks for the operands of a later product, some lines at a time.
+struct Ahead<R> {
     products: usize,
     end: usize,
     /// Lines of a matrix of A, of B, and of C where it is read; 0 where nothing needs to be asked for.
     lines: [usize; 3],
+    /// Lines to be asked for at a time.
+    at_once: usize,
+    /// Where each goes on, and the lines that are left.
+    next: [(*const R, usize); 3],
 }
 
-impl Ahead {
-    fn new<R: crate::simd::Real>(job: &Job<R>, parts: usize, end: usize) -> Self {
+/// Shorter matrices that follow each other without a gap the CPU asks for by itself.
+const LEAST_ASKED_BYTES: usize = 1024;
+
+impl<R: Real> Ahead<R> {
+    fn new(job: &Job<R>, parts: usize, end: usize, steps: usize) -> Self {
         let bytes = |len: usize| len * parts * size_of::<R>();
         let of = |source: &Source<R>, rows: usize, cols: usize| {
-            let packed = source.is_packed(rows, cols, parts);
-            // What follows without a gap the CPU asks for by itself.
-            if source.is_shared() || packed { 0 } else { bytes(rows * cols).div_ceil(LINE_BYTES) }
+            let by_itself = source.is_packed(rows, cols, parts) && bytes(rows * cols) < LEAST_ASKED_BYTES;
+            if source.is_shared() || by_itself { 0 } else { bytes(rows * cols).div_ceil(LINE_BYTES) }
         };
         let c = if job.reads_c() { of(&job.c, job.m, job.n) } else { 0 };
         let one = bytes(job.m * job.k + job.k * job.n + job.m * job.n).max(1);
-        Ahead {
-            products: AHEAD_BYTES.div_ceil(one),
-            end,
-            lines: [of(&job.a, job.m, job.k), of(&job.b, job.k, job.n), c],
-        }
+        let lines = [of(&job.a, job.m, job.k), of(&job.b, job.k, job.n), c];
+        let at_once = lines.iter().sum::<usize>().div_ceil(steps.max(1));
+        Ahead { products: AHEAD_BYTES.div_ceil(one), end, lines, at_once, next: [(std::ptr::null(), 0); 3] }
     }
 
+    /// While product i is computed, a later one is asked for.
+    ///
     /// # Safety
     /// Product i is in the batch.
     #[inline(always)]
-    unsafe fn ask<S: Simd>(&self, job: &Job<S::Real>, i: usize) {
+    unsafe fn begin(&mut self, job: &Job<R>, i: usize) {
         let later = i + self.products;
-        if later >= self.end {
+        if self.at_once == 0 || later >= self.end {
             return;
         }
-        for (source, lines) in [&job.a, &job.b, &job.c].into_iter().zip(self.lines) {
-            if lines == 0 {
-                continue;
+        for ((source, lines), next) in [&job.a, &job.b, &job.c].into_iter().zip(self.lines).zip(&mut self.next) {
+            if lines > 0 {
+                // SAFETY: `later` is in the batch too.
+                *next = (unsafe { source.at(later) }, lines);
             }
-            // SAFETY: `later` is in the batch too.
-            let first = unsafe { source.at(later) };
-            for line in 0..lines {
-                S::prefetch(first.wrapping_add(line * LINE_BYTES / size_of::<S::Real>()));
+        }
+    }
+
+    /// Asks for the next lines.
+    #[inline(always)]
+    fn ask<S: Simd<Real = R>>(&mut self) {
+        let mut wanted = self.at_once;
+        if wanted == 0 {
+            return;
+        }
+        for (from, left) in &mut self.next {
+            let now = wanted.min(*left);
+            for line in 0..now {
+                S::prefetch(from.wrapping_add(line * (LINE_BYTES / size_of::<R>())));
             }
+            *from = from.wrapping_add(now * (LINE_BYTES / size_of::<R>()));
+            *left -= now;
+            wanted -= now;
         }
     }
 }

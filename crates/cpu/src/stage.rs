@@ -9,34 +9,46 @@ use std::mem::MaybeUninit;
 
 /// Bytes of a cache line.
 pub const LINE_BYTES: usize = 64;
-/// Bytes that are collected before they leave: the lines that leave first were stored long before.
-const FULL_BYTES: usize = 4096;
+/// Bytes that stay for a while: to load what was just stored, by stores of other lengths, takes long.
+const LATEST_BYTES: usize = 512;
+/// Bytes that leave at once, at least: the processor's own buffer of stores is about as long.
+const LEAST_BURST_BYTES: usize = 512;
+/// Bytes of the buffer that are used, unless two matrices are more: with A and B it stays in the first-level cache.
+const LEAST_USED_BYTES: usize = 4096;
 /// Bytes of the largest matrix, and of what a vector stores beyond it.
 const ROOM_BYTES: usize = MOST * MOST * 16 + 2 * LINE_BYTES;
+/// Bytes of the buffer.
+const BUFFER_BYTES: usize = 3 * ROOM_BYTES;
 
 #[repr(C, align(64))]
-struct Buffer([MaybeUninit<u8>; FULL_BYTES + ROOM_BYTES]);
+struct Buffer([MaybeUninit<u8>; BUFFER_BYTES]);
 
 /// Bytes on their way to consecutive addresses.
 pub struct Stage {
     buffer: Buffer,
     /// Where the buffer's first line goes: a multiple of a line.
     to: *mut u8,
-    /// Bytes of the first line that are not ours.
-    foreign: usize,
-    /// Bytes of the buffer that are taken, the foreign ones among them.
+    /// Bytes of the buffer that have left, or are not ours; a multiple of a line but for the first.
+    sent: usize,
+    /// Bytes of the buffer that are taken, the sent ones among them.
     taken: usize,
     /// Whether lines go past the caches.
     past_caches: bool,
+    /// Bytes that leave at once, and bytes of the buffer that are used before what is left moves to the front.
+    burst: usize,
+    used: usize,
 }
 
 impl Stage {
-    /// To `to` and what follows it.
+    /// To `to` and what follows it, by matrices of so many bytes, with so many calls of [`Stage::send_some`] for each.
     #[inline(always)]
-    pub fn new<R>(to: *mut R, past_caches: bool) -> Self {
+    pub fn new<R>(to: *mut R, past_caches: bool, matrix_bytes: usize, calls: usize) -> Self {
         let foreign = to.addr() % LINE_BYTES;
-        let buffer = Buffer([const { MaybeUninit::uninit() }; FULL_BYTES + ROOM_BYTES]);
-        Stage { buffer, to: to.cast::<u8>().wrapping_sub(foreign), foreign, taken: foreign, past_caches }
+        let buffer = Buffer([const { MaybeUninit::uninit() }; BUFFER_BYTES]);
+        let to = to.cast::<u8>().wrapping_sub(foreign);
+        let burst = matrix_bytes.div_ceil(calls.max(1)).next_multiple_of(LINE_BYTES).max(LEAST_BURST_BYTES);
+        let used = (2 * matrix_bytes).max(LEAST_USED_BYTES);
+        Stage { buffer, to, sent: foreign, taken: foreign, past_caches, burst, used }
     }
 
     /// Where the next matrix is to be stored, with room for a vector beyond it.
@@ -52,41 +64,67 @@ impl Stage {
     #[inline(always)]
     pub unsafe fn take(&mut self, bytes: usize) {
         self.taken += bytes;
-        if self.taken >= FULL_BYTES {
+        if self.taken > self.used {
             // SAFETY: by the caller's promise.
-            unsafe { self.send_lines() }
+            unsafe { self.start_over() }
+        }
+    }
+
+    /// Sends some lines, if enough were taken and not sent yet.
+    ///
+    /// # Safety
+    /// As of [`Stage::take`], of all that was taken.
+    #[inline(always)]
+    pub unsafe fn send_some(&mut self) {
+        if self.taken >= self.sent + LATEST_BYTES + self.burst {
+            // SAFETY: by the caller's promise.
+            unsafe { self.send(self.sent + self.burst) }
+        }
+    }
+
+    /// Sends the whole lines before `end`, of which all was taken.
+    ///
+    /// # Safety
+    /// As of [`Stage::take`], of all that was taken.
+    #[inline(never)]
+    unsafe fn send(&mut self, end: usize) {
+        let (from, end) = ((&raw mut self.buffer).cast::<u8>(), end / LINE_BYTES * LINE_BYTES);
+        // SAFETY: the bytes are stored, and their places in C are ours.
+        unsafe {
+            let foreign = self.sent % LINE_BYTES;
+            if foreign > 0 && end > self.sent {
+                let len = LINE_BYTES - foreign;
+                std::ptr::copy_nonoverlapping(from.add(self.sent), self.to.wrapping_add(self.sent), len);
+                self.sent += len;
+            }
+            if self.past_caches {
+                while self.sent < end {
+                    send_line(from.add(self.sent), self.to.wrapping_add(self.sent));
+                    self.sent += LINE_BYTES;
+                }
+            } else if self.sent < end {
+                let len = end - self.sent;
+                std::ptr::copy_nonoverlapping(from.add(self.sent), self.to.wrapping_add(self.sent), len);
+                self.sent = end;
+            }
         }
     }
 
     /// Sends all whole lines, and moves the rest to the front.
     ///
     /// # Safety
-    /// All that is taken was stored.
+    /// As of [`Stage::take`], of all that was taken.
     #[inline(never)]
-    unsafe fn send_lines(&mut self) {
-        let from = (&raw mut self.buffer).cast::<u8>();
-        let (whole, rest) = (self.taken / LINE_BYTES * LINE_BYTES, self.taken % LINE_BYTES);
-        let mut at = 0;
-        // SAFETY: the bytes are stored, and their places in C are ours, but for the foreign ones.
+    unsafe fn start_over(&mut self) {
+        // SAFETY: by the caller's promise. More than a line was taken, so that the rest begins a line.
         unsafe {
-            if self.foreign > 0 && whole > 0 {
-                at = LINE_BYTES;
-                let (from, to) = (from.add(self.foreign), self.to.wrapping_add(self.foreign));
-                std::ptr::copy_nonoverlapping(from, to, LINE_BYTES - self.foreign);
-                self.foreign = 0;
-            }
-            if self.past_caches {
-                while at < whole {
-                    send_line(from.add(at), self.to.wrapping_add(at));
-                    at += LINE_BYTES;
-                }
-            } else if at < whole {
-                std::ptr::copy_nonoverlapping(from.add(at), self.to.wrapping_add(at), whole - at);
-            }
-            std::ptr::copy(from.add(whole), from, rest);
+            self.send(self.taken);
+            let from = (&raw mut self.buffer).cast::<u8>();
+            std::ptr::copy(from.add(self.sent), from, self.taken - self.sent);
         }
-        self.to = self.to.wrapping_add(whole);
-        self.taken = rest;
+        self.to = self.to.wrapping_add(self.sent);
+        self.taken -= self.sent;
+        self.sent = 0;
     }
 
     /// Sends all that is left.
@@ -97,12 +135,11 @@ impl Stage {
     pub unsafe fn finish(&mut self) {
         // SAFETY: by the caller's promise.
         unsafe {
-            self.send_lines();
-            let from = (&raw mut self.buffer).cast::<u8>().add(self.foreign);
-            let (to, len) = (self.to.wrapping_add(self.foreign), self.taken - self.foreign);
-            std::ptr::copy_nonoverlapping(from, to, len);
+            self.send(self.taken);
+            let from = (&raw mut self.buffer).cast::<u8>().add(self.sent);
+            std::ptr::copy_nonoverlapping(from, self.to.wrapping_add(self.sent), self.taken - self.sent);
         }
-        self.taken = self.foreign;
+        self.sent = self.taken;
         if self.past_caches {
             end_of_stream();
         }
@@ -147,14 +184,17 @@ mod tests {
         for ((start, piece, pieces), past_caches) in cases.into_iter().flat_map(|case| [(case, true), (case, false)]) {
             let len = piece * pieces;
             let mut to = vec![0xee_u8; start + len + 200];
-            let mut stage = Stage::new(to[start..].as_mut_ptr(), past_caches);
+            let mut stage = Stage::new(to[start..].as_mut_ptr(), past_caches, piece, 2);
             for at in 0..pieces {
                 for byte in 0..piece {
                     // SAFETY: there is room for a piece.
                     unsafe { *stage.room::<u8>().add(byte) = ((at * piece + byte) % 251) as u8 }
                 }
                 // SAFETY: the piece was stored, and `to` has a place for it.
-                unsafe { stage.take(piece) }
+                unsafe {
+                    stage.take(piece);
+                    stage.send_some();
+                }
             }
             // SAFETY: as above.
             unsafe { stage.finish() }

@@ -96,6 +96,11 @@ pub struct Cuts {
 }
 
 impl Cuts {
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        (0..self.vectors.count).map(|of_rows| self.columns[self.vectors.part(of_rows)].count).sum()
+    }
+
     pub const fn new<S: Simd, const PARTS: usize>(rows: usize, cols: usize) -> Cuts {
         let mut columns = [Cut::new(0, 1); MOST_VECTORS + 1];
         let mut vectors = 1;
@@ -133,7 +138,7 @@ pub enum Overrun {
     Harmless,
 }
 
-/// C from A and B, block by block.
+/// C from A and B, block by block; `between` is called after each.
 ///
 /// # Safety
 /// The CPU has the instructions of S. A, B and C are good for `sizes`; C, where it may be overrun, for a vector beyond.
@@ -144,6 +149,7 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
     (a, b, c): Operands<S::Real>,
     overrun: Overrun,
     epilogue: &Epilogue<S>,
+    mut between: impl FnMut(),
 ) {
     for of_rows in 0..cuts.vectors.count {
         let vectors = cuts.vectors.part(of_rows);
@@ -157,6 +163,7 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
                 let at = at::<S>((a, b, c), row, col);
                 any_block::<S, PARTS>(sizes.k, (vectors, width), at, tail, epilogue);
             }
+            between();
         }
     }
 }
