@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use lanky::{BatchMut, BatchRef, Scalar, batched};
+use lanky::{BatchMut, BatchRef, Scalar, gemm_batched};
 use model::Dtype;
 use serde::Serialize;
 
@@ -170,6 +170,10 @@ impl Job {
         let reads_c = beta != T::zero();
         let mut output = Output::create(&args.result.output)?;
         let device = device::open(args.device)?;
+        if device.is_cuda() {
+            // Before all is read.
+            return Err(Fault::Input("batched products on a GPU are not supported yet: --device cpu".into()));
+        }
         let stream = device.stream()?;
         let elements = self.a.elements() + self.b.elements() + self.c_elements() * if reads_c { 2 } else { 1 };
         let bytes = float(elements) * self.result.dtype.bytes() as f64;
@@ -180,7 +184,7 @@ impl Job {
         progress.compute("multiplying");
         let (a_view, b_view) = (self.a.view(&a, self.count)?, self.b.view(&b, self.count)?);
         let c_view = BatchMut::row_major(&mut c, self.count, self.m, self.n)?;
-        let seconds = stream.timed(|| batched(&stream, alpha, a_view, b_view, beta, c_view))?;
+        let seconds = stream.timed(|| gemm_batched(&stream, alpha, a_view, b_view, beta, c_view))?;
         progress.transfer("writing");
         output.write_all(&npy::header_bytes(&self.result)).map_err(|error| output.fault(&error))?;
         for piece in c.chunks(PIECE) {

@@ -50,7 +50,7 @@ impl<R> Source<R> {
         !self.is_listed() && self.stride == 0
     }
 
-    /// Whether each matrix begins where the one before ends, and none has gaps; any matrix alone is so too.
+    /// Whether each matrix begins where the one before ends, and none has gaps.
     pub fn is_packed(&self, rows: usize, cols: usize, parts: usize) -> bool {
         let by_cols = self.row == parts && self.col == rows * parts;
         let by_rows = self.col == parts && self.row == cols * parts;

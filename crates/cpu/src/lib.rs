@@ -9,7 +9,8 @@
 //! | `tile` | one product: blocks of C in registers, of sizes known when they are compiled |
 //! | `packed` | products so small that a vector holds several |
 //! | `epilogue`, `combine` | α, β, and the conjugates of complex numbers |
-//! | `stage` | C past the caches |
+//! | `job` | a batch as the kernels see it: addresses, strides, factors |
+//! | `stage` | C collected, and sent in whole lines, past the caches where it is large |
 //! | `run`, `route` | a range of a batch on one thread; which kernel, and which thread |
 //!
 //! The interface is of addresses, unchecked: `lanky-host` has the safe one.
@@ -17,8 +18,8 @@
 //! # The same bits
 //! Each element of C is one chain of multiply-adds over l = 0, 1, .., k − 1, that of a complex one two of them (with the
 //! real and with the imaginary part of B's element) which are then added; then come α and β. So its bits depend neither on
-//! its place in the batch, nor on the number of threads, nor on strides and layouts. Where the CPU has AVX2 or NEON a
-//! multiply-add is rounded once, the same with AVX-512; elsewhere twice.
+//! its place in the batch, nor on the number of threads, nor on strides and layouts. On x86-64 with AVX2
+//! and FMA, or AVX-512, and on AArch64 a multiply-add is rounded once; elsewhere twice.
 
 mod combine;
 mod epilogue;

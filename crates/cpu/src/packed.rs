@@ -7,7 +7,7 @@
 use crate::epilogue::Epilogue;
 use crate::job::{Job, Source};
 use crate::simd::{MOST_LANES, Real, Simd, Work};
-use crate::stage::Stage;
+use crate::stage::{Buffer, Stage};
 use std::ops::Range;
 
 /// A range of the batch, with sums of K steps.
@@ -85,7 +85,9 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
                 (of_a, of_b)
             });
             let epilogue = Epilogue::<S>::new(job);
-            let mut stage = Stage::new(job.c.at(self.range.start).cast_mut(), true, size_of::<S::Vector>(), 1);
+            let mut buffer = Buffer::NEW;
+            let to = job.c.at(self.range.start).cast_mut();
+            let mut stage = Stage::new(&mut buffer, to, true, size_of::<S::Vector>(), 1);
             let mut i = self.range.start;
             while i < self.range.end {
                 let count = at_once.min(self.range.end - i);

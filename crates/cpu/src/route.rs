@@ -101,6 +101,9 @@ kernels! { f32: 4; f64: 2; }
 
 /// C_i ← α A_i B_i + β C_i with the best instructions that the CPU has.
 ///
+/// # Panics
+/// As [`gemm_batched_with`].
+///
 /// # Safety
 /// As [`gemm_batched_with`], but for the instructions.
 pub unsafe fn gemm_batched<T: Element>(batch: &Batch<T>) {
@@ -110,15 +113,19 @@ pub unsafe fn gemm_batched<T: Element>(batch: &Batch<T>) {
 
 /// The same with these instructions.
 ///
+/// # Panics
+/// If m, n or k is more than [`MOST`], and there is a product to compute.
+///
 /// # Safety
-/// The CPU has the instructions ([`Instructions::is_available`]). m, n and k are at most [`MOST`]. The matrices are good:
+/// The CPU has the instructions ([`Instructions::is_available`]). The matrices are good:
 /// those of A and B for reading, those of C for reading and writing; no two elements of C, of one matrix or of two, share
 /// an address with each other, or with one of A or B.
 pub unsafe fn gemm_batched_with<T: Element>(instructions: Instructions, batch: &Batch<T>) {
     if batch.m == 0 || batch.n == 0 || batch.count == 0 {
         return;
     }
-    debug_assert!(batch.m.max(batch.n).max(batch.k) <= MOST, "{} x {} x {}", batch.m, batch.n, batch.k);
+    // Beyond it rooms on the stack would be too small.
+    assert!(batch.m.max(batch.n).max(batch.k) <= MOST, "{} x {} x {}", batch.m, batch.n, batch.k);
     let job = Job::new(batch);
     let bytes = job.bytes(T::PARTS);
     let by_threads = |work: &(dyn Fn(Range<usize>) + Sync)| share(job.count, bytes, work);

@@ -5,7 +5,7 @@ use crate::combine::combine;
 use crate::epilogue::Epilogue;
 use crate::job::{Job, Source};
 use crate::simd::{Real, Simd, Work};
-use crate::stage::{LINE_BYTES, Stage};
+use crate::stage::{Buffer, LINE_BYTES, Stage};
 use crate::tile::{Cuts, Left, Operands, Out, Overrun, Right, Sizes, product, square};
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -138,7 +138,8 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
             let past_caches = delivery == Delivery::Staged { past_caches: true };
             let c_bytes = job.m * job.n * parts * size_of::<S::Real>();
             let to = job.c.at(range.start).cast_mut();
-            let mut stage = Stage::new(to, past_caches, c_bytes, kernel.steps());
+            let mut buffer = Buffer::NEW;
+            let mut stage = Stage::new(&mut buffer, to, past_caches, c_bytes, kernel.steps());
             let b_by = (job.b.row, job.b.col);
             let mut copied = false;
             for i in range {

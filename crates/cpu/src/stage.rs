@@ -5,6 +5,7 @@
 //! harm here: stores of parts of a vector are slow, and loads that are near them wait.
 
 use crate::MOST;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 /// Bytes of a cache line.
@@ -20,12 +21,23 @@ const ROOM_BYTES: usize = MOST * MOST * 16 + 2 * LINE_BYTES;
 /// Bytes of the buffer.
 const BUFFER_BYTES: usize = 3 * ROOM_BYTES;
 
-#[repr(C, align(64))]
-struct Buffer([MaybeUninit<u8>; BUFFER_BYTES]);
+// Two of the largest matrices that were not sent yet, one that is being stored, and a line.
+const _: () = assert!(3 * MOST * MOST * 16 + LINE_BYTES <= BUFFER_BYTES);
 
-/// Bytes on their way to consecutive addresses.
-pub struct Stage {
-    buffer: Buffer,
+/// Where bytes stay on their way.
+#[repr(C, align(64))]
+pub struct Buffer([MaybeUninit<u8>; BUFFER_BYTES]);
+
+impl Buffer {
+    /// With nothing in it.
+    pub const NEW: Buffer = Buffer([const { MaybeUninit::uninit() }; BUFFER_BYTES]);
+}
+
+/// Bytes on their way to consecutive addresses. What [`Stage::room`] gives may be written while lines are sent: the buffer is
+/// reached by its address alone.
+pub struct Stage<'b> {
+    buffer: *mut u8,
+    lends: PhantomData<&'b mut Buffer>,
     /// Where the buffer's first line goes: a multiple of a line.
     to: *mut u8,
     /// Bytes of the buffer that have left, or are not ours; a multiple of a line but for the first.
@@ -39,22 +51,22 @@ pub struct Stage {
     used: usize,
 }
 
-impl Stage {
+impl<'b> Stage<'b> {
     /// To `to` and what follows it, by matrices of so many bytes, with so many calls of [`Stage::send_some`] for each.
     #[inline(always)]
-    pub fn new<R>(to: *mut R, past_caches: bool, matrix_bytes: usize, calls: usize) -> Self {
+    pub fn new<R>(buffer: &'b mut Buffer, to: *mut R, past_caches: bool, matrix_bytes: usize, calls: usize) -> Self {
         let foreign = to.addr() % LINE_BYTES;
-        let buffer = Buffer([const { MaybeUninit::uninit() }; BUFFER_BYTES]);
+        let buffer = buffer.0.as_mut_ptr().cast::<u8>();
         let to = to.cast::<u8>().wrapping_sub(foreign);
         let burst = matrix_bytes.div_ceil(calls.max(1)).next_multiple_of(LINE_BYTES).max(LEAST_BURST_BYTES);
         let used = (2 * matrix_bytes).max(LEAST_USED_BYTES);
-        Stage { buffer, to, sent: foreign, taken: foreign, past_caches, burst, used }
+        Stage { buffer, lends: PhantomData, to, sent: foreign, taken: foreign, past_caches, burst, used }
     }
 
     /// Where the next matrix is to be stored, with room for a vector beyond it.
     #[inline(always)]
     pub fn room<R>(&mut self) -> *mut R {
-        (&raw mut self.buffer).cast::<u8>().wrapping_add(self.taken).cast()
+        self.buffer.wrapping_add(self.taken).cast()
     }
 
     /// `bytes` were stored there.
@@ -88,7 +100,7 @@ impl Stage {
     /// As of [`Stage::take`], of all that was taken.
     #[inline(never)]
     unsafe fn send(&mut self, end: usize) {
-        let (from, end) = ((&raw mut self.buffer).cast::<u8>(), end / LINE_BYTES * LINE_BYTES);
+        let (from, end) = (self.buffer, end / LINE_BYTES * LINE_BYTES);
         // SAFETY: the bytes are stored, and their places in C are ours.
         unsafe {
             let foreign = self.sent % LINE_BYTES;
@@ -119,7 +131,7 @@ impl Stage {
         // SAFETY: by the caller's promise. More than a line was taken, so that the rest begins a line.
         unsafe {
             self.send(self.taken);
-            let from = (&raw mut self.buffer).cast::<u8>();
+            let from = self.buffer;
             std::ptr::copy(from.add(self.sent), from, self.taken - self.sent);
         }
         self.to = self.to.wrapping_add(self.sent);
@@ -136,7 +148,7 @@ impl Stage {
         // SAFETY: by the caller's promise.
         unsafe {
             self.send(self.taken);
-            let from = (&raw mut self.buffer).cast::<u8>().add(self.sent);
+            let from = self.buffer.add(self.sent);
             std::ptr::copy_nonoverlapping(from, self.to.wrapping_add(self.sent), self.taken - self.sent);
         }
         self.sent = self.taken;
@@ -184,7 +196,8 @@ mod tests {
         for ((start, piece, pieces), past_caches) in cases.into_iter().flat_map(|case| [(case, true), (case, false)]) {
             let len = piece * pieces;
             let mut to = vec![0xee_u8; start + len + 200];
-            let mut stage = Stage::new(to[start..].as_mut_ptr(), past_caches, piece, 2);
+            let mut buffer = Buffer::NEW;
+            let mut stage = Stage::new(&mut buffer, to[start..].as_mut_ptr(), past_caches, piece, 2);
             for at in 0..pieces {
                 for byte in 0..piece {
                     // SAFETY: there is room for a piece.

@@ -45,11 +45,15 @@ fn shapes<T: Value>() {
                 let c = STORES[(at + turn) % 7];
                 let c = if c == Store::Shared { Store::ByCols } else { c };
                 for instructions in available() {
-                    let count = 1 + numbers.below(9);
+                    let count = numbers.below(10);
                     let mut case = Case::<T>::new(shape, count, [a, b, c], || numbers.integer());
                     case.alpha = numbers.integer();
                     case.beta = [T::of(0.0, 0.0), T::of(1.0, 0.0), numbers.integer()][numbers.below(3)];
                     (case.a.conj, case.b.conj) = (numbers.below(2) == 1, numbers.below(2) == 1);
+                    if case.beta == T::of(0.0, 0.0) {
+                        // It is not read, however C is reached.
+                        case.c = Matrix::new(c, shape.0, shape.1, count, || T::NAN);
+                    }
                     check("shapes", &mut case, instructions);
                 }
             }
@@ -71,6 +75,7 @@ fn large<T: Value>(n: usize) {
     let mut numbers = Numbers(2);
     for (c, store) in [(Store::ByCols, Store::ByCols), (Store::ByRows, Store::ByRows), (Store::ByCols, Store::ByRows)] {
         let mut case = Case::<T>::new((n, n, n), count, [store, store, c], || numbers.integer());
+        case.c = Matrix::new(c, n, n, count, || T::NAN);
         for instructions in available() {
             check("large", &mut case, instructions);
         }

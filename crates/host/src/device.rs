@@ -5,6 +5,7 @@ use crate::driver;
 use crate::env;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, lock};
+use crate::left::no_recording;
 use crate::matrix::Matrix;
 use crate::ops;
 use crate::plan::Plan;
@@ -335,10 +336,14 @@ impl Device {
         result
     }
 
-    /// Waits for all work of the GPU.
+    /// Waits for all work of the GPU; refuses to where that would spoil a recording.
     pub(crate) fn synchronize(&self) -> Result<()> {
         let Kind::Cuda(gpu) = &self.kind else { return Ok(()) };
         let _current = gpu.enter()?;
+        let Some(_none) = no_recording() else {
+            let what = "to wait for all work of a GPU while a graph is recorded, which would spoil it";
+            return Err(Error::Unsupported { what: what.to_owned() });
+        };
         CurrentContext::synchronize().map_err(driver::failed)
     }
 

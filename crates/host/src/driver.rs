@@ -178,8 +178,9 @@ pub(crate) fn same_process() -> Result<()> {
 /// Loads and initialises the driver library, once; its path.
 pub(crate) fn open() -> Result<String> {
     same_process()?;
-    PROCESS.store(std::process::id(), Ordering::Relaxed);
+    alive()?;
     let path = platform::load()?;
+    PROCESS.store(std::process::id(), Ordering::Relaxed);
     cust::init(cust::CudaFlags::empty()).map_err(failed)?;
     Ok(path)
 }

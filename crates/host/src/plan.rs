@@ -324,6 +324,7 @@ impl Plan {
         beta: T,
         c: MatMut<'_, T>,
     ) -> Result<()> {
+        let _during = driver::during("Plan::run_gram");
         if self.gram.is_none() {
             let what = "a Gram matrix by the plan of a product: make one by Plan::gram";
             return Err(Error::Unsupported { what: what.into() });

@@ -2,7 +2,7 @@
 //! are tested in lanky-cpu.
 
 use lanky_host::{
-    BatchMut, BatchRef, Complex, Device, Error, MatMut, MatRef, Operand, Rule, Scalar, ShapeError, batched, gemm,
+    BatchMut, BatchRef, Complex, Device, Error, MatMut, MatRef, Operand, Rule, Scalar, ShapeError, gemm, gemm_batched,
 };
 
 type Tested = lanky_host::Result<()>;
@@ -32,7 +32,7 @@ fn ways<T: Scalar>(m: usize, n: usize, k: usize, count: usize) -> Tested {
     for shared in [true, false] {
         let a = if shared { BatchRef::shared(first, count) } else { BatchRef::row_major(&a_data, count, m, k)? };
         let mut c = c_data.clone();
-        batched(&stream, alpha, a.clone(), b.clone().h(), beta, BatchMut::row_major(&mut c, count, n, m)?.t())?;
+        gemm_batched(&stream, alpha, a.clone(), b.clone().h(), beta, BatchMut::row_major(&mut c, count, n, m)?.t())?;
         let mut expected = c_data.clone();
         for i in 0..count {
             let (Some(a), Some(b)) = (a.get(i), b.get(i)) else { panic!("matrix {i} of {count}") };
@@ -64,7 +64,7 @@ fn results_may_be_listed() -> Tested {
     // The order of the addresses is not that of the batch.
     let mut c = [MatMut::row_major(third, 3, 4)?, MatMut::row_major(first, 3, 4)?, MatMut::row_major(second, 3, 4)?];
     let (a, b) = (BatchRef::row_major(&a, 3, 3, 2)?, BatchRef::column_major(&b, 3, 2, 4)?);
-    batched(&stream, 1.0, a.clone(), b.clone(), 0.0, BatchMut::listed(&mut c)?)?;
+    gemm_batched(&stream, 1.0, a.clone(), b.clone(), 0.0, BatchMut::listed(&mut c)?)?;
     for (index, spot) in [2, 0, 1].into_iter().enumerate() {
         let (Some(a), Some(b)) = (a.get(index), b.get(index)) else { panic!("matrix {index}") };
         for (i, j) in (0..3).flat_map(|i| (0..4).map(move |j| (i, j))) {
@@ -81,11 +81,11 @@ fn empty_batches_and_matrices_change_nothing_but_c() -> Tested {
     let none: [f64; 0] = [];
     let mut c = [3.0; 4];
     let nothing = || BatchRef::row_major(&none, 0, 2, 2);
-    batched(&stream, 1.0, nothing()?, nothing()?, 0.0, BatchMut::row_major(&mut c, 0, 2, 2)?)?;
+    gemm_batched(&stream, 1.0, nothing()?, nothing()?, 0.0, BatchMut::row_major(&mut c, 0, 2, 2)?)?;
     assert_eq!(c, [3.0; 4]);
-    batched(&stream, 1.0, BatchRef::listed(&[])?, BatchRef::listed(&[])?, 0.0, BatchMut::<f64>::listed(&mut [])?)?;
+    gemm_batched(&stream, 1.0, BatchRef::listed(&[])?, BatchRef::listed(&[])?, 0.0, BatchMut::<f64>::listed(&mut [])?)?;
     let (a, b) = (BatchRef::row_major(&none, 2, 2, 0)?, BatchRef::row_major(&none, 2, 0, 1)?);
-    batched(&stream, 1.0, a, b, 2.0, BatchMut::row_major(&mut c, 2, 2, 1)?)?;
+    gemm_batched(&stream, 1.0, a, b, 2.0, BatchMut::row_major(&mut c, 2, 2, 1)?)?;
     assert_eq!(c, [6.0; 4]);
     Ok(())
 }
@@ -111,18 +111,21 @@ fn what_does_not_fit_is_refused() -> Tested {
     let square = |count| BatchRef::row_major(&data, count, 4, 4);
 
     let (error, text) =
-        refused(|c| batched(&stream, 1.0, square(2)?, square(3)?, 0.0, BatchMut::row_major(c, 3, 4, 4)?));
+        refused(|c| gemm_batched(&stream, 1.0, square(2)?, square(3)?, 0.0, BatchMut::row_major(c, 3, 4, 4)?));
     assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::A, Rule::Count, 3, 2));
     assert_eq!(text, "A has 2 matrices, but C has 3: A needs as many");
-    let (error, _) = refused(|c| batched(&stream, 1.0, square(3)?, square(4)?, 0.0, BatchMut::row_major(c, 3, 4, 4)?));
+    let (error, _) =
+        refused(|c| gemm_batched(&stream, 1.0, square(3)?, square(4)?, 0.0, BatchMut::row_major(c, 3, 4, 4)?));
     assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::B, Rule::Count, 3, 4));
 
     let wide = BatchRef::row_major(&data, 3, 4, 5)?;
-    let (error, _) = refused(|c| batched(&stream, 1.0, wide, square(3)?, 0.0, BatchMut::row_major(c, 3, 4, 4)?));
+    let (error, _) = refused(|c| gemm_batched(&stream, 1.0, wide, square(3)?, 0.0, BatchMut::row_major(c, 3, 4, 4)?));
     assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::B, Rule::Rows, 5, 4));
-    let (error, _) = refused(|c| batched(&stream, 1.0, square(3)?, square(3)?, 0.0, BatchMut::row_major(c, 3, 3, 4)?));
+    let (error, _) =
+        refused(|c| gemm_batched(&stream, 1.0, square(3)?, square(3)?, 0.0, BatchMut::row_major(c, 3, 3, 4)?));
     assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::C, Rule::Rows, 4, 3));
-    let (error, _) = refused(|c| batched(&stream, 1.0, square(3)?, square(3)?, 0.0, BatchMut::row_major(c, 3, 4, 3)?));
+    let (error, _) =
+        refused(|c| gemm_batched(&stream, 1.0, square(3)?, square(3)?, 0.0, BatchMut::row_major(c, 3, 4, 3)?));
     assert_eq!((error.operand, error.rule, error.required, error.actual), (Operand::C, Rule::Cols, 4, 3));
 
     let (error, text) = refused(|_| BatchRef::with_strides(&data, 5, 13, (4, 4), (4, 1)).map(|_| ()));
@@ -160,7 +163,7 @@ fn results_that_overlap_are_refused() -> Tested {
     let b = [1.0; 64];
     let (error, text) = refused(|_| {
         let b = BatchRef::row_major(&b, 4, 4, 4)?;
-        batched(&stream, 1.0, BatchRef::shared(a, 4), b, 0.0, BatchMut::row_major(&mut data, 4, 4, 4)?)
+        gemm_batched(&stream, 1.0, BatchRef::shared(a, 4), b, 0.0, BatchMut::row_major(&mut data, 4, 4, 4)?)
     });
     assert_eq!((error.operand, error.rule, error.actual), (Operand::A, Rule::Overlap, 128));
     assert!(text.starts_with("C overlaps A"), "{text}");
@@ -196,7 +199,7 @@ fn a_gpu_says_that_it_does_not_do_it_yet() -> Tested {
     };
     let (a, mut c) = ([1.0; 4], [7.0; 4]);
     let view = || BatchRef::row_major(&a, 1, 2, 2);
-    let result = batched(&device.stream()?, 1.0, view()?, view()?, 0.0, BatchMut::row_major(&mut c, 1, 2, 2)?);
+    let result = gemm_batched(&device.stream()?, 1.0, view()?, view()?, 0.0, BatchMut::row_major(&mut c, 1, 2, 2)?);
     assert!(matches!(&result, Err(Error::Unsupported { what }) if what.starts_with("batched products on a GPU")));
     assert_eq!(c, [7.0; 4]);
     Ok(())

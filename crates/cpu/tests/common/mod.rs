@@ -102,7 +102,7 @@ impl<T: Value> Matrix<T> {
             Store::NoUnit => (3, 3 * rows + 1, (3 * rows + 1) * cols),
         };
         let stride = if store == Store::Shared { 0 } else { len };
-        let data = vec![T::NAN; len * count + 2 * GUARD];
+        let data = vec![T::NAN; len * count.max(1) + 2 * GUARD];
         let is_listed = store == Store::Listed;
         let mut made = Matrix { data, rows, cols, row, col, stride, count, is_listed, conj: false };
         for index in 0..if stride == 0 { 1 } else { count } {

@@ -27,15 +27,16 @@ use rayon::prelude::*;
 /// # Errors
 /// In this order, nothing being written: [`Error::Unsupported`] if the stream is a GPU's; [`Error::WrongDevice`] for a batch
 /// on a GPU; [`Error::Shape`] if the sizes do not agree, the numbers of matrices differ ([`Rule::Count`]), elements of C
-/// overlap each other, or C overlaps A or B.
+/// overlap each other, or C overlaps A or B; of listed matrices equal addresses alone are found: what else
+/// overlaps, raw views ([`MatMut::from_raw`](crate::MatMut::from_raw)) forbid.
 ///
 /// # Example
 /// ```
-/// use lanky_host::{BatchMut, BatchRef, Device, batched};
+/// use lanky_host::{BatchMut, BatchRef, Device, gemm_batched};
 /// let a: Vec<f64> = (0..18).map(f64::from).collect(); // two 3 x 3 matrices
 /// let swap = [0.0, 1.0, 1.0, 0.0, 0.0, 0.0]; // 0 1; 1 0; 0 0
 /// let mut c = [f64::NAN; 12];
-/// batched(
+/// gemm_batched(
 ///     &Device::cpu().stream()?,
 ///     2.0,
 ///     BatchRef::row_major(&a, 2, 3, 3)?,
@@ -46,7 +47,7 @@ use rayon::prelude::*;
 /// assert_eq!(c, [2.0, 0.0, 8.0, 6.0, 14.0, 12.0, 20.0, 18.0, 26.0, 24.0, 32.0, 30.0]);
 /// # Ok::<(), lanky_host::Error>(())
 /// ```
-pub fn batched<T: Scalar>(
+pub fn gemm_batched<T: Scalar>(
     stream: &Stream,
     alpha: T,
     a: BatchRef<'_, T>,

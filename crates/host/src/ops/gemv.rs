@@ -125,6 +125,7 @@ impl Plan {
         beta: T,
         y: MatMut<'_, T>,
     ) -> Result<()> {
+        let _during = driver::during("Plan::run_gemv");
         let x = if is_row(&x.shape()) { x.t() } else { x };
         let y = if is_row(&y.shape()) { y.t() } else { y };
         self.run(stream, alpha, a, x, beta, y)

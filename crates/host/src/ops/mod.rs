@@ -1,5 +1,5 @@
 //! The operations, a file each. [`gemm()`](gemm::gemm) serves every shape, [`gemv()`](gemv::gemv)
-//! a matrix and a vector, [`gram()`](gram::gram) a matrix and itself; [`batched()`](batched::batched) many small ones, and
+//! a matrix and a vector, [`gram()`](gram::gram) a matrix and itself; [`gemm_batched()`](batched::gemm_batched) many small ones, and
 //! [`tsmm_in_place()`](tsmm::tsmm_in_place) writes where it reads.
 
 pub mod batched;

@@ -123,7 +123,7 @@ macro_rules! facts {
     };
 }
 
-/// Matrices of one shape that are read: A or B of [`batched`](crate::batched()).
+/// Matrices of one shape that are read: A or B of [`gemm_batched`](crate::gemm_batched()).
 ///
 /// # Example
 /// ```
@@ -224,7 +224,7 @@ impl<'a, T: Scalar> BatchRef<'a, T> {
 
 facts!(BatchRef);
 
-/// Matrices of one shape that are written: C of [`batched`](crate::batched()). No two elements share an address.
+/// Matrices of one shape that are written: C of [`gemm_batched`](crate::gemm_batched()). No two elements share an address.
 ///
 /// # Example
 /// ```

@@ -62,8 +62,8 @@ fn plans() -> Result<Left> {
 fn multiplies() -> Result<Left> {
     let device = Device::cuda(0)?;
     let stream = device.stream()?;
-    let (a, b, mut c) = (device.zeros::<f64>(70, 800)?, device.zeros::<f64>(800, 4)?, device.zeros::<f64>(70, 4)?);
-    gemm(&stream, 1.0, a.view().cols(..400)?, b.view().rows(..400)?, 1.0, c.view_mut())?;
+    let (a, b, mut c) = (device.zeros::<f64>(70, 2400)?, device.zeros::<f64>(2400, 4)?, device.zeros::<f64>(70, 4)?);
+    gemm(&stream, 1.0, a.view().cols(..1200)?, b.view().rows(..1200)?, 1.0, c.view_mut())?;
     gemm(&stream, 1.0, a.view(), b.view(), 1.0, c.view_mut())?; // a larger workspace
     stream.synchronize()?;
     Ok(Box::new((stream, c, a, b)))
@@ -72,7 +72,7 @@ fn multiplies() -> Result<Left> {
 fn records() -> Result<Left> {
     let device = Device::cuda(0)?;
     let stream = device.stream()?;
-    let (a, b, mut c) = (device.zeros::<f64>(70, 800)?, device.zeros::<f64>(800, 4)?, device.zeros::<f64>(70, 4)?);
+    let (a, b, mut c) = (device.zeros::<f64>(70, 2400)?, device.zeros::<f64>(2400, 4)?, device.zeros::<f64>(70, 4)?);
     let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
     assert!(plan.choice().is_some_and(|choice| choice.slots_len > 0), "it needs a workspace: {plan}");
     plan.warm_up_on(&stream)?;
