@@ -47,16 +47,6 @@ impl Simd for Avx2<f64> {
         fn permute(v: __m256d, order: __m256i) -> __m256d =
             _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), order));
     }
-    #[inline(always)]
-    unsafe fn vectorize<W: Work>(work: W) {
-        // SAFETY: the caller promises the instructions.
-        unsafe { vectorized(work) }
-    }
-    #[inline(always)]
-    fn prefetch(p: *const f64) {
-        // SAFETY: an address to prefetch may be anything.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
-    }
 }
 
 impl Simd for Avx2<f32> {
@@ -83,15 +73,5 @@ impl Simd for Avx2<f32> {
             _mm256_loadu_si256(lanes.as_ptr().cast())
         };
         fn permute(v: __m256, order: __m256i) -> __m256 = _mm256_permutevar8x32_ps(v, order);
-    }
-    #[inline(always)]
-    unsafe fn vectorize<W: Work>(work: W) {
-        // SAFETY: the caller promises the instructions.
-        unsafe { vectorized(work) }
-    }
-    #[inline(always)]
-    fn prefetch(p: *const f32) {
-        // SAFETY: an address to prefetch may be anything.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
     }
 }

@@ -43,16 +43,6 @@ impl Simd for Avx512<f64> {
         fn order(lanes: &[usize; MOST_LANES]) -> __m512i = _mm512_loadu_si512(lanes.as_ptr().cast());
         fn permute(v: __m512d, order: __m512i) -> __m512d = _mm512_permutexvar_pd(order, v);
     }
-    #[inline(always)]
-    unsafe fn vectorize<W: Work>(work: W) {
-        // SAFETY: the caller promises the instructions.
-        unsafe { vectorized(work) }
-    }
-    #[inline(always)]
-    fn prefetch(p: *const f64) {
-        // SAFETY: an address to prefetch may be anything.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
-    }
 }
 
 impl Simd for Avx512<f32> {
@@ -80,16 +70,6 @@ impl Simd for Avx512<f32> {
         };
         fn permute(v: __m512, order: __m512i) -> __m512 = _mm512_permutexvar_ps(order, v);
     }
-    #[inline(always)]
-    unsafe fn vectorize<W: Work>(work: W) {
-        // SAFETY: the caller promises the instructions.
-        unsafe { vectorized(work) }
-    }
-    #[inline(always)]
-    fn prefetch(p: *const f32) {
-        // SAFETY: an address to prefetch may be anything.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
-    }
 }
 
 impl Simd for Avx512Vl<f64> {
@@ -113,16 +93,6 @@ impl Simd for Avx512Vl<f64> {
         fn swap_pairs(v: __m256d) -> __m256d = _mm256_permute_pd::<0b0101>(v);
         fn order(lanes: &[usize; MOST_LANES]) -> __m256i = _mm256_loadu_si256(lanes.as_ptr().cast());
         fn permute(v: __m256d, order: __m256i) -> __m256d = _mm256_permutexvar_pd(order, v);
-    }
-    #[inline(always)]
-    unsafe fn vectorize<W: Work>(work: W) {
-        // SAFETY: the caller promises the instructions.
-        unsafe { vectorized(work) }
-    }
-    #[inline(always)]
-    fn prefetch(p: *const f64) {
-        // SAFETY: an address to prefetch may be anything.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
     }
 }
 
@@ -150,15 +120,5 @@ impl Simd for Avx512Vl<f32> {
             _mm256_loadu_si256(lanes.as_ptr().cast())
         };
         fn permute(v: __m256, order: __m256i) -> __m256 = _mm256_permutexvar_ps(order, v);
-    }
-    #[inline(always)]
-    unsafe fn vectorize<W: Work>(work: W) {
-        // SAFETY: the caller promises the instructions.
-        unsafe { vectorized(work) }
-    }
-    #[inline(always)]
-    fn prefetch(p: *const f32) {
-        // SAFETY: an address to prefetch may be anything.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(p.cast()) }
     }
 }

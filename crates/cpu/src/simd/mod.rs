@@ -97,13 +97,22 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// The lanes in another order.
     unsafe fn permute(v: Self::Vector, order: Self::Order) -> Self::Vector;
     /// Asks for the line of an address, which may be anything.
-    fn prefetch(p: *const Self::Real);
+    #[inline(always)]
+    fn prefetch(p: *const Self::Real) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every CPU of the target has the instruction, and an address to prefetch may be anything.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(p.cast())
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = p;
+    }
 }
 
 /// Lanes of the longest vector: 64 bytes of f32.
 pub const MOST_LANES: usize = 16;
 
-/// Stamps functions of one instruction each.
+/// Stamps functions of one instruction each, and [`Simd::vectorize`] by the module's `vectorized`.
 macro_rules! instructions {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)? = $body:expr;)*) => {$(
         #[inline(always)]
@@ -112,6 +121,12 @@ macro_rules! instructions {
             // SAFETY: the caller promises what `Simd` asks for: the CPU has the instruction, the pointer is good.
             unsafe { $body }
         }
-    )*};
+    )*
+        #[inline(always)]
+        unsafe fn vectorize<W: Work>(work: W) {
+            // SAFETY: the caller promises the instructions.
+            unsafe { vectorized(work) }
+        }
+    };
 }
 use instructions;
