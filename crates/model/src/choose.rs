@@ -171,8 +171,13 @@ fn considered<'a>(
     in_question(problem, force).map(move |place| Fit::new(place, problem, machine))
 }
 
-/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not.
+/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but GEMV's where that side
+/// is 1 and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
+    let few = problem.k <= crate::shape::SKINNY || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
+    if variant.kernel != Kernel::Gemv && !few && is_vectors(problem) {
+        return false;
+    }
     match variant.kernel {
         Kernel::Tsm2r | Kernel::Ring => {
             problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY
@@ -188,6 +193,15 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY
         }
     }
+}
+
+/// Most elements of a vector's product for which the kernels of two tall matrices are considered.
+const FEW_SUMS: u64 = 4;
+
+/// Whether a product is a matrix times a vector, of which the matrix has a unit stride, as GEMV's entries take it.
+fn is_vectors(problem: &Problem) -> bool {
+    let launched = if problem.n > problem.m { problem.transposed() } else { *problem };
+    launched.n == 1 && !launched.gram && (takes(Layout::Columns, &launched) || takes(Layout::Rows, &launched))
 }
 
 /// Whether A's strides are of a layout; a side of one element has any stride.
@@ -237,9 +251,9 @@ fn laid(variant: &Variant, problem: &Problem) -> (bool, Problem) {
 }
 
 /// How an entry's slots become C.
-fn finish(variant: &Variant, launched: &Problem, splits: u32) -> Finish {
+fn finish(variant: &Variant, tiles: &Tiling, launched: &Problem, splits: u32) -> Finish {
     match variant.is_reduced() {
-        true => reduced::finish(launched.m, launched.n, splits, launched.dtype.bytes()),
+        true => reduced::finish(tiles, launched.m, launched.n, splits, launched.dtype.bytes()),
         false if splits > 1 => Finish::SecondLaunch,
         false => Finish::Direct,
     }
@@ -320,7 +334,7 @@ impl<'a> Fit<'a> {
             } else {
                 slots_len(self.launched.m, self.launched.n, splits)
             },
-            finish: finish(self.variant, &self.launched, splits),
+            finish: finish(self.variant, &self.tiles, &self.launched, splits),
             bound: bound(&self.launched, self.machine),
             estimate: self.estimator.estimate(splits),
             chooser: Chooser::Model,

@@ -309,7 +309,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 19] = [
+const TABLES: [&[Variant]; 20] = [
     TSM2R,
     STAGED,
     MMA,
@@ -322,6 +322,7 @@ const TABLES: [&[Variant]; 19] = [
     tsmm::COLUMNS,
     tsmm::STAGED,
     tsmm::MMA,
+    tsmm::FRAGMENTS,
     tsmttsm::TILES,
     tsmttsm::MMA,
     tsmttsm::GRAM,

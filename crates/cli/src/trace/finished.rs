@@ -3,6 +3,7 @@
 use bytemuck::Pod;
 use kernels::table::{self, Element};
 use model::launch::reduced::{Finish, REDUCE_ELEMENTS, WORK_HEAD_BYTES, finish, reduce_bytes};
+use model::launch::tiling;
 use model::variants::{SUM_SLOTS_THREADS, reduce_slots};
 use model::{Dtype, Strides};
 use simt::{Buffer, Counters, Launch, Memory};
@@ -34,7 +35,7 @@ impl Request {
         let slots = if splits > 1 { u64::from(m) * u64::from(n) * u64::from(splits) } else { 0 };
         let head = u64::from(WORK_HEAD_BYTES) / dtype.bytes();
         let work = memory.inout("slots", &vec![T::ZERO; len(head + slots)]);
-        let how = finish(m.into(), n.into(), splits, dtype.bytes());
+        let how = finish(&tiling(self.variant, m.into(), n.into()), m.into(), n.into(), splits, dtype.bytes());
         let Operands { a: (a, sa), b: (b, sb), c: (c, sc) } = operands;
         let outcome = launch.run(memory, |operands| {
             let (a, b, c) = (operands.global(*a), operands.global(*b), operands.global(*c));

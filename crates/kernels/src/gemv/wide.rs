@@ -1,16 +1,19 @@
 //! `gemv_wide`: Sørensen's kernel (e), for matrices of fewer rows than a block has threads.
 //!
 //! # Idea
-//! Of a low matrix by columns neighbouring elements are those of a column and then of the next: threads run along them, a
-//! thread an element, so that a warp's loads are contiguous however few rows there are. Each thread stays in its row, and has
-//! STEPS elements in flight while it multiplies those before them.
+//! Of a low matrix by columns neighbouring elements are those of a column and then of the next: threads run along them, so
+//! that a warp's loads are contiguous however few rows there are. A pass takes as many whole columns as the threads have
+//! places for; an element of the next pass lies in the same row, so that a sum belongs to a place. STEPS passes are in flight, with
+//! their elements of x, while those before them are multiplied.
 //!
 //! # Thread mapping
-//! ROWS = min(BM, what is left of m) rows, COLS = ⌊THREADS / ROWS⌋ columns at a time: thread t has row t mod ROWS of column
-//! t div ROWS; threads past ROWS·COLS have none.
+//! ROWS = min(BM, what is left of m) rows, COLS columns a pass, the most multiple of WIDTH with ROWS·COLS places for THREADS·WIDTH:
+//! place e is row e mod ROWS of column e div ROWS. Of a packed matrix thread t has places t·WIDTH .. by 16 bytes, else
+//! places t, t + THREADS ..; the sums are the same.
 //!
 //! # Source
-//! Sørensen, Section 3.4; its block adds by atomics in shared memory, here a thread adds a row's sums in order.
+//! Sørensen, Section 3.4; its block adds by atomics in shared memory, here a thread adds a row's sums in order. 16 bytes and passes
+//! in flight are ours.
 
 use crate::tsmttsm::Reduced;
 use cuda_std::prelude::*;
@@ -21,48 +24,95 @@ use cuda_std::prelude::*;
 pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: usize, const STEPS: usize>(
     x: Reduced<T>,
 ) {
-    const { assert!(TM == 1 && BM <= THREADS, "a row a thread") };
-    let (t, threads) = (thread::thread_idx_x(), THREADS as u32);
+    const { assert!(TM == T::WIDTH && BM <= THREADS, "16 bytes a thread, WIDTH columns a pass at least") };
+    let (t, threads, width) = (thread::thread_idx_x(), THREADS as u32, TM as u32);
     let (p, tile) = (&x.p, thread::block_idx_x() * BM as u32);
     // At least 1, which the compiler cannot know: no division can panic.
-    let left = p.m.saturating_sub(tile).max(1);
-    let rows = if left < BM as u32 { left } else { BM as u32 };
-    let cols = threads / rows;
-    let (row, col) = (t % rows, t / rows);
-    let (start, end) = p.part(const { (THREADS / BM * STEPS) as u32 });
-    // What threads without a column load is outside.
-    let stop = if col < cols { end } else { 0 };
-    let (across, along, conj_b) = (cols as u64 * p.a_col, cols as u64 * p.b_row, p.conj_b());
-    let mut sum = T::ZERO;
-
-    let next = |first: u32| {
-        let mut ra = [T::ZERO; STEPS]; // (STEPS)
-        let mut at = p.a.starting_at((tile + row) as u64 + (first + col) as u64 * p.a_col);
-        for s in 0..STEPS {
-            // SAFETY: a column before `stop` <= k, and a row inside.
-            ra[s] = unsafe { at.stream_if(first + s as u32 * cols + col < stop, 0) };
-            at = at.starting_at(across);
-        }
-        ra
+    let rows = p.m.saturating_sub(tile).min(BM as u32).max(1);
+    let cols = threads * width / rows / width * width;
+    let (start, end) = p.part(const { (THREADS * TM / BM * STEPS) as u32 });
+    // Passes and parts are whole 16 bytes up to here.
+    let whole = end / width * width;
+    let by_16_bytes = p.a.is_aligned(16) && p.a_col == p.m as u64 && rows == p.m;
+    let (first, apart) = if by_16_bytes { (t * width, 1) } else { (t, threads) };
+    let place: [u32; TM] = core::array::from_fn(|v| first + v as u32 * apart);
+    let run = Low { x: &x, cols, col: core::array::from_fn(|v| place[v] / rows) };
+    let at: [u64; TM] = core::array::from_fn(|v| (tile + place[v] % rows) as u64 + run.col[v] as u64 * p.a_col);
+    let element = |l: u32, left: u32| {
+        let from = p.a.starting_at(l as u64 * p.a_col);
+        // SAFETY: rows inside, columns before l + left <= k.
+        core::array::from_fn(|v| unsafe { from.stream_if(run.col[v] < left, at[v]) })
     };
-    let mut now = next(start);
-    let step = STEPS as u32 * cols;
-    for first in (start..end).step_by(step as usize) {
-        let ra = now;
-        // Past the end nothing is loaded.
-        now = next(first + step);
-        let mut at = p.b.starting_at((first + col) as u64 * p.b_row);
-        for s in 0..STEPS {
-            // SAFETY: an element of x before `stop` <= k.
-            let rx = unsafe { at.load_if(first + s as u32 * cols + col < stop, 0) }.conj_if(conj_b);
-            at = at.starting_at(along);
-            sum = ra[s].fma(rx, sum);
+    let mut sums = [T::ZERO; TM];
+    // SAFETY: l and `left` are multiples of 16 bytes' columns: so is what is inside, aligned.
+    let wide = |l: u32, left: u32| unsafe { p.a.stream_wide_if(run.col[0] < left, l as u64 * p.a_col + at[0]) };
+    // SAFETY: `whole` <= `end` <= k.
+    unsafe {
+        if by_16_bytes {
+            run.add::<T::Wide, STEPS>(&mut sums, (start, whole), wide, T::ZEROS);
+        } else {
+            run.add::<[T; TM], STEPS>(&mut sums, (start, whole), element, [T::ZERO; TM]);
         }
+        run.add::<[T; TM], 1>(&mut sums, (whole, end), element, [T::ZERO; TM]);
     }
 
     let sc = Shared::<T>::at(0); // (rows, cols) by columns
-    // SAFETY: an element of each thread's own.
-    unsafe { sc.store(t, sum) };
+    for v in 0..TM {
+        // SAFETY: an element of each thread's own.
+        unsafe { sc.store(place[v], sums[v]) };
+    }
     // SAFETY: the caller's promise; all sums are stored.
     unsafe { super::hand_in(&x, BM as u32, threads, (rows, cols)) };
+}
+
+/// A thread's places in the passes over a low matrix.
+struct Low<'a, T, const TM: usize> {
+    x: &'a Reduced<T>,
+    /// Columns a pass.
+    cols: u32,
+    /// Columns of its places; those past `cols` are none.
+    col: [u32; TM],
+}
+
+impl<T: Scalar, const TM: usize> Low<'_, T, TM> {
+    /// Adds columns `start` to `end` times x: what `load` has from a column on, of which so many are left. STEPS passes are on their
+    /// way while those before them are multiplied.
+    ///
+    /// # Safety
+    /// `end` <= k, and x spans its elements.
+    #[inline(always)]
+    unsafe fn add<L: Copy + core::ops::Index<usize, Output = T>, const STEPS: usize>(
+        &self,
+        sums: &mut [T; TM],
+        (start, end): (u32, u32),
+        load: impl Fn(u32, u32) -> L,
+        zeros: L,
+    ) {
+        let p = &self.x.p;
+        let next = |first: u32| {
+            let (mut ra, mut rx) = ([zeros; STEPS], [[T::ZERO; TM]; STEPS]); // (STEPS, TM)
+            for s in 0..STEPS {
+                let l = first + s as u32 * self.cols;
+                let left = end.saturating_sub(l).min(self.cols);
+                ra[s] = load(l, left);
+                let from = p.b.starting_at(l as u64 * p.b_row);
+                // SAFETY: an element of x before `end` <= k.
+                let element = |v: usize| unsafe { from.load_if(self.col[v] < left, self.col[v] as u64 * p.b_row) };
+                rx[s] = core::array::from_fn(element);
+            }
+            (ra, rx)
+        };
+        let (conj_b, step) = (p.conj_b(), STEPS as u32 * self.cols);
+        let mut now = next(start);
+        for first in (start..end).step_by(step as usize) {
+            let (ra, rx) = now;
+            // Past the end nothing is loaded.
+            now = next(first + step);
+            for s in 0..STEPS {
+                for v in 0..TM {
+                    sums[v] = ra[s][v].fma(rx[s][v].conj_if(conj_b), sums[v]);
+                }
+            }
+        }
+    }
 }

@@ -15,6 +15,7 @@
 //! | [`columns`] | | columns straight between registers and memory, a chunk always in flight |
 //! | [`staged`] | | tiles as they lie in memory through shared memory, in and out, in whole sectors |
 //! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
+//! | [`fragments`] | | these units' fragments straight between registers and memory: f64, from sm_90 on |
 //!
 //! # Zero β, tails
 //! β = 0 never reads C. Nothing outside of the operands is touched; stores are guarded.
@@ -31,6 +32,8 @@
 //! complex tall & skinny matrix multiplication kernels on GPUs (2020).
 
 pub mod columns;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod fragments;
 pub mod group;
 pub mod interleaved;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
@@ -95,3 +98,13 @@ macro_rules! mma_entries {
     };
 }
 model::tsmm_mma_variants!(mma_entries);
+
+macro_rules! fragment_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $nt:literal, $ks:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!($entry, $elem, fragments::body::<$warps, $nt, $ks>);
+        )*
+    };
+}
+model::tsmm_fragments_variants!(fragment_entries);

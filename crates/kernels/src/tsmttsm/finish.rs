@@ -1,16 +1,17 @@
 //! From the tiles of C in the blocks' shared memory to C.
 //!
 //! # Idea
-//! Where k is in one part, a block writes its tile. Where it is not, each block writes a slot. The block that draws the last
-//! ticket adds all slots, as long as they are few bytes: that saves a launch. Many are added by a launch of their own,
-//! `reduce_slots`, over the whole GPU. Either way an element's slots are cut into parts by the shape alone; a thread adds
-//! a part in the slots' order, and the parts are added in theirs: who is last does not matter.
+//! Where k is in one part, a block writes its tile. Where it is not, each block writes its tile of a slot. The last of the
+//! blocks that share a ticket, those of a tile, or of several where tiles outnumber tickets, adds their slots, as long as they
+//! are few bytes: that saves a launch. Many are added by a launch of their own, `reduce_slots`, over the whole GPU. Either way an
+//! element's slots are cut into parts by shape and entry alone; a thread adds a part in the slots' order, and the parts are
+//! added in theirs: who is last does not matter.
 
 use super::Reduced;
 use crate::product::scaled;
 use cuda_std::prelude::*;
 use model::launch::reduced::{
-    Finish, REDUCE_ELEMENTS, REDUCE_PARTS, Triangle, WORK_HEAD_BYTES, shared_len, slot_parts,
+    Finish, REDUCE_ELEMENTS, REDUCE_PARTS, TICKETS, Triangle, WORK_HEAD_BYTES, shared_len, slot_parts,
 };
 
 /// Slots whose loads are in flight together.
@@ -75,6 +76,22 @@ impl<T: Scalar> Reduced<T> {
         }
     }
 
+    /// [`Reduced::put`] of element (i, j), of a GRAM matrix, whose i ≥ j, also of (j, i).
+    ///
+    /// # Safety
+    /// As of that, of both.
+    #[inline(always)]
+    unsafe fn put_mirrored<const GRAM: bool>(&self, i: u32, j: u32, sum: T) {
+        let is_hermitian = GRAM && self.is_hermitian();
+        // SAFETY: promised by the caller.
+        unsafe {
+            self.put(i, j, sum.real_if(is_hermitian && i == j));
+            if GRAM && i > j {
+                self.put(j, i, sum.conj_if(is_hermitian));
+            }
+        }
+    }
+
     /// Adds part `part` of `parts` of element `at`'s slots, in order.
     ///
     /// # Safety
@@ -126,25 +143,19 @@ const fn lower<const GRAM: bool>(i: u32, j: u32) -> (u32, u32) {
 pub unsafe fn tile<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads): (u32, u32, u32)) {
     let t = thread::thread_idx_x();
     let (row, col) = (thread::block_idx_x() * bm, thread::block_idx_z() * bn);
-    let count = thread::grid_dim_y();
     let sc = Shared::<T>::at(0); // (BM, BN) by columns
     let len = x.p.m as u64 * x.p.n as u64;
     let direct = x.finish & 15 == Finish::Direct.code();
     let slot = x.slots().starting_at(thread::block_idx_y() as u64 * len);
-    let is_hermitian = GRAM && x.is_hermitian();
     for e in (t..bm * bn).step_by(threads as usize) {
-        let (i, j) = (e % bm, e / bm);
-        let (i, j) = (row + i, col + j);
+        let (i, j) = (row + e % bm, col + e / bm);
         // Of a Gram matrix the lower triangle is computed; what is above it is what is below.
         if i < x.p.m && j < x.p.n && (!GRAM || i >= j) {
             // SAFETY: inside the tile and inside C; each element is one thread's.
             unsafe {
                 let sum = sc.load(e).conj_if(x.p.conj_sum());
                 if direct {
-                    x.put(i, j, mirrored(is_hermitian, i, j, sum));
-                    if GRAM && i > j {
-                        x.put(j, i, mirrored(is_hermitian, j, i, sum));
-                    }
+                    x.put_mirrored::<GRAM>(i, j, sum);
                 } else {
                     slot.store(j as u64 * x.p.m as u64 + i as u64, sum);
                 }
@@ -153,66 +164,93 @@ pub unsafe fn tile<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads
     }
     if x.finish & 15 == Finish::LastBlock.code() {
         // SAFETY: the caller's promise; this block's slot is written.
-        unsafe { last_block::<T, GRAM>(x, shared_len(bm, bn, threads), threads, count) };
+        unsafe { last_block::<T, GRAM>(x, (bm, bn, threads)) };
     }
 }
 
-/// The block that draws the last ticket adds the slots.
+/// The last of the blocks that share a ticket, those whose tiles leave the same remainder by [`TICKETS`], adds the slots of
+/// these tiles.
 ///
 /// # Safety
 /// As for [`tile`], this block's slot being written.
 #[inline(always)]
-unsafe fn last_block<T: Scalar, const GRAM: bool>(x: &Reduced<T>, shared: u32, threads: u32, count: u32) {
-    let t = thread::thread_idx_x();
-    let blocks = thread::grid_dim_x() * thread::grid_dim_y() * thread::grid_dim_z();
-    let (sums, is_last) = (Shared::<T>::at(0), Shared::<T>::at(shared - 1));
+unsafe fn last_block<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads): (u32, u32, u32)) {
+    let (t, down) = (thread::thread_idx_x(), thread::grid_dim_x());
+    let tiles = down * thread::grid_dim_z();
+    let first = (thread::block_idx_x() + thread::block_idx_z() * down) % TICKETS;
+    let blocks = (tiles - first).div_ceil(TICKETS) * thread::grid_dim_y();
+    let ticket = x.work.address(first as u64);
+    let is_last = Shared::<T>::at(shared_len(bm, bn, threads) - 1);
     thread::device_fence(); // this thread's part of the slot, ahead of the ticket
     thread::sync_threads();
     if t == 0 {
-        // SAFETY: the ticket is at the start of the workspace, and updated atomically alone.
-        let before = unsafe { ptx::atom_add_u32(x.work.address(0), 1) };
+        // SAFETY: a ticket is the first word of an element of the workspace's head, and updated atomically alone.
+        let before = unsafe { ptx::atom_add_u32(ticket, 1) };
         // SAFETY: one element, which the barrier orders.
         unsafe { is_last.store(0, if before + 1 == blocks { T::ONE } else { T::ZERO }) };
     }
     thread::sync_threads();
     // SAFETY: behind the barrier.
-    let last = unsafe { !is_last.load(0).is_zero() };
-    if last {
-        thread::device_fence(); // what the others wrote ahead of theirs
-        let (m, len) = (x.p.m.max(1), x.p.m as u64 * x.p.n as u64);
-        let parts = slot_parts(len, threads);
-        if t == 0 {
-            // SAFETY: nobody draws any more: the next launch finds 0.
-            unsafe { ptx::atom_add_u32(x.work.address(0), 0u32.wrapping_sub(blocks)) };
-        }
-        if parts == 1 {
-            for at in (t as u64..len).step_by(threads as usize) {
-                let (i, j) = ((at % m as u64) as u32, (at / m as u64) as u32);
+    if unsafe { is_last.load(0).is_zero() } {
+        return;
+    }
+    thread::device_fence(); // what the others wrote ahead of theirs
+    if t == 0 {
+        // SAFETY: nobody draws any more: the next launch finds 0.
+        unsafe { ptx::atom_add_u32(ticket, 0u32.wrapping_sub(blocks)) };
+    }
+    for tile in (first..tiles).step_by(TICKETS as usize) {
+        // SAFETY: all slots of the tile are written; all threads of the block are here.
+        unsafe { add_slots::<T, GRAM>(x, (tile % down * bm, tile / down * bn), (bm, bn, threads)) };
+    }
+}
+
+/// Adds the slots of the tile that begins at element (row, col), by several threads an element where it has fewer than the
+/// block has threads.
+///
+/// # Safety
+/// All slots of the tile are written, and seen by this block, all threads of which are here.
+#[inline(always)]
+unsafe fn add_slots<T: Scalar, const GRAM: bool>(
+    x: &Reduced<T>,
+    (row, col): (u32, u32),
+    (bm, bn, threads): (u32, u32, u32),
+) {
+    let (t, count) = (thread::thread_idx_x(), thread::grid_dim_y());
+    let least = |a: u32, b: u32| if a < b { a } else { b };
+    let rows = least(bm, x.p.m.saturating_sub(row)).max(1);
+    let tile_len = rows * least(bn, x.p.n.saturating_sub(col));
+    let (len, parts) = (x.p.m as u64 * x.p.n as u64, slot_parts(tile_len as u64, threads));
+    let sums = Shared::<T>::at(0);
+    let place = |e: u32| (row + e % rows, col + e / rows);
+    let is_computed = |i: u32, j: u32| !GRAM || i >= j;
+    let slot_at = |i: u32, j: u32| j as u64 * x.p.m as u64 + i as u64;
+    if parts == 1 {
+        for e in (t..tile_len).step_by(threads as usize) {
+            let (i, j) = place(e);
+            if is_computed(i, j) {
                 // SAFETY: all slots are written; (i, j) lies in C and is this thread's.
-                unsafe {
-                    let sum = x.add_part(len, slot_at::<GRAM>(m, i, j), count, (0, 1));
-                    x.put(i, j, mirrored(GRAM && x.is_hermitian(), i, j, sum));
-                }
-            }
-        } else {
-            let len = len as u32;
-            let (at, part) = (t % len.max(1), t / len.max(1));
-            let (i, j) = (at % m, at / m);
-            if part < parts {
-                // SAFETY: as above; an element of shared memory a thread.
-                unsafe { sums.store(t, x.add_part(len as u64, slot_at::<GRAM>(m, i, j), count, (part, parts))) };
-            }
-            thread::sync_threads(); // every thread of this block: all know that it is the last
-            if t < len {
-                let mut sum = T::ZERO;
-                for part in 0..parts {
-                    // SAFETY: behind the barrier.
-                    sum = sum.add(unsafe { sums.load(part * len + t) });
-                }
-                // SAFETY: (i, j) lies in C and is this thread's.
-                unsafe { x.put(i, j, mirrored(GRAM && x.is_hermitian(), i, j, sum)) };
+                unsafe { x.put_mirrored::<GRAM>(i, j, x.add_part(len, slot_at(i, j), count, (0, 1))) };
             }
         }
+        return;
+    }
+    let (e, part) = (t % tile_len.max(1), t / tile_len.max(1));
+    let (i, j) = place(e);
+    thread::sync_threads(); // the sums of the tile before are read
+    if part < parts && is_computed(i, j) {
+        // SAFETY: as above; an element of shared memory a thread.
+        unsafe { sums.store(t, x.add_part(len, slot_at(i, j), count, (part, parts))) };
+    }
+    thread::sync_threads();
+    if t < tile_len && is_computed(i, j) {
+        let mut sum = T::ZERO;
+        for part in 0..parts {
+            // SAFETY: behind the barrier.
+            sum = sum.add(unsafe { sums.load(part * tile_len + t) });
+        }
+        // SAFETY: (i, j) lies in C and is this thread's.
+        unsafe { x.put_mirrored::<GRAM>(i, j, sum) };
     }
 }
 

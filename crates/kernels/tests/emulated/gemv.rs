@@ -80,9 +80,9 @@ fn x_is_read_for_several_rows() {
 #[test]
 fn threads_run_along_the_columns_of_a_low_matrix() {
     let case = Case::plain(8, 1, 1024);
-    let (wide, plain) = (variant("sgemv_wide_1x1_m128n1_u16_t256"), variant("sgemv_one_thread_1x1_m128n1_u8_t128"));
+    let (wide, plain) = (variant("sgemv_wide_4x1_m128n1_u4_t256"), variant("sgemv_one_thread_1x1_m128n1_u8_t128"));
     let [wide, plain] = [wide, plain].map(|v| check(v, case).operand("A").loads);
     assert_eq!((wide.elements, wide.efficiency()), (8 * 1024, 1.0));
     assert_eq!((plain.elements, plain.efficiency()), (8 * 1024, 1.0));
-    assert_eq!((wide.instructions, plain.instructions), (8 * 1024 / 32, 1024));
+    assert_eq!((wide.instructions, plain.instructions), (8 * 1024 / 128, 1024));
 }

@@ -83,7 +83,8 @@ tests!(
     tsmm_element,
     tsmm_registers,
     tsmm_staged,
-    tsmm_mma
+    tsmm_mma,
+    tsmm_fragments
 );
 
 fn is_tall(variant: &&Variant) -> bool {
@@ -124,7 +125,7 @@ fn cases_cover_widths_layouts_factors_and_turns() {
 /// C as the first n columns of A's memory: every row is read whole before any of it is written, by whichever entry claims it.
 #[test]
 fn in_place() {
-    for variant in VARIANTS.iter().filter(|variant| variant.kernel == Kernel::Tsmm) {
+    for variant in VARIANTS.iter().filter(|variant| variant.may_be_in_place()) {
         for (run, by_rows) in [true, false].into_iter().enumerate() {
             for (n, k, gap) in [(variant.t2.min(variant.t3), variant.t3, 0), (1, variant.t3, 0), (1, 1, 3)] {
                 match table::product(variant.entry) {

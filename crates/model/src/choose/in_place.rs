@@ -2,7 +2,7 @@
 
 use super::{Choice, Fit, check};
 use crate::variants::tsmm::WIDEST;
-use crate::{Kernel, Machine, Problem, Refusal, VARIANTS};
+use crate::{Machine, Problem, Refusal, VARIANTS};
 
 /// The entry and launch for a product whose C is the first n columns of A: those entries are weighed that read all rows of a
 /// tile before they write any of them, on a grid that may have any number of blocks; never transposed.
@@ -16,8 +16,8 @@ pub fn choose_in_place(problem: &Problem, machine: &Machine) -> Result<Choice, R
         return Err(Refusal::TooWide { columns, steps: Some(WIDEST) });
     }
     let mut best: Result<Choice, Refusal> = Err(Refusal::NoSuchDtype { dtype: problem.dtype });
-    let of_type = |place: &usize| VARIANTS[*place].dtype == problem.dtype && VARIANTS[*place].kernel == Kernel::Tsmm;
-    for place in (0..VARIANTS.len()).filter(of_type) {
+    let fits = |place: &usize| VARIANTS[*place].dtype == problem.dtype && VARIANTS[*place].may_be_in_place();
+    for place in (0..VARIANTS.len()).filter(fits) {
         let candidate = Fit::lying(place, problem, machine, (false, *problem)).map(|fit| fit.choice());
         best = match (best, candidate) {
             (Ok(so_far), Ok(next)) if next.estimate.seconds < so_far.estimate.seconds => Ok(next),
@@ -31,7 +31,7 @@ pub fn choose_in_place(problem: &Problem, machine: &Machine) -> Result<Choice, R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Dtype;
+    use crate::{Dtype, Kernel};
 
     #[test]
     fn in_place_only_tiles_that_are_read_first() -> Result<(), Refusal> {

@@ -197,6 +197,7 @@ fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
         (Kernel::Ring, ..) => constants.ring_reads,
         (Kernel::Tsmttsm | Kernel::Gram, ..) => reduced_detour(variant, problem),
         (Kernel::Gemv, true, _) if variant.is_sorensens() => UNFIT,
+        (Kernel::Gemv, ..) => gemv::detour(variant, problem),
         (Kernel::Tsmm | Kernel::Tall, ..) => tsmm::detour(variant, problem, constants),
         _ => 1.0,
     }

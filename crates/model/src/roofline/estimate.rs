@@ -5,6 +5,7 @@ use super::block::Block;
 use super::norm::root_of_cubes;
 use super::terms::{Alone, Terms};
 use crate::launch::Tiling;
+use crate::launch::reduced::{last_block_s, most_last_block_splits};
 use crate::occupancy::{bytes_needed_in_flight, registers, resident_blocks};
 use crate::{Kernel, Machine, Problem, Variant};
 
@@ -57,7 +58,7 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 ///
 /// Kernels that walk over tiles write C, and read it, while they read A: their bandwidth has C's bytes too.
 ///
-/// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them; C, written, and read where β is not
+/// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them, or what the last block takes for it; C, written, and read where β is not
 /// 0; the launch; and for each wave what a block of a ring takes to begin and to end, as far as its SM holds no others
 /// that fill the time.
 ///
@@ -83,6 +84,10 @@ pub struct Estimator<'a> {
     alone_s: f64,
     /// Time of a slot of each element of C, s.
     slot_s: f64,
+    /// Most parts whose slots last blocks add, and no launch.
+    last_block_splits: u32,
+    /// What a last block takes to add one slot, and another, s.
+    last_block_s: (f64, f64),
     /// Time that no number of splits changes, s.
     fixed_s: f64,
 }
@@ -166,6 +171,8 @@ impl<'a> Estimator<'a> {
             alone_s: block.wave(1.0, 1.0).least_s(),
             block,
             slot_s: constants.slot_cost * (written_s + read_s),
+            last_block_splits: if variant.is_reduced() { most_last_block_splits(tiling, c_bytes as u64) } else { 1 },
+            last_block_s: (last_block_s(machine, tiling, c_bytes, 0), last_block_s(machine, tiling, c_bytes, 1)),
             fixed_s: machine.launch_s
                 + if super::tsmm::streams(variant) {
                     0.0
@@ -292,9 +299,15 @@ impl<'a> Estimator<'a> {
         (waves_s + ends_s + self.fixed_s + self.slots_s(first)) * (1.0 - ROUNDING)
     }
 
-    /// Time of the slots and of the launch that adds them, s.
+    /// Time of the slots and of what adds them, s: last blocks, or another launch, which at most they take as long as.
     fn slots_s(&self, splits: u32) -> f64 {
-        if splits > 1 { self.slot_s * f64::from(splits) + self.machine.launch_s } else { 0.0 }
+        if splits <= 1 {
+            return 0.0;
+        }
+        let (none_s, one_s) = self.last_block_s;
+        let last_block_s = none_s + (one_s - none_s) * f64::from(splits);
+        let is_launched = splits > self.last_block_splits || last_block_s > self.machine.launch_s;
+        self.slot_s * f64::from(splits) + if is_launched { self.machine.launch_s } else { last_block_s }
     }
 
     /// The estimate with k in `splits` parts.

@@ -9,6 +9,8 @@ use crate::{Dtype, Kernel, Machine, Problem, Variant};
 const PIECE_BYTES: f64 = 16.0;
 /// Instructions that a thread spends on a copy into a stage or on a store out of it: the place, the address, the turn.
 const COPY: f64 = 15.0;
+/// Instructions of a load or store straight from or to memory, with its address and guard.
+const LOAD: f64 = 4.0;
 /// Instructions of a load from a tile: the place and the load.
 const PLACED: f64 = 5.0;
 
@@ -77,6 +79,8 @@ pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Con
     let (rows, cols, threads) = (rows(variant, problem), f64::from(variant.cols), f64::from(variant.threads));
     let steps = steps(variant, problem);
     match (variant.kernel, variant.name) {
+        // Of 16 steps eight loads of A and, a fragment of C, a product and two loads of B; then C's elements.
+        (_, "tsmm_fragments") => steps / 16.0 * (8.0 * LOAD + 4.0 * cols / 8.0) + cols / 8.0 * 4.0 * LOAD,
         (Kernel::Tsmm, _) => {
             let own = f64::from(variant.own_rows());
             let pieces = |columns: f64, strides| rows * columns / if in_pieces(problem, strides) { width } else { 1.0 };
@@ -120,6 +124,7 @@ pub(super) fn detour(variant: &Variant, problem: &Problem, constants: &Constants
         // Lanes down a column; a group's along a row.
         "tsm2l_tiled" | "tsm2l_interleaved" | "tsm2l_columns" | "tsmm_row" => problem.a.row != 1,
         "tsmm_group" | "tsmm_element" | "tsmm_registers" => problem.a.col != 1 && problem.k > 1,
+        "tsmm_fragments" => false,
         _ => return constants.ring_reads,
     };
     match (apart && problem.m > 1, variant.dtype) {

@@ -2,7 +2,6 @@
 
 use super::{Kernel, Layout, Variant, elem};
 use crate::Problem;
-use crate::shape::SKINNY;
 
 /// The entries of GEMV: `entry: element, variant, threads, BM, TM, steps, blocks an SM`; a block has BM rows of y, a thread
 /// TM of them and THREADS·TM / BM threads share them, each with steps of k of its own, `steps` at a time.
@@ -32,7 +31,7 @@ macro_rules! gemv_variants {
             sgemv_several_threads_1x1_m128n1_u8_t128:    f32,  several_threads, 128, 128,  1, 8, 0;
             sgemv_several_rows_4x1_m512n1_u4_t128:       f32,  several_rows,    128, 512,  4, 4, 0;
             sgemv_versatile_4x1_m512n1_u4_t128:          f32,  versatile,       128, 512,  4, 4, 0;
-            sgemv_wide_1x1_m128n1_u16_t256:              f32,  wide,            256, 128,  1, 16, 0;
+            sgemv_wide_4x1_m128n1_u4_t256:               f32,  wide,            256, 128,  4, 4, 2;
 
             dgemv_columns_2x1_m64n1_u8_t256:             f64,  columns,         256, 64,   2, 8, 2;
             dgemv_columns_2x1_m512n1_u8_t256:            f64,  columns,         256, 512,  2, 8, 2;
@@ -42,21 +41,21 @@ macro_rules! gemv_variants {
             dgemv_several_threads_1x1_m128n1_u8_t128:    f64,  several_threads, 128, 128,  1, 8, 0;
             dgemv_several_rows_4x1_m512n1_u4_t128:       f64,  several_rows,    128, 512,  4, 4, 0;
             dgemv_versatile_4x1_m512n1_u4_t128:          f64,  versatile,       128, 512,  4, 4, 0;
-            dgemv_wide_1x1_m128n1_u8_t256:               f64,  wide,            256, 128,  1, 8, 0;
+            dgemv_wide_2x1_m128n1_u4_t256:               f64,  wide,            256, 128,  2, 4, 2;
 
             cgemv_columns_2x1_m64n1_u8_t256:             c64,  columns,         256, 64,   2, 8, 2;
             cgemv_columns_2x1_m512n1_u8_t256:            c64,  columns,         256, 512,  2, 8, 2;
             cgemv_dots_8x1_m8n1_u2_t256:                 c64,  dots,            256, 8,    8, 2, 0;
             cgemv_dots_8x1_m64n1_u2_t256:                c64,  dots,            256, 64,   8, 2, 0;
             cgemv_dots_8x1_m256n1_u2_t256:               c64,  dots,            256, 256,  8, 2, 0;
-            cgemv_wide_1x1_m128n1_u8_t256:               c64,  wide,            256, 128,  1, 8, 0;
+            cgemv_wide_2x1_m128n1_u4_t256:               c64,  wide,            256, 128,  2, 4, 2;
 
             zgemv_columns_1x1_m32n1_u8_t256:             c128, columns,         256, 32,   1, 8, 3;
             zgemv_columns_1x1_m256n1_u8_t256:            c128, columns,         256, 256,  1, 8, 3;
             zgemv_dots_8x1_m8n1_u1_t256:                 c128, dots,            256, 8,    8, 1, 0;
             zgemv_dots_8x1_m64n1_u1_t256:                c128, dots,            256, 64,   8, 1, 0;
             zgemv_dots_8x1_m256n1_u1_t256:               c128, dots,            256, 256,  8, 1, 0;
-            zgemv_wide_1x1_m128n1_u4_t256:               c128, wide,            256, 128,  1, 4, 0;
+            zgemv_wide_1x1_m128n1_u4_t256:               c128, wide,            256, 128,  1, 4, 2;
         }
     };
 }
@@ -84,13 +83,12 @@ macro_rules! rows {
 pub(super) const ROWS: &[Variant] = gemv_variants!(rows);
 
 impl Variant {
-    /// Whether the model considers it for a vector's product: of few steps of k it takes the kernels of a tall A, which keep
-    /// their blocks and are of real elements, and of many rows none by elements; and (a) to (d) of the paper are asked for.
+    /// Whether the model considers it for a vector's product: of many rows none by elements; and (a) to (d) of the paper are
+    /// asked for.
     pub(crate) const fn suits(&self, problem: &Problem) -> bool {
         let (rows, cols) = if problem.m > problem.n { (problem.m, problem.n) } else { (problem.n, problem.m) };
         let low = !matches!(self.name.as_bytes(), b"gemv_wide") || rows <= self.rows as u64;
-        let long = problem.k > SKINNY || self.dtype.is_complex();
-        cols == 1 && long && low && !self.is_sorensens()
+        cols == 1 && low && !self.is_sorensens()
     }
 
     /// Whether it is one of (a) to (d) of Sørensen's paper, whose blocks share x by chunks of as many elements as they have

@@ -139,6 +139,24 @@ macro_rules! tsmm_mma_variants {
     };
 }
 
+/// The entries whose warps load and store the fragments of the matrix units themselves: `entry: element, warps, NT, KS,
+/// blocks an SM`; a warp owns 16 rows, up to 8·NT columns and 16·KS steps.
+#[macro_export]
+macro_rules! tsmm_fragments_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                               elem warps NT KS blocks
+            dtsmm_fragments_16x8_n8_k16_s2_t128:   f64, 4,    1, 1, 8;
+            dtsmm_fragments_16x16_n16_k16_s2_t128: f64, 4,    2, 1, 5;
+            dtsmm_fragments_16x16_n16_k64_s2_t128: f64, 4,    2, 4, 3;
+            dtsmm_fragments_16x32_n32_k32_s2_t64:  f64, 2,    4, 2, 5;
+            dtsmm_fragments_16x48_n48_k48_s2_t64:  f64, 2,    6, 3, 4;
+            dtsmm_fragments_16x64_n64_k16_s2_t128: f64, 4,    8, 1, 3;
+            dtsmm_fragments_16x64_n64_k64_s2_t64:  f64, 2,    8, 4, 4;
+        }
+    };
+}
+
 /// Most rows that B has, and columns, for the kernels that keep all of it.
 pub const WIDEST: u32 = 64;
 
@@ -233,6 +251,29 @@ macro_rules! mma_rows {
     };
 }
 tsmm_mma_variants!(mma_rows);
+
+macro_rules! fragment_rows {
+    ($($entry:ident: $elem:ident, $warps:literal, $nt:literal, $ks:literal, $blocks:literal;)*) => {
+        pub(super) const FRAGMENTS: &[Variant] = &[$(Variant {
+            name: "tsmm_fragments", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmm, threads: 32 * $warps,
+            t2: 8 * $nt, t3: 16 * $ks, rows: 16 * $warps, cols: 8 * $nt, stages: 2, layout: Layout::Any, mma: true,
+            min_blocks: $blocks, wide_shared: true,
+        }),*];
+    };
+}
+tsmm_fragments_variants!(fragment_rows);
+
+impl Variant {
+    /// Whether its warps load and store fragments themselves, and shared memory has B alone.
+    pub(crate) const fn is_fragments(&self) -> bool {
+        matches!(self.name.as_bytes(), b"tsmm_fragments")
+    }
+
+    /// Whether C may lie where A does: a tile's rows are read, by loads that know of writes, before any of them is written.
+    pub const fn may_be_in_place(&self) -> bool {
+        matches!(self.kernel, Kernel::Tsmm) && !self.is_fragments()
+    }
+}
 
 /// Most columns of C and of A that an entry serves; `None` where it serves any.
 pub fn widest(variant: &Variant) -> Option<(u32, u32)> {

@@ -75,7 +75,7 @@ macro_rules! tsmttsm_variants {
 
             ztsmttsm_whole_1x1_m1n1_u4_t256:               c128, whole, 256, 1, 1, 1, 1, 4, 0;
             ztsmttsm_whole_2x2_m2n2_u2_t256:               c128, whole, 256, 2, 2, 2, 2, 2, 0;
-            ztsmttsm_whole_4x2_m4n2_u1_t256:               c128, whole, 256, 4, 2, 4, 2, 1, 0;
+            ztsmttsm_whole_4x2_m4n2_u1_t256:               c128, whole, 256, 4, 2, 4, 2, 1, 3;
             ztsmttsm_columns_4x1_m4n4_u2_t256:             c128, columns, 256, 4, 4, 4, 1, 2, 0;
             ztsmttsm_tiled_2x2_m8n8_u2_t256:               c128, tiled, 256, 8, 8, 2, 2, 2, 0;
             ztsmttsm_interleaved_4x2_m16n16_u1_t256:       c128, interleaved, 256, 16, 16, 4, 2, 1, 0;
