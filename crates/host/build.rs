@@ -32,7 +32,9 @@ fn main() -> ExitCode {
         println!("cargo:rerun-if-env-changed={name}");
     }
     println!("cargo:rerun-if-changed=build.rs");
-    match archive().and_then(|(archive, origin)| Ok((write("kernels.lpx", &archive)?, write("tuned.rs", tuned()?.as_bytes())?, origin))) {
+    match archive().and_then(|(archive, origin)| {
+        Ok((write("kernels.lpx", &archive)?, write("tuned.rs", tuned()?.as_bytes())?, origin))
+    }) {
         Ok(((), (), origin)) => {
             println!("cargo:rustc-env=LANKY_PTX_ORIGIN={origin}");
             ExitCode::SUCCESS

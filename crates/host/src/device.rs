@@ -230,7 +230,9 @@ impl Device {
                 let refused = |reason| Error::Tuned { database: name.to_owned(), reason };
                 gpu.choices.follow(database).map_err(refused)
             }
-            Kind::Cpu => Err(Error::Unsupported { what: "measurements on the CPU: they choose GPU kernels".to_owned() }),
+            Kind::Cpu => {
+                Err(Error::Unsupported { what: "measurements on the CPU: they choose GPU kernels".to_owned() })
+            }
             Kind::Refused(error) => Err(Error::clone(error)),
         }
     }

@@ -31,8 +31,7 @@ impl Class {
         let operation = problem.operation();
         let turned = operation != Operation::Gemm && problem.n > problem.m;
         let p = if turned { problem.transposed() } else { *problem };
-        let by_columns =
-            [by_columns(p.m, p.k, p.a)?, by_columns(p.k, p.n, p.b)?, by_columns(p.m, p.n, p.c)?];
+        let by_columns = [by_columns(p.m, p.k, p.a)?, by_columns(p.k, p.n, p.b)?, by_columns(p.m, p.n, p.c)?];
         let class = Class { family: operation.name(), dtype: p.dtype.name(), by_columns, reads_c: p.reads_c };
         Some((class, [p.m, p.n, p.k]))
     }
@@ -121,7 +120,10 @@ mod tests {
             assert_eq!(class.layout(), "ccc");
         }
         let square = Problem::column_major(Dtype::F32, 100, 200, 300);
-        assert_eq!(Class::of(&square).map(|(class, lengths)| (class.layout(), lengths)), Some(("ccc".into(), [100, 200, 300])));
+        assert_eq!(
+            Class::of(&square).map(|(class, lengths)| (class.layout(), lengths)),
+            Some(("ccc".into(), [100, 200, 300]))
+        );
     }
 
     #[test]
@@ -143,7 +145,9 @@ mod tests {
         for text in ["gemv f64 ccc 0", "gram c128 crc 1", "tsm2r f32 rcr 0"] {
             assert_eq!(words(text).map(|class| class.to_string()).as_deref(), Some(text));
         }
-        for text in ["gemw f64 ccc 0", "gemv f63 ccc 0", "gemv f64 cc 0", "gemv f64 cccc 0", "gemv f64 ccx 0", "gemv f64 ccc 2"] {
+        for text in
+            ["gemw f64 ccc 0", "gemv f63 ccc 0", "gemv f64 cc 0", "gemv f64 cccc 0", "gemv f64 ccx 0", "gemv f64 ccc 2"]
+        {
             assert_eq!(words(text), None, "{text}");
         }
         let gram = words("gram f64 crc 0").expect("a class");

@@ -29,8 +29,11 @@ mod tests {
             assert!(database.as_ref().is_ok_and(|database| !database.cells().is_empty()), "{file}: {database:?}");
             assert_eq!(database.map(|database| database.to_string()).as_deref(), Ok(*text), "{file}");
         }
-        let mut gpus: Vec<String> =
-            SHIPPED.iter().flat_map(|(_, text)| Database::parse(text)).map(|d| format!("{:?}", d.origin().gpu)).collect();
+        let mut gpus: Vec<String> = SHIPPED
+            .iter()
+            .flat_map(|(_, text)| Database::parse(text))
+            .map(|d| format!("{:?}", d.origin().gpu))
+            .collect();
         gpus.sort();
         gpus.dedup();
         assert_eq!(gpus.len(), SHIPPED.len(), "one file a GPU");

@@ -66,7 +66,10 @@ fn what_is_written_is_what_a_reader_sees() {
     );
     assert!(lines.next().is_some_and(|columns| columns.starts_with("family dtype layout reads_c m n k entry parts ")));
     let cells: Vec<&str> = lines.by_ref().take(5).collect();
-    assert!(cells[0].starts_with("gemv f64 ccc 0 1000 1 1000 d") && cells[0].contains(" 12310.5 0.0123 0.9312 d"), "{text}");
+    assert!(
+        cells[0].starts_with("gemv f64 ccc 0 1000 1 1000 d") && cells[0].contains(" 12310.5 0.0123 0.9312 d"),
+        "{text}"
+    );
     assert!(lines.next().is_some_and(|last| last.starts_with("end ") && last.len() == 20), "{text}");
     assert_eq!(lines.next(), None);
     assert_eq!(Database::parse(&text), Ok(database()));
@@ -216,7 +219,8 @@ fn far_from_what_is_expected_the_model_decides() {
 
 fn entries(p: &Problem) -> Vec<&'static Variant> {
     let can = |v: &&'static Variant| {
-        !v.adds_atomically() && choose_given(p, &H200, v.entry, Parts::Best).is_ok_and(|choice| choice.variant.entry == v.entry)
+        !v.adds_atomically()
+            && choose_given(p, &H200, v.entry, Parts::Best).is_ok_and(|choice| choice.variant.entry == v.entry)
     };
     VARIANTS.iter().filter(can).collect()
 }

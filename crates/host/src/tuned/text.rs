@@ -10,8 +10,7 @@ const MAGIC: &str = "lanky tuned ";
 /// The names of what follows it, in order.
 const HEADS: [&str; 7] = ["gpu", "compute-capability", "sms", "driver", "commit", "date", "cells"];
 /// The columns of a cell.
-const COLUMNS: &str =
-    "family dtype layout reads_c m n k entry parts expected_parts ns noise fraction model_entry model_parts model_expected model_ns";
+const COLUMNS: &str = "family dtype layout reads_c m n k entry parts expected_parts ns noise fraction model_entry model_parts model_expected model_ns";
 
 impl fmt::Display for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,7 +50,8 @@ impl Database {
     /// What is wrong with it: the line, what was found, and what was required.
     pub fn parse(text: &str) -> Result<Database, String> {
         let version = text.lines().next().and_then(|first| first.strip_prefix(MAGIC));
-        let version = version.ok_or_else(|| format!("line 1: no database of lanky tune, which begins with '{MAGIC}'"))?;
+        let version =
+            version.ok_or_else(|| format!("line 1: no database of lanky tune, which begins with '{MAGIC}'"))?;
         if version != VERSION.to_string() {
             return Err(format!("line 1: it is of version {version}, but required is {VERSION}: tune again"));
         }
@@ -60,7 +60,9 @@ impl Database {
         let mut next = |name: &str| {
             let (text, number) = lines.next().ok_or_else(|| format!("it ends before its line '{name}'"))?;
             let value = text.strip_prefix(name).and_then(|rest| rest.strip_prefix(' '));
-            value.map(|value| (value, number)).ok_or_else(|| format!("line {number}: '{text}', but required is '{name}'"))
+            value
+                .map(|value| (value, number))
+                .ok_or_else(|| format!("line {number}: '{text}', but required is '{name}'"))
         };
         let [gpu, capability, sms, driver, commit, date, cells] = [
             next(HEADS[0])?,
@@ -149,8 +151,25 @@ fn line(cell: &Cell) -> String {
 
 fn cell(text: &str) -> Result<Cell, String> {
     let words: Vec<&str> = text.split(' ').collect();
-    let &[family, dtype, layout, beta, m, n, k, entry, parts, expected, ns, noise, fraction, own, own_parts, own_expected, own_ns] =
-        words.as_slice()
+    let &[
+        family,
+        dtype,
+        layout,
+        beta,
+        m,
+        n,
+        k,
+        entry,
+        parts,
+        expected,
+        ns,
+        noise,
+        fraction,
+        own,
+        own_parts,
+        own_expected,
+        own_ns,
+    ] = words.as_slice()
     else {
         return Err(format!("{} words, but required are {}", words.len(), COLUMNS.split(' ').count()));
     };

@@ -103,7 +103,10 @@ mod tests {
                 ] {
                     assert_eq!(choose_given(&p, &Machine::H200, name, parts)?, forced, "{parts:?}");
                 }
-                assert_eq!(choose_given(&p, &Machine::H200, own.variant.name, Parts::Best)?.variant.name, own.variant.name);
+                assert_eq!(
+                    choose_given(&p, &Machine::H200, own.variant.name, Parts::Best)?.variant.name,
+                    own.variant.name
+                );
             }
         }
         Ok(())
