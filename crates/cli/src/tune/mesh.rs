@@ -98,7 +98,7 @@ fn of_class(class: Class, largest_bytes: u64, nine: bool) -> Vec<Place> {
         for &(m, m_level) in &ms {
             for &(k, k_level) in &ks {
                 let lengths = [m, n, k];
-                if !class.problem(lengths).is_some_and(|p| bytes(&p) <= largest_bytes) {
+                if class.problem(lengths).is_none_or(|p| bytes(&p) > largest_bytes) {
                     continue;
                 }
                 let points = if nine { around(&class, lengths, &sides) } else { vec![lengths] };

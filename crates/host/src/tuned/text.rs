@@ -15,7 +15,7 @@ const COLUMNS: &str = "family dtype layout reads_c m n k entry parts expected_pa
 impl fmt::Display for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let body = self.body();
-        write!(f, "{body}end {:016x}\n", check(&body))
+        writeln!(f, "{body}end {:016x}", check(&body))
     }
 }
 
@@ -57,40 +57,7 @@ impl Database {
         }
         let (body, checked) = whole(text)?;
         let mut lines = body.lines().zip(1..).skip(1);
-        let mut next = |name: &str| {
-            let (text, number) = lines.next().ok_or_else(|| format!("it ends before its line '{name}'"))?;
-            let value = text.strip_prefix(name).and_then(|rest| rest.strip_prefix(' '));
-            value
-                .map(|value| (value, number))
-                .ok_or_else(|| format!("line {number}: '{text}', but required is '{name}'"))
-        };
-        let [gpu, capability, sms, driver, commit, date, cells] = [
-            next(HEADS[0])?,
-            next(HEADS[1])?,
-            next(HEADS[2])?,
-            next(HEADS[3])?,
-            next(HEADS[4])?,
-            next(HEADS[5])?,
-            next(HEADS[6])?,
-        ];
-        let (major, minor) = capability.0.split_once('.').unwrap_or((capability.0, ""));
-        let capability_line = capability.1;
-        let origin = Origin {
-            gpu: heard(gpu.0),
-            compute_capability: (
-                number(major, "compute-capability", capability_line)?,
-                number(minor, "compute-capability", capability_line)?,
-            ),
-            sms: number(sms.0, HEADS[2], sms.1)?,
-            driver: heard(driver.0),
-            commit: heard(commit.0),
-            date: heard(date.0),
-        };
-        match lines.next() {
-            Some((COLUMNS, _)) => {}
-            Some((_, number)) => return Err(format!("line {number}: other columns than those of version {VERSION}")),
-            None => return Err("it ends before its columns".into()),
-        }
+        let (origin, wanted) = heads(&mut lines)?;
         let mut found: Vec<Cell> = Vec::new();
         for (text, number) in lines {
             let cell = cell(text).map_err(|reason| format!("line {number}: {reason}"))?;
@@ -100,12 +67,38 @@ impl Database {
             }
             found.push(cell);
         }
-        let wanted: usize = number(cells.0, HEADS[6], cells.1)?;
         if found.len() != wanted {
-            return Err(format!("line {}: {} cells were found, but {wanted} are required", cells.1, found.len()));
+            let line = HEADS.len() + 1;
+            return Err(format!("line {line}: {} cells were found, but {wanted} are required", found.len()));
         }
         checked?;
         Ok(Database { origin, cells: found })
+    }
+}
+
+/// What it is of, and how many cells follow; the lines up to the columns are taken.
+fn heads<'t>(lines: &mut impl Iterator<Item = (&'t str, i32)>) -> Result<(Origin, usize), String> {
+    let mut values = [("", 0); HEADS.len()];
+    for (name, value) in HEADS.into_iter().zip(&mut values) {
+        let (text, number) = lines.next().ok_or_else(|| format!("it ends before its line '{name}'"))?;
+        let found = text.strip_prefix(name).and_then(|rest| rest.strip_prefix(' '));
+        *value = (found.ok_or_else(|| format!("line {number}: '{text}', but required is '{name}'"))?, number);
+    }
+    let [gpu, (capability, line), sms, driver, commit, date, cells] = values;
+    let (major, minor) = capability.split_once('.').unwrap_or((capability, ""));
+    let capability = |text| number(text, HEADS[1], line);
+    let origin = Origin {
+        gpu: heard(gpu.0),
+        compute_capability: (capability(major)?, capability(minor)?),
+        sms: number(sms.0, HEADS[2], sms.1)?,
+        driver: heard(driver.0),
+        commit: heard(commit.0),
+        date: heard(date.0),
+    };
+    match lines.next() {
+        Some((COLUMNS, _)) => Ok((origin, number(cells.0, HEADS[6], cells.1)?)),
+        Some((_, number)) => Err(format!("line {number}: other columns than those of version {VERSION}")),
+        None => Err("it ends before its columns".into()),
     }
 }
 
