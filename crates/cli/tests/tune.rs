@@ -112,7 +112,11 @@ fn what_was_measured_before_ctrl_c_is_kept() {
         return skipped("what_was_measured_before_ctrl_c_is_kept", "no source of the driver");
     };
     let bench = Bench::new();
-    let mut command = with_fake(&bench, folder, &["tune", "--budget", "none", "--samples", "20", "--largest", "30"]);
+    let mut command = with_fake(
+        &bench,
+        folder,
+        &["tune", "--dtype", "f64", "--budget", "none", "--samples", "300", "--largest", "10"],
+    );
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     // The file is written every other second.
     let began = Instant::now();

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 /// memory, also where an earlier run has left them in its cache.
 ///
 /// The same plan on the same GPU gives the same bits every time: no sum depends on what runs when, unless `tsmttsm_atomic` was
-/// asked for.
+/// asked for. Measurements that the device follows ([`tuned`](crate::tuned)) change which plan is made.
 ///
 /// # Example
 /// ```

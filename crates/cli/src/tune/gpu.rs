@@ -160,17 +160,30 @@ impl<T: Real> Pools<T> {
         entries: &[(&'static Variant, u32)],
     ) -> Result<Vec<Vec<f64>>, Fault> {
         let mut data = self.data(how, p)?;
-        let plan = |&(variant, parts): &(&Variant, u32)| ours::<E, T>(how, p, (variant, parts)).ok();
-        let mut plans: Vec<Option<Ours<'_, E>>> = entries.iter().map(plan).collect();
+        let mut plans = Vec::with_capacity(entries.len());
+        for (at, entry) in entries.iter().enumerate() {
+            match ours::<E, T>(how, p, *entry) {
+                // The first is the model's choice, without which there is nothing to compare with.
+                Err(error) if at == 0 => return Err(error.into()),
+                plan => plans.push(plan.ok()),
+            }
+        }
         let mut lanes: Vec<Lane<'_>> = Vec::with_capacity(plans.len());
         for (at, plan) in plans.iter_mut().enumerate() {
             let role = if at == 0 { Role::Ours } else { Role::Entry };
             lanes.extend(plan.as_mut().map(|run| Lane { run, role }));
         }
         let random = Random::of(how.seed, &format!("{p:?}"));
-        let mut times = contest::race(how.stream, &mut data, &mut lanes, how.samples, random)?.into_iter();
+        let mut raced = contest::race(how.stream, &mut data, &mut lanes, how.samples, random)?.into_iter();
         drop(lanes);
-        Ok(plans.iter().map(|plan| plan.as_ref().and_then(|_| times.next()?.ok()).unwrap_or_default()).collect())
+        let mut times = Vec::with_capacity(plans.len());
+        for (at, plan) in plans.iter().enumerate() {
+            match plan.as_ref().and_then(|_| raced.next()) {
+                Some(Err(error)) if at == 0 => return Err(error.into()),
+                of_plan => times.push(of_plan.and_then(Result::ok).unwrap_or_default()),
+            }
+        }
+        Ok(times)
     }
 
     fn check<E: Scalar<Real = T>>(

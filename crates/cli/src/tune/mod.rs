@@ -38,7 +38,8 @@ const SAVED_EVERY_S: f64 = 2.0;
 /// Runs the command.
 ///
 /// # Errors
-/// [`Fault::Check`] if a product was wrong, [`Fault::Stopped`] after a signal: both after all that was found was written.
+/// [`Fault::Check`] if a product was wrong or a shape could not be measured, [`Fault::Stopped`] after a signal: after all that was
+/// found was written.
 pub fn run(args: &TuneArgs) -> Result<(), Fault> {
     if let Some(path) = &args.from {
         return said(args, &Database::read(path)?, path, None);
@@ -301,7 +302,8 @@ fn verdict(found: &Found) -> Result<(), Fault> {
     }
     match found.failed.first() {
         Some(why) if found.cells.is_empty() => Err(Fault::Device(format!("nothing could be measured: {why}"))),
-        _ => Ok(()),
+        Some(why) => Err(Fault::Check(format!("{} shapes could not be measured: {why}", found.failed.len()))),
+        None => Ok(()),
     }
 }
 
