@@ -31,7 +31,7 @@ fn asked() -> Asked {
 pub fn of(machine: &Machine) -> Option<(String, Arc<Database>)> {
     match asked() {
         Asked::TheModel => None,
-        Asked::Nothing => shipped(machine).map(|database| ("the library's own".into(), database)),
+        Asked::Nothing => shipped(machine).map(|database| ("of the library".into(), database)),
         Asked::File(path) => {
             let read = Database::read(&path).map_err(|error| error.to_string());
             let name = path.display().to_string();

@@ -107,8 +107,9 @@ pub fn text(database: &Database, with_losses: bool) -> String {
             let Loss { family, shapes, best_by_model, mean, worst, worst_at } = loss;
             let _ = writeln!(
                 text,
-                "{family:<8} the model's choice took {mean:.3} times as long as the best of {shapes} shapes in the geometric \
-                 mean, {worst:.3} times at worst ({worst_at}); it was the best in {best_by_model}"
+                "{family:<8} the model's choice took {mean:.3} times as long as the best of {} in the geometric \
+                 mean, {worst:.3} times at worst ({worst_at}); it was the best in {best_by_model}",
+                super::shapes(shapes)
             );
         }
     }

@@ -37,7 +37,7 @@ struct How<'s> {
     cache_bytes: u64,
 }
 
-/// Random reals of one type, made when they are first asked for.
+/// Random reals of one type, made once.
 struct Pools<T> {
     /// Of A, B and C.
     longest: [u64; 3],
@@ -74,7 +74,15 @@ impl<'s> Gpu<'s> {
                 lengths.is_some_and(|lengths| grow(longest, lengths, &p, free / 2))
             })
         });
-        Ok(Self { how, ceilings, began, single, double })
+        let mut gpu = Self { how, ceilings, began, single, double };
+        // Before the first shape, whose time they are not.
+        for place in places.iter() {
+            match place.class.dtype {
+                "f32" | "c64" => drop(gpu.single.made(how)?),
+                _ => drop(gpu.double.made(how)?),
+            }
+        }
+        Ok(gpu)
     }
 }
 
@@ -137,19 +145,21 @@ impl Timer for Gpu<'_> {
 }
 
 impl<T: Real> Pools<T> {
+    /// Those of A and B.
+    fn made(&mut self, how: How<'_>) -> Result<&[Pool<T>; 2], Fault> {
+        let [a, b, _] = self.longest;
+        let pool = |operand, len| Pool::new(how.stream, source(how.seed, operand), len);
+        Ok(match &mut self.made {
+            Some(pools) => pools,
+            made => made.insert([pool(1, a)?, pool(2, b)?]),
+        })
+    }
+
     /// The data of a product.
     fn data(&mut self, how: How<'_>, p: &Problem) -> Result<Data<'_, T>, Fault> {
         let none = || Fault::Input("the shape is larger than any memory".into());
         let parts = Parts::new(&job(p), how.cache_bytes, false).ok_or_else(none)?;
-        let pools = match &mut self.made {
-            Some(pools) => pools,
-            made => {
-                let [a, b, _] = self.longest;
-                let pool = |operand, len| Pool::new(how.stream, source(how.seed, operand), len);
-                made.insert([pool(1, a)?, pool(2, b)?])
-            }
-        };
-        let [a, b] = pools;
+        let [a, b] = self.made(how)?;
         Data::new(how.stream, job(p), beta(p), parts, [a, b], source(how.seed, 3))
     }
 

@@ -258,24 +258,29 @@ fn said(args: &TuneArgs, database: &Database, path: &Path, found: Option<&Found>
     let mut lines = found.map_or_else(Vec::new, |found| ended(found, args.budget));
     let origin = database.origin();
     let of = if origin.date.is_empty() { String::new() } else { format!(", {}", origin.date) };
-    let (shapes, gpu, file) = (database.cells().len(), &origin.gpu, path.display());
-    if shapes > 0 {
-        lines.push(format!("{file}: {shapes} shapes of {gpu}{of}; plans follow it with LANKY_TUNED={file}"));
+    let (count, gpu, file) = (database.cells().len(), &origin.gpu, path.display());
+    if count > 0 {
+        lines.push(format!("{file}: {} of {gpu}{of}; plans follow it with LANKY_TUNED={file}", shapes(count)));
     }
     lines.push(compare::text(database, args.compare));
     say::print(lines.join("\n").trim_end())
 }
 
+/// `1 shape`, `2 shapes`.
+pub fn shapes(count: usize) -> String {
+    if count == 1 { "1 shape".into() } else { format!("{count} shapes") }
+}
+
 /// How a run ended, a line each.
 fn ended(found: &Found, budget_s: f64) -> Vec<String> {
-    let measured = format!("{} shapes measured", found.cells.len());
+    let measured = format!("{} measured", shapes(found.cells.len()));
     let again = "run it again for them: what the file lacks comes first";
     let mut lines = vec![match found.end {
         End::Whole => measured,
         End::Budget { left } => {
-            format!("{measured}; {left} are left, for which {} was no time: {again}", say::time(budget_s))
+            format!("{measured} within the budget of {}; {left} left: {again}", say::time(budget_s))
         }
-        End::Stopped { left } => format!("{measured} when it was stopped; {left} are left: {again}"),
+        End::Stopped { left } => format!("{measured} when it was stopped; {left} left: {again}"),
     }];
     for (what, all) in [("not measured", &found.failed), ("wrong", &found.wrong)] {
         lines.extend(all.iter().take(LISTED).map(|why| format!("{what}: {why}")));
@@ -302,7 +307,7 @@ fn verdict(found: &Found) -> Result<(), Fault> {
     }
     match found.failed.first() {
         Some(why) if found.cells.is_empty() => Err(Fault::Device(format!("nothing could be measured: {why}"))),
-        Some(why) => Err(Fault::Check(format!("{} shapes could not be measured: {why}", found.failed.len()))),
+        Some(why) => Err(Fault::Check(format!("{} could not be measured: {why}", shapes(found.failed.len())))),
         None => Ok(()),
     }
 }

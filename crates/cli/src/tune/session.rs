@@ -1,6 +1,6 @@
 //! A run: shape by shape, as long as the budget lasts, whoever measures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use lanky::tuned::{Cell, Class, Timed};
 use model::{Machine, Problem, Variant};
@@ -14,8 +14,9 @@ use crate::say::float;
 
 /// Runs of each before it is timed, about.
 const WARM_UP: usize = 3;
-/// What a shape takes beside its runs is learned from those before it, of which each counts so much.
-const LEARNED: f64 = 0.2;
+/// What a shape takes beside its runs is expected to be the least of so many before it: the first had
+/// kernels to load.
+const LEARNED: usize = 5;
 /// Of more sampled multiply-adds a check is left out where the entry was right at a shape of this kind before.
 const CHECKED: u64 = 1 << 26;
 
@@ -81,8 +82,8 @@ pub struct Session<'t, T> {
     pub budget_s: f64,
     pub samples: usize,
     pub paper: bool,
-    /// Beside the runs, s.
-    overhead_s: f64,
+    /// What the last shapes took beside their runs, s.
+    beside_s: VecDeque<f64>,
     /// Entries that were right, by the kind of product.
     right: BTreeSet<(Class, &'static str)>,
     found: Found,
@@ -91,7 +92,7 @@ pub struct Session<'t, T> {
 impl<'t, T: Timer> Session<'t, T> {
     pub fn new(timer: &'t mut T, machine: Machine, budget_s: f64, samples: usize, paper: bool) -> Self {
         let found = Found { cells: Vec::new(), end: End::Whole, failed: Vec::new(), wrong: Vec::new() };
-        Self { timer, machine, budget_s, samples, paper, overhead_s: 0.0, right: BTreeSet::new(), found }
+        Self { timer, machine, budget_s, samples, paper, beside_s: VecDeque::new(), right: BTreeSet::new(), found }
     }
 
     /// All shapes in order. After each, `standing` is told.
@@ -117,13 +118,15 @@ impl<'t, T: Timer> Session<'t, T> {
                 Err(why) => self.found.failed.push(why),
                 Ok((entrants, runs_s)) => {
                     let began_s = self.timer.elapsed_s();
-                    if began_s + runs_s + self.overhead_s > self.budget_s {
+                    if began_s + runs_s + self.expected_beside_s() > self.budget_s {
                         left += 1;
                         continue;
                     }
                     self.place(place, &entrants);
-                    let beside_s = (self.timer.elapsed_s() - began_s - runs_s).max(0.0);
-                    self.overhead_s += LEARNED * (beside_s - self.overhead_s);
+                    self.beside_s.push_back((self.timer.elapsed_s() - began_s - runs_s).max(0.0));
+                    if self.beside_s.len() > LEARNED {
+                        self.beside_s.pop_front();
+                    }
                 }
             }
             let elapsed_s = self.timer.elapsed_s();
@@ -135,6 +138,12 @@ impl<'t, T: Timer> Session<'t, T> {
             self.found.end = End::Budget { left };
         }
         Ok(self.found)
+    }
+
+    /// What a shape is expected to take beside its runs, s: until enough have been, nothing.
+    fn expected_beside_s(&self) -> f64 {
+        let least = self.beside_s.iter().copied().fold(f64::INFINITY, f64::min);
+        if self.beside_s.len() < LEARNED { 0.0 } else { least }
     }
 
     /// Who is timed at a shape, and what all their runs are expected to take, s.
