@@ -12,7 +12,7 @@ pub use host::{
     gemm, gemm_batched, gemv, gram, gram_triangle, tsmm_in_place,
 };
 #[cfg(feature = "host")]
-pub use host::{env, ptx};
+pub use host::{env, ptx, tuned};
 pub use model;
 
 // The versions that the views are of: a dependent needs no other.

@@ -6,6 +6,8 @@
 //! | `auto` (in this workspace, by .cargo/config.toml) | compiled from ../kernels where that can be done, else the committed ones, with a warning |
 //! | `1` | compiled, or the build fails |
 //!
+//! Besides, every tuned/*.tuned, as a list of names and texts.
+//!
 //! Nothing outside of OUT_DIR is written; `.ci/run ptx --update` renews the committed archive.
 
 #[path = "src/ptx"]
@@ -22,6 +24,7 @@ use std::{env, fs, io};
 
 const KERNELS: &str = "../kernels";
 const COMMITTED: &str = "ptx/kernels.lpx";
+const TUNED: &str = "tuned";
 const ARCHITECTURES: [NvvmArch; 2] = [NvvmArch::Compute80, NvvmArch::Compute90];
 
 fn main() -> ExitCode {
@@ -29,8 +32,10 @@ fn main() -> ExitCode {
         println!("cargo:rerun-if-env-changed={name}");
     }
     println!("cargo:rerun-if-changed=build.rs");
-    match archive().and_then(|(archive, origin)| Ok((write(&archive)?, origin))) {
-        Ok(((), origin)) => {
+    match archive().and_then(|(archive, origin)| {
+        Ok((write("kernels.lpx", &archive)?, write("tuned.rs", tuned()?.as_bytes())?, origin))
+    }) {
+        Ok(((), (), origin)) => {
             println!("cargo:rustc-env=LANKY_PTX_ORIGIN={origin}");
             ExitCode::SUCCESS
         }
@@ -41,10 +46,28 @@ fn main() -> ExitCode {
     }
 }
 
-fn write(archive: &[u8]) -> Result<(), String> {
+fn write(name: &str, bytes: &[u8]) -> Result<(), String> {
     let folder = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set: not run by cargo")?;
-    let path = PathBuf::from(folder).join("kernels.lpx");
-    fs::write(&path, archive).map_err(|error| format!("{}: {error}", path.display()))
+    let path = PathBuf::from(folder).join(name);
+    fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The databases of measurements as an array of (name, text), by name.
+fn tuned() -> Result<String, String> {
+    if Path::new(TUNED).exists() {
+        println!("cargo:rerun-if-changed={TUNED}");
+    }
+    let mut databases = Vec::new();
+    for file in fs::read_dir(TUNED).into_iter().flatten() {
+        let path = file.map_err(|error| format!("{TUNED}: {error}"))?.path();
+        if path.extension().is_some_and(|extension| extension == "tuned") {
+            println!("cargo:rerun-if-changed={}", path.display());
+            let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            databases.push((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text));
+        }
+    }
+    databases.sort();
+    Ok(format!("&{databases:?}"))
 }
 
 /// The archive, and where it is from.

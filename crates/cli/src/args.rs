@@ -17,6 +17,7 @@ use crate::progress::When;
 use crate::real::Real;
 use crate::report::ReportArgs;
 use crate::trace::TraceArgs;
+use crate::tune::TuneArgs;
 
 /// Multiplies large matrices by skinny ones, on an NVIDIA GPU or the CPU.
 #[derive(Debug, Parser)]
@@ -70,6 +71,9 @@ pub enum Command {
     /// Run a kernel on the CPU, thread by thread, and count what a profiler counts
     #[command(after_help = examples::TRACE)]
     Trace(TraceArgs),
+    /// Time what could compute products over a mesh of shapes, and write what took least into a database that plans follow
+    #[command(after_help = examples::TUNE)]
+    Tune(Box<TuneArgs>),
     /// Write the completions of a shell to standard output
     #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArgs),

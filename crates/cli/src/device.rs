@@ -4,17 +4,20 @@ use lanky::Device;
 
 use crate::args::Place;
 use crate::error::Fault;
+use crate::tuned;
 
-/// Opens it.
+/// Opens it; plans on it follow the measurements that LANKY_TUNED asks for.
 ///
 /// # Errors
 /// [`Fault::Device`]: there is no such device, or it cannot be used.
 pub fn open(place: Place) -> Result<Device, Fault> {
-    match place {
-        Place::Auto => Ok(Device::try_auto()?),
-        Place::Cuda(ordinal) => Ok(Device::cuda(ordinal)?),
-        Place::Cpu => Ok(Device::cpu()),
-    }
+    let device = match place {
+        Place::Auto => Device::try_auto()?,
+        Place::Cuda(ordinal) => Device::cuda(ordinal)?,
+        Place::Cpu => Device::cpu(),
+    };
+    tuned::follow(&device);
+    Ok(device)
 }
 
 /// What `--device` would have to be to get it again: `cuda:0` or `cpu`.

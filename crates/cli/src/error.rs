@@ -16,6 +16,9 @@ pub enum Fault {
     /// No usable device, or it failed.
     #[error("{0}")]
     Device(String),
+    /// This signal asked to stop; all has been said.
+    #[error("stopped by signal {0}")]
+    Stopped(i32),
     /// Whoever read standard output has seen enough: nothing to report.
     #[error("standard output was closed")]
     Closed,
@@ -44,6 +47,7 @@ impl Fault {
     pub fn report(&self) -> ExitCode {
         let code = match self {
             Self::Closed => return ExitCode::SUCCESS,
+            Self::Stopped(signal) => return ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
             Self::Check(_) => 1,
             Self::Input(_) => 2,
             Self::Device(_) => 3,

@@ -1,7 +1,8 @@
-//! Ctrl-C and its kin: the unfinished file is removed, what a benchmark has not measured is named, and the process ends.
+//! Ctrl-C and its kin: the unfinished file is removed, what a benchmark has not measured is named, and the process ends. Whoever
+//! can stop by himself is asked to.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::{fs, io, thread};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -9,6 +10,21 @@ use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 
 use crate::{bench, output};
+
+/// Whether somebody asks whether he should stop.
+static STOPS: AtomicBool = AtomicBool::new(false);
+/// The signal that asks him to; 0 is none.
+static SIGNALLED: AtomicI32 = AtomicI32::new(0);
+
+/// From now on the first signal only asks to stop: [`signalled`].
+pub fn stop_by_asking() {
+    STOPS.store(true, Ordering::SeqCst);
+}
+
+/// The signal that asks to stop, if there was one.
+pub fn signalled() -> Option<i32> {
+    Some(SIGNALLED.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
+}
 
 /// From now on SIGINT, SIGTERM and SIGHUP leave no unfinished file; exit code 128 + the signal's number, so 130 for Ctrl-C.
 ///
@@ -31,6 +47,11 @@ pub fn install() -> io::Result<()> {
     let mut signals = Signals::new(&ending)?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
+            if STOPS.load(Ordering::SeqCst) {
+                // The next one ends the process, whatever this one is heeded by.
+                SIGNALLED.store(signal, Ordering::SeqCst);
+                return;
+            }
             output::abandon();
             bench::say_missing();
             // Not `process::exit`: handlers of the GPU's driver would wait for work under way.

@@ -25,6 +25,8 @@ mod report;
 mod say;
 mod shell;
 mod trace;
+mod tune;
+mod tuned;
 
 use std::process::ExitCode;
 
@@ -53,6 +55,7 @@ fn run() -> Result<(), Fault> {
         Command::Bench(args) => bench::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Trace(args) => trace::run(&args),
+        Command::Tune(args) => tune::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     }

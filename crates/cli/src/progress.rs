@@ -1,5 +1,5 @@
 //! A bar on standard error, if that is a terminal (or `--progress` says otherwise) and the work takes longer than a second:
-//! of bytes while they move, of nothing countable while the device computes.
+//! of bytes while they move, of steps while they are counted, of nothing countable while the device computes.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -38,6 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
 const MOVING: &str = "{msg} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left";
+const COUNTING: &str = "{msg} {wide_bar} {pos} of {len}";
 const COMPUTING: &str = "{msg} {spinner}";
 
 /// A bar that is gone once this is dropped.
@@ -54,6 +55,19 @@ impl Progress {
         set(&bar, MOVING, words);
         let alive = is_shown().then(|| show_later(bar.clone()));
         Self { bar, _alive: alive }
+    }
+
+    /// Of so many steps; `words` say of what.
+    pub fn of_steps(words: &str, steps: usize) -> Self {
+        let progress = Self::new(words, u64::try_from(steps).unwrap_or(u64::MAX));
+        set(&progress.bar, COUNTING, words);
+        progress
+    }
+
+    /// So many of the steps are done; how it stands, in words.
+    pub fn reached(&self, steps: usize, words: &str) {
+        self.bar.set_position(u64::try_from(steps).unwrap_or(u64::MAX));
+        self.bar.set_message(words.to_string());
     }
 
     /// From now on the rest of the bytes moves; the rate is theirs alone.
@@ -149,8 +163,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_templates_are_ones() {
-        for template in [MOVING, COMPUTING] {
+    fn all_templates_are_ones() {
+        for template in [MOVING, COUNTING, COMPUTING] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
         assert!(!COMPUTING.contains("bytes") && !COMPUTING.contains("eta"));

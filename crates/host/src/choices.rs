@@ -1,12 +1,13 @@
-//! What the model chooses on a GPU, each thought about once.
+//! What is chosen on a GPU, by the model or by measurements, each thought about once.
 
 use crate::ceiling::Ceilings;
 use crate::error::{Error, Result};
 use crate::gpu::lock;
 use crate::ops::enqueue::refused;
-use model::{Choice, Machine, Problem, Refusals};
+use crate::tuned::{Database, shipped};
+use model::{Choice, Machine, Parts, Problem, Refusal, Refusals, choose_given};
 use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Choices kept: more shapes than a program has, at some 200 bytes each.
 const REMEMBERED: usize = 256;
@@ -18,12 +19,58 @@ pub(crate) struct Choices {
     described: Machine,
     /// As it was measured.
     measured: OnceLock<Machine>,
-    made: Mutex<HashMap<Problem, Choice>>,
+    made: Mutex<Made>,
+}
+
+#[derive(Default)]
+struct Made {
+    choices: HashMap<Problem, Choice>,
+    follows: Follows,
+    /// How often it changed what is chosen: what was begun before is not for now.
+    changes: u64,
+}
+
+/// What is asked before the model.
+#[derive(Clone, Default)]
+enum Follows {
+    /// The database that the library carries for the machine, if it carries one.
+    #[default]
+    Shipped,
+    /// This one, or none.
+    Set(Option<Arc<Database>>),
+}
+
+impl Made {
+    fn change(&mut self) {
+        self.choices.clear();
+        self.changes += 1;
+    }
 }
 
 impl Choices {
     pub(crate) fn new(machine: Machine) -> Self {
         Choices { described: machine, measured: OnceLock::new(), made: Mutex::default() }
+    }
+
+    /// The database that plans follow.
+    pub(crate) fn tuned(&self) -> Option<Arc<Database>> {
+        let follows = lock(&self.made).follows.clone();
+        match follows {
+            Follows::Shipped => shipped(&self.described),
+            Follows::Set(database) => database,
+        }
+    }
+
+    /// Follows this database from now on, or none.
+    ///
+    /// # Errors
+    /// What [`Database::check`] says; then all stays as it was.
+    pub(crate) fn follow(&self, database: Option<Database>) -> Result<(), String> {
+        database.as_ref().map_or(Ok(()), |database| database.check(&self.described))?;
+        let mut made = lock(&self.made);
+        made.follows = Follows::Set(database.map(Arc::new));
+        made.change();
+        Ok(())
     }
 
     /// The machine as it is chosen for.
@@ -44,27 +91,39 @@ impl Choices {
             let what = format!("a second calibration of {}: it was calibrated with other ceilings", measured.name);
             return Err(Error::Unsupported { what });
         }
-        lock(&self.made).clear();
+        lock(&self.made).change();
         Ok(())
     }
 
-    /// What the model chooses for a product; remembered, unless a variant is forced.
+    /// What measurements or the model choose for a product; remembered, unless a variant is forced.
     pub(crate) fn choose(&self, problem: &Problem, force: Option<&str>) -> Result<Choice> {
-        if let Some(choice) = force.map_or_else(|| self.known(problem), |_| None) {
-            return Ok(choice);
-        }
         let machine = self.machine();
-        let choice = model::choose(problem, machine, force)
-            .map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))?;
+        let of = |refusal: Refusal| refused(&Refusals { refusal, problem, machine, force });
+        if force.is_some() {
+            return model::choose(problem, machine, force).map_err(of);
+        }
+        let changes = match &*lock(&self.made) {
+            Made { choices, .. } if choices.contains_key(problem) => return Ok(choices[problem]),
+            Made { changes, .. } => *changes,
+        };
+        let own = model::choose(problem, machine, None).map_err(of)?;
+        let choice = self.tuned().and_then(|tuned| tuned.choose(problem, machine, &own)).unwrap_or(own);
         let mut made = lock(&self.made);
-        // What was chosen while the machine was calibrated is not for the machine as it is now.
-        if force.is_none() && machine == self.machine() {
-            if made.len() >= REMEMBERED {
-                made.clear();
+        // What was chosen while the machine was calibrated, or another database set, is not for now.
+        if changes == made.changes {
+            if made.choices.len() >= REMEMBERED {
+                made.choices.clear();
             }
-            made.insert(*problem, choice);
+            made.choices.insert(*problem, choice);
         }
         Ok(choice)
+    }
+
+    /// An entry or variant with so many parts of k.
+    pub(crate) fn choose_given(&self, problem: &Problem, name: &str, parts: u32) -> Result<Choice> {
+        let (machine, force) = (self.machine(), Some(name));
+        choose_given(problem, machine, name, Parts::Exactly(parts))
+            .map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))
     }
 
     /// What the model chooses for a product whose C is A's first columns.
@@ -75,8 +134,9 @@ impl Choices {
     }
 
     /// What was chosen before.
+    #[cfg(test)]
     fn known(&self, problem: &Problem) -> Option<Choice> {
-        lock(&self.made).get(problem).copied()
+        lock(&self.made).choices.get(problem).copied()
     }
 }
 
@@ -110,7 +170,7 @@ mod tests {
         assert_eq!((choices.known(&product()), choices.choose(&product(), None)?), (Some(first), first));
         // What is remembered is what is given: another one in its place is found again.
         let other = model::choose(&product(), &H200, Some("tsm2r_inner")).expect("an entry");
-        lock(&choices.made).insert(product(), other);
+        lock(&choices.made).choices.insert(product(), other);
         assert_eq!(choices.choose(&product(), None)?, other);
         Ok(())
     }
@@ -163,7 +223,7 @@ mod tests {
             |m: usize| Problem { m: 100 + model::shape::span(1, 1, product().a).unwrap_or(1) * m as u64, ..product() };
         for m in 0..=REMEMBERED {
             choices.choose(&at(m), None)?;
-            assert!(lock(&choices.made).len() <= REMEMBERED);
+            assert!(lock(&choices.made).choices.len() <= REMEMBERED);
         }
         assert!(choices.known(&at(REMEMBERED)).is_some() && choices.known(&at(0)).is_none());
         Ok(())

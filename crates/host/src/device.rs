@@ -11,9 +11,11 @@ use crate::ops;
 use crate::plan::Plan;
 use crate::scalar::Scalar;
 use crate::stream::Stream;
+use crate::tuned::Database;
 use crate::view::{MatRef, Place};
 use cust::context::CurrentContext;
 use model::Machine;
+use std::path::Path;
 use std::sync::Arc;
 use text::reason_of;
 
@@ -190,6 +192,56 @@ impl Device {
                 Err(Error::Unsupported { what: "calibration of the CPU: the model chooses for GPUs".to_owned() })
             }
             Kind::Refused(error) => Err(Error::clone(error)),
+        }
+    }
+
+    /// Has plans follow the measurements in a file of `lanky tune`, for all that this process plans on the GPU from now on: see
+    /// [`tuned`](crate::tuned) for what that means. Plans that are made stay as they are. Nothing of it is found on its own: a
+    /// GPU that is told nothing follows what the library carries for it ([`tuned::shipped`](crate::tuned::shipped)).
+    ///
+    /// # Errors
+    /// [`Error::Tuned`] for a file that cannot be read, is damaged, of another version or of another GPU: what was found, and
+    /// what was required; then plans follow what they followed before. [`Error::Unsupported`] on the CPU.
+    ///
+    /// # Example
+    /// ```no_run
+    /// let device = lanky_host::Device::cuda(0)?;
+    /// if let Err(error) = device.load_tuned("nvidia-h200.tuned") {
+    ///     eprintln!("{error}: the model decides");
+    /// }
+    /// # Ok::<(), lanky_host::Error>(())
+    /// ```
+    pub fn load_tuned(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        self.follow(&path.display().to_string(), Some(Database::read(path)?))
+    }
+
+    /// The same with a database that was read before, or none: then the model alone decides.
+    ///
+    /// # Errors
+    /// [`Error::Tuned`] for one of another GPU; [`Error::Unsupported`] on the CPU.
+    pub fn set_tuned(&self, database: Option<Database>) -> Result<()> {
+        self.follow("the database", database)
+    }
+
+    fn follow(&self, name: &str, database: Option<Database>) -> Result<()> {
+        match &self.kind {
+            Kind::Cuda(gpu) => {
+                let refused = |reason| Error::Tuned { database: name.to_owned(), reason };
+                gpu.choices.follow(database).map_err(refused)
+            }
+            Kind::Cpu => {
+                Err(Error::Unsupported { what: "measurements on the CPU: they choose GPU kernels".to_owned() })
+            }
+            Kind::Refused(error) => Err(Error::clone(error)),
+        }
+    }
+
+    /// The measurements that plans follow; `None` where the model alone decides, and on the CPU.
+    pub fn tuned(&self) -> Option<Arc<Database>> {
+        match &self.kind {
+            Kind::Cuda(gpu) => gpu.choices.tuned(),
+            Kind::Cpu | Kind::Refused(_) => None,
         }
     }
 

@@ -26,6 +26,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`Error::WrongPlan`] | make a plan for the device that the text names |
 /// | [`Error::Forked`] | open the GPU in the child alone |
 /// | [`Error::ColdPlanInCapture`] | call [`Plan::warm_up_on`](crate::Plan::warm_up_on) before the capture |
+/// | [`Error::Tuned`] | tune again on this GPU (`lanky tune`), or go on: the model decides |
 /// | [`Error::Io`] | as the caller's own reader or writer failed |
 ///
 /// After every one of them the process lives on, and matrices, plans and streams can be dropped, also while work that
@@ -181,6 +182,15 @@ pub enum Error {
         /// What would have had to be loaded or allocated.
         what: String,
     },
+    /// A database of measurements that plans cannot follow.
+    #[error("{database}: {reason}")]
+    #[non_exhaustive]
+    Tuned {
+        /// Its file, or what it is.
+        database: String,
+        /// What was found, and what was required.
+        reason: String,
+    },
     /// Reading or writing through a caller's function failed, or the system started no thread.
     #[error("{text}")]
     #[non_exhaustive]
@@ -217,6 +227,7 @@ impl Error {
             | Error::WrongStream { .. }
             | Error::WrongPlan { .. }
             | Error::ColdPlanInCapture { .. }
+            | Error::Tuned { .. }
             | Error::Io { .. } => false,
         }
     }
@@ -428,6 +439,10 @@ mod tests {
             (
                 Error::WrongDevice { operand: Operand::A, expected: "cpu".into(), actual: "cuda:0".into() },
                 "A is on cuda:0, but the call is for cpu: upload or download it first",
+            ),
+            (
+                Error::Tuned { database: "x.tuned".into(), reason: "line 3: sms is 'many'".into() },
+                "x.tuned: line 3: sms is 'many'",
             ),
             (std::io::Error::other("two\nlines").into(), "two lines"),
         ];

@@ -118,6 +118,11 @@ impl Gpu {
         self.choices.choose(problem, force)
     }
 
+    /// The same of so many parts of k.
+    pub(crate) fn choice_of(&self, problem: &Problem, name: &str, parts: u32) -> Result<Choice> {
+        self.choices.choose_given(problem, name, parts)
+    }
+
     /// The same for a product whose C is A's first columns.
     pub(crate) fn choice_in_place(&self, problem: &Problem) -> Result<Choice> {
         self.choices.choose_in_place(problem)

@@ -9,6 +9,7 @@
 //! | `cpu` | the same products without a GPU |
 //! | `driver`, `gpu`, `memory`, `transfer` | the driver's part of all that |
 //! | [`ptx`] | the kernels that are carried |
+//! | [`tuned`] | measurements that plans follow |
 //! | `interop` | matrices of ndarray, faer, nalgebra and DLPack, by their features |
 //!
 //! The facade `lanky` re-exports all of it.
@@ -39,6 +40,7 @@ pub mod ptx;
 pub mod scalar;
 pub mod shape;
 pub mod stream;
+pub mod tuned;
 pub mod view;
 
 mod ceiling;

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 /// memory, also where an earlier run has left them in its cache.
 ///
 /// The same plan on the same GPU gives the same bits every time: no sum depends on what runs when, unless `tsmttsm_atomic` was
-/// asked for.
+/// asked for. Measurements that the device follows ([`tuned`](crate::tuned)) change which plan is made.
 ///
 /// # Example
 /// ```
@@ -78,6 +78,7 @@ pub struct PlanBuilder {
     b: Shape,
     c: Shape,
     variant: Option<String>,
+    parts: Option<u32>,
     reads_c: bool,
     gram: Option<Triangle>,
 }
@@ -88,6 +89,13 @@ impl PlanBuilder {
     /// [`model::VARIANTS`] lists them.
     pub fn variant(mut self, name: &str) -> Self {
         self.variant = Some(name.to_owned());
+        self
+    }
+
+    /// With a variant: asks for so many parts of k, of which a shape has at least 1 and at most some. Of a plan without a
+    /// variant it says nothing.
+    pub fn parts(mut self, parts: u32) -> Self {
+        self.parts = Some(parts);
         self
     }
 
@@ -114,7 +122,8 @@ impl PlanBuilder {
 
     /// Decides; nothing is loaded, allocated or launched.
     ///
-    /// The model chooses for the shapes, the element type, and whether C is read ([`PlanBuilder::reads_c`]). A GPU remembers
+    /// The model, or measurements that the device follows ([`tuned`](crate::tuned)), choose for the shapes, the element type, and
+    /// whether C is read ([`PlanBuilder::reads_c`]). A GPU remembers
     /// what was chosen for all of that, so that the next plan of it costs a look-up, unless a variant is forced.
     ///
     /// # Errors
@@ -123,7 +132,7 @@ impl PlanBuilder {
     /// cannot serve the shape or the device (the CPU has none), or a dimension exceeds
     /// [`model::choose::LARGEST_DIMENSION`] on a GPU.
     pub fn build(self) -> Result<Plan> {
-        let PlanBuilder { device, a, b, c, variant, reads_c, gram } = self;
+        let PlanBuilder { device, a, b, c, variant, parts, reads_c, gram } = self;
         let variant = variant.as_deref();
         if let Kind::Refused(error) = device.kind() {
             return Err(Error::clone(error));
@@ -145,7 +154,10 @@ impl PlanBuilder {
             _ if m == 0 || n == 0 || k == 0 => None,
             (Kind::Cuda(gpu), variant) => {
                 let problem = Problem { gram: gram.is_some(), ..problem(&a, &b, &c, reads_c) };
-                Some(gpu.choice(&problem, variant)?)
+                Some(match variant.zip(parts) {
+                    Some((name, parts)) => gpu.choice_of(&problem, name, parts)?,
+                    None => gpu.choice(&problem, variant)?,
+                })
             }
             (_, Some(name)) => {
                 let what = format!("variant {name} on the CPU: the variants are a GPU's kernels");
@@ -162,7 +174,7 @@ impl Plan {
     /// Begins a plan for C ← α A B + β C on the device, A m x k, B k x n and C m x n, for operands of these shapes and
     /// strides (`view.shape()`).
     pub fn gemm(device: &Device, a: Shape, b: Shape, c: Shape) -> PlanBuilder {
-        PlanBuilder { device: device.clone(), a, b, c, variant: None, reads_c: false, gram: None }
+        PlanBuilder { device: device.clone(), a, b, c, variant: None, parts: None, reads_c: false, gram: None }
     }
 
     /// Begins a plan for C ← α Aᴴ A + β C on the device, A k x n and C n x n: [`Plan::run_gram`] runs it. Of C all is

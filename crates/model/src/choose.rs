@@ -8,19 +8,12 @@ use crate::variants::Layout;
 use crate::variants::tsmm::widest;
 use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant};
 
+mod given;
 mod in_place;
 mod text;
 
+pub use given::{Chooser, Parts, choose_given};
 pub use in_place::choose_in_place;
-
-/// Who made a choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Chooser {
-    /// The estimates of [`crate::roofline`].
-    Model,
-    /// The caller named a variant or an entry; the model chose the rest.
-    Caller,
-}
 
 /// How a product is computed: the entry, its launch, and what is expected of it.
 #[non_exhaustive]

@@ -43,7 +43,7 @@ pub mod roofline;
 pub mod shape;
 pub mod variants;
 
-pub use choose::{Choice, Chooser, candidates, choose, choose_in_place};
+pub use choose::{Choice, Chooser, Parts, candidates, choose, choose_given, choose_in_place};
 pub use dtype::Dtype;
 pub use machine::{DeviceFacts, Machine, MachineError, Name};
 pub use refusal::{Refusal, Refusals};

@@ -22,6 +22,12 @@ const GRAIN: u64 = 64;
 /// Of a C, or of a member's, of more bytes than these only a part is looked at.
 const WHOLE_BYTES: u64 = 64 << 20;
 
+/// The source of an operand's elements: of another seed they have little to do with each other.
+pub fn source(seed: u64, operand: u64) -> MadeUp {
+    let mixed = (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 4) & !0xffff_ffff;
+    MadeUp { seed: (operand << 60) ^ mixed }
+}
+
 /// Where the first elements of a turn's A, B and C are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Addresses {

@@ -55,7 +55,7 @@ impl<'b> Bench<'b> {
         let mut right = Vec::new();
         for (variant, role) in self.variants(&problem) {
             let by = variant.unwrap_or("the plan's choice");
-            let mut ours = match Ours::<E>::new(self.stream, &problem, case.beta, variant) {
+            let mut ours = match Ours::<E>::new(self.stream, &problem, case.beta, variant, None) {
                 Ok(ours) => ours,
                 Err(error) if error.is_device() => {
                     self.outcome.failed(format!("{} by {by}: {error}", case.name()));

@@ -9,6 +9,8 @@ pub const WRONG: &str = "wrong";
 pub const WRONG_OPPONENTS: &str = "wrong-opponents";
 /// Times are a thousandth of what was measured.
 pub const TOO_FAST: &str = "too-fast";
+/// What is wrong is not looked for: of a driver whose kernels do nothing.
+pub const UNCHECKED: &str = "unchecked";
 /// The first plan of the run fails when it is timed.
 pub const FAILING: &str = "failing";
 

@@ -110,10 +110,8 @@ impl From<lanky::Error> for Stop {
 }
 
 impl<'b> Bench<'b> {
-    /// The source of an operand's elements: of another seed they have little to do with each other.
     fn source(&self, operand: u64) -> MadeUp {
-        let mixed = (self.args.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 4) & !0xffff_ffff;
-        MadeUp { seed: (operand << 60) ^ mixed }
+        data::source(self.args.seed, operand)
     }
 
     /// Cases of one type of reals: the pools are made once, as large as the largest of them asks.

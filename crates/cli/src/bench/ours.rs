@@ -44,16 +44,23 @@ pub struct Ours<'s, T> {
 }
 
 impl<'s, T: Scalar> Ours<'s, T> {
-    /// The model's choice, or of one variant.
+    /// The plan's own choice, or of one variant; of that so many parts of k, if they are given.
     ///
     /// # Errors
     /// Those of making the plan, among them that the variant cannot serve the problem, and of warming it up.
-    pub fn new(stream: &'s Stream, p: &Problem, beta: f64, variant: Option<&str>) -> lanky::Result<Self>
+    pub fn new(
+        stream: &'s Stream,
+        p: &Problem,
+        beta: f64,
+        variant: Option<&str>,
+        parts: Option<u32>,
+    ) -> lanky::Result<Self>
     where
         T::Real: Real,
     {
         let shapes = shapes(p)?;
-        let plan = builder(stream.device(), p, shapes, variant).build()?;
+        let builder = builder(stream.device(), p, shapes, variant);
+        let plan = parts.into_iter().fold(builder, PlanBuilder::parts).build()?;
         plan.warm_up_on(stream)?;
         let alpha = if fault::planted(fault::WRONG) { T::one() + T::one() } else { T::one() };
         let beta = T::of_parts(cast(beta).unwrap_or_else(T::Real::nan), T::Real::zero());
@@ -71,6 +78,7 @@ impl<'s, T: Scalar> Ours<'s, T> {
     pub fn chooser(&self) -> &'static str {
         match self.plan.choice().map(|choice| choice.chooser) {
             Some(Chooser::Caller) => "caller",
+            Some(Chooser::Tuned { .. }) => "tuned",
             Some(Chooser::Model) | None => "model",
         }
     }

@@ -9,6 +9,7 @@ use model::{Choice, Machine, Problem, Refusal, Refusals};
 use serde::Serialize;
 
 use super::head::Head;
+use super::tuned::{Tuned, TunedObject};
 
 use crate::error::Fault;
 use crate::say;
@@ -24,6 +25,8 @@ pub struct Plan {
     pub cached: bool,
     pub choice: Choice,
     pub candidates: Vec<Choice>,
+    /// Why the choice is not the model's, where it is not.
+    pub tuned: Option<Tuned>,
 }
 
 impl Plan {
@@ -38,7 +41,7 @@ impl Plan {
         let choice = model::choose(problem, machine, force).map_err(refused)?;
         let mut candidates: Vec<Choice> = model::candidates(problem, machine, force).map_err(refused)?.collect();
         candidates.sort_by(|a, b| a.estimate.seconds.total_cmp(&b.estimate.seconds));
-        Ok(Self { machine: *machine, cached: false, choice, candidates })
+        Ok(Self { machine: *machine, cached: false, choice, candidates, tuned: None })
     }
 
     /// The plan for operands that are in the second-level cache; slots are taken to fit beside them.
@@ -75,13 +78,17 @@ fn knee(problem: &Problem, machine: &Machine) -> f64 {
 
 /// The plan in words.
 pub fn text(plan: &Plan, problem: &Problem) -> String {
-    let Plan { machine, cached, choice, candidates } = plan;
+    let Plan { machine, cached, choice, candidates, tuned } = plan;
     let held = resident(choice, machine);
     let mut text = choice.to_string();
     let mut line = |name: &str, words: String| {
         // Writing to a string does not fail.
         let _ = write!(text, "\n  {name:<9} {words}");
     };
+    if let Some(tuned) = tuned {
+        line("tuned", tuned.by());
+        line("model", tuned.alone());
+    }
     line(
         "intensity",
         format!(
@@ -209,8 +216,10 @@ pub struct Object {
     terms: TermsObject,
     utilisation_memory: f64,
     predicted_seconds: f64,
-    /// `model` or `caller`.
+    /// `model`, `caller` or `tuned`.
     chooser: &'static str,
+    /// The measurements that the choice follows.
+    tuned: Option<TunedObject>,
     /// All that were weighed, the fastest first.
     candidates: Vec<Candidate>,
 }
@@ -252,7 +261,7 @@ struct Candidate {
 impl Object {
     /// The plan as an object.
     pub fn of(plan: &Plan, problem: &Problem) -> Self {
-        let Plan { machine, cached, choice, candidates } = plan;
+        let Plan { machine, cached, choice, candidates, tuned } = plan;
         let held = resident(choice, machine);
         let variant = choice.variant;
         let bound = if choice.bound.memory_s >= choice.bound.arithmetic_s { "memory" } else { "compute" };
@@ -278,9 +287,11 @@ impl Object {
             terms: TermsObject::of(&terms(choice, machine)),
             utilisation_memory: choice.estimate.memory_utilisation,
             predicted_seconds: choice.estimate.seconds,
+            tuned: tuned.as_ref().map(Tuned::object),
             chooser: match choice.chooser {
                 model::Chooser::Model => "model",
                 model::Chooser::Caller => "caller",
+                model::Chooser::Tuned { .. } => "tuned",
             },
             candidates: candidates.iter().map(Candidate::of).collect(),
         }

@@ -8,6 +8,7 @@ mod file;
 mod gpu;
 mod head;
 mod paper;
+mod tuned;
 
 use model::{Dtype, Problem};
 use serde::Serialize;
@@ -34,6 +35,8 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     } else {
         let of = if args.cached { Plan::cached } else { Plan::of };
         let plan = of(&problem, &machine, args.variant.as_deref())?;
+        // What was timed was timed in memory.
+        let plan = if args.cached || args.variant.is_some() { plan } else { tuned::followed(plan, &problem) };
         if let Some(path) = &args.svg {
             output::write(path, &drawing::roofline(&plan, &problem).alone())?;
         }

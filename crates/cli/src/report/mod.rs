@@ -17,7 +17,7 @@ mod page;
 pub mod plot;
 mod roofline;
 mod speedup;
-mod style;
+pub mod style;
 mod tables;
 
 #[derive(Debug, Args)]

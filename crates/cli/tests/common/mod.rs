@@ -43,10 +43,10 @@ impl Bench {
         names
     }
 
-    /// The program, to be run in the folder.
+    /// The program, to be run in the folder; the model alone decides, whatever the library carries.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lanky"));
-        command.args(args).current_dir(self.folder.path());
+        command.args(args).current_dir(self.folder.path()).env("LANKY_TUNED", "none");
         command
     }
 

@@ -21,7 +21,8 @@ use model::Problem;
 /// formula, (a + bi)(c + di) = (ac − bd) + (ad + bc)i, which makes NaN of many an infinity. Unlike BLAS's gemv, a
 /// product with k = 0 scales C also where n is 1.
 ///
-/// The kernel is the one the model expects to be the fastest; a [`Plan`](crate::Plan) shows or forces it. Each element
+/// The kernel is the one the model expects to be the fastest, or the one that was measured to be ([`tuned`](crate::tuned)); a
+/// [`Plan`](crate::Plan) shows or forces it. Each element
 /// of C is a sum of k products in an order that shapes, strides and the device decide: the same bits under any load and
 /// for any number of threads. Where nothing overflows its error is at most γ(k + 2) |α| |A||B| + γ(2) |β| |C|, and k +
 /// 2 times the least positive number for what underflows, with γ(n) = n u / (1 − n u) and u = 2⁻²⁴ or 2⁻⁵³ (Higham,

@@ -13,6 +13,7 @@ mod later;
 mod programs;
 mod slice;
 mod threads;
+mod tuned;
 
 use lanky_host::{Device, Matrix, Result};
 use std::path::{Path, PathBuf};

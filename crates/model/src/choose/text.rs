@@ -31,9 +31,12 @@ impl fmt::Display for Choice {
             self.estimate.seconds * 1e6,
             self.estimate.memory_utilisation * 100.0
         )?;
-        f.write_str(match self.chooser {
-            Chooser::Model => "  chosen    by the model: least expected time of all eligible entries",
-            Chooser::Caller => "  chosen    by the caller; entry and splits by least expected time",
-        })
+        match self.chooser {
+            Chooser::Model => f.write_str("  chosen    by the model: least expected time of all eligible entries"),
+            Chooser::Caller => f.write_str("  chosen    by the caller; entry and splits by least expected time"),
+            Chooser::Tuned { at: [m, n, k], ns } => {
+                write!(f, "  chosen    by measurements: {:.1} us at m = {m}, n = {n}, k = {k}", ns as f64 / 1e3)
+            }
+        }
     }
 }

@@ -1,0 +1,62 @@
+//! The measurements that plans follow: LANKY_TUNED, or what the library carries.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Once};
+
+use lanky::Device;
+use lanky::tuned::{Database, shipped};
+use model::Machine;
+
+use crate::say;
+
+/// A file of `lanky tune`, or `none`: then the model alone decides.
+const VARIABLE: &str = "LANKY_TUNED";
+
+/// What the variable asks for.
+enum Asked {
+    Nothing,
+    TheModel,
+    File(PathBuf),
+}
+
+fn asked() -> Asked {
+    match std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
+        None => Asked::Nothing,
+        Some(value) if value == "none" => Asked::TheModel,
+        Some(value) => Asked::File(value.into()),
+    }
+}
+
+/// The database that plans for a GPU follow, and its name; of one that is refused, the reason is said once.
+pub fn of(machine: &Machine) -> Option<(String, Arc<Database>)> {
+    match asked() {
+        Asked::TheModel => None,
+        Asked::Nothing => shipped(machine).map(|database| ("of the library".into(), database)),
+        Asked::File(path) => {
+            let read = Database::read(&path).map_err(|error| error.to_string());
+            let name = path.display().to_string();
+            let checked = read.and_then(|database| match database.check(machine) {
+                Ok(()) => Ok(database),
+                Err(reason) => Err(format!("{name}: {reason}")),
+            });
+            checked.map_err(|reason| refused(&reason)).ok().map(|database| (name, Arc::new(database)))
+        }
+    }
+}
+
+fn refused(reason: &str) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| say::note(&format!("{VARIABLE}: {reason}; the model decides")));
+}
+
+/// Has plans on a device follow what the variable asks for; the CPU has none.
+pub fn follow(device: &Device) {
+    let Some(machine) = device.machine() else { return };
+    let database = match asked() {
+        Asked::Nothing => return,
+        Asked::TheModel | Asked::File(_) => of(machine).map(|(_, database)| Database::clone(&database)),
+    };
+    if let Err(error) = device.set_tuned(database) {
+        refused(&error.to_string());
+    }
+}
