@@ -178,6 +178,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY
         }
         Kernel::Gemm => true,
+        Kernel::GemmRing => problem.operation() == Operation::Gemm,
         Kernel::Tsmttsm => {
             let tall = problem.m.max(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;
             tall && !variant.adds_atomically()
@@ -232,7 +233,7 @@ fn most(variant: &Variant) -> Option<(u32, Option<u32>)> {
 /// How an entry computes a product: as it is, or transposed.
 fn laid(variant: &Variant, problem: &Problem) -> (bool, Problem) {
     // A thread owns a row: the longer side of C gives more of them.
-    let swapped = variant.kernel != Kernel::Gemm && problem.n > problem.m;
+    let swapped = !matches!(variant.kernel, Kernel::Gemm | Kernel::GemmRing) && problem.n > problem.m;
     (swapped, if swapped { problem.transposed() } else { *problem })
 }
 

@@ -1,5 +1,6 @@
 //! Which kernels exist: one table, from which `kernels` stamps the entries and the host picks.
 
+mod gemm;
 mod gemv;
 pub mod tsmm;
 mod tsmttsm;
@@ -15,6 +16,8 @@ pub enum Kernel {
     Ring,
     /// The plain register-tiled product.
     Gemm,
+    /// A product of any shape through a ring of stages in shared memory: [`Variant::rows`] rows and T2 columns of C a block.
+    GemmRing,
     /// Two tall matrices over their long side: a block has [`Variant::rows`] x T2 of C, [`Variant::stages`] groups of its
     /// threads have all of that, each for rows of its own.
     Tsmttsm,
@@ -52,16 +55,16 @@ pub struct Variant {
     pub kernel: Kernel,
     /// Threads a block (T1 in TSM2X).
     pub threads: u32,
-    /// Columns of C a thread (T2 in TSM2X; TN of [`Kernel::Gemm`]; a block's of [`Kernel::Ring`]).
+    /// Columns of C a thread (T2 in TSM2X; TN of [`Kernel::Gemm`]; a block's of [`Kernel::Ring`] and [`Kernel::GemmRing`]).
     pub t2: u32,
     /// Elements of A a thread loads together (T3 in TSM2X; TM of [`Kernel::Gemm`]; steps of k a stage of
-    /// [`Kernel::Ring`]).
+    /// [`Kernel::Ring`] and [`Kernel::GemmRing`]).
     pub t3: u32,
     /// Rows of C a block.
     pub rows: u32,
     /// Columns of C a thread, or a warp of the matrix units.
     pub cols: u32,
-    /// Stages of [`Kernel::Ring`]; groups of threads along k of [`Kernel::Tsmttsm`], [`Kernel::Gram`]
+    /// Stages of [`Kernel::Ring`] and [`Kernel::GemmRing`]; groups of threads along k of [`Kernel::Tsmttsm`], [`Kernel::Gram`]
     /// and [`Kernel::Gemv`]; 0 of the others.
     pub stages: u32,
     /// The layout of A that it takes.
@@ -309,11 +312,13 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 19] = [
+const TABLES: [&[Variant]; 21] = [
     TSM2R,
     STAGED,
     MMA,
     GEMM,
+    gemm::STAGED,
+    gemm::MMA,
     complex::TSM2R,
     complex::STAGED,
     complex::GEMM,
@@ -396,7 +401,7 @@ impl Variant {
     pub const fn since(&self) -> (u32, u32) {
         match (self.kernel, self.mma) {
             (_, true) => (9, 0),
-            (Kernel::Ring | Kernel::Tsmm, _) => (8, 0),
+            (Kernel::Ring | Kernel::GemmRing | Kernel::Tsmm, _) => (8, 0),
             _ if self.is_staged() => (8, 0),
             // They need nothing that any GPU of the machines' table lacks.
             _ => (0, 0),
@@ -475,6 +480,11 @@ mod tests {
                 }
                 Kernel::Gemm => {
                     assert_eq!([next(), next(), next()], [Some(v.t3), Some(v.t2), Some(v.threads)], "{}", v.entry)
+                }
+                Kernel::GemmRing => {
+                    let found = [next(), next(), next(), next(), next(), next(), next()];
+                    let wanted = [v.own_rows(), v.cols, v.rows, v.t2, v.t3, v.stages, v.threads];
+                    assert_eq!(found, wanted.map(Some), "{}", v.entry);
                 }
                 Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => {
                     let found = [next(), next(), next(), next(), next(), next()];

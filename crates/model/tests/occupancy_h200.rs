@@ -32,10 +32,11 @@ fn the_calculator_is_the_drivers() {
     }
 }
 
-/// Entries whose blocks no driver was asked for yet: those of two tall matrices and of vectors, all or none of
-/// them.
+/// Entries whose blocks no driver was asked for yet: those of two tall matrices, of vectors and of squares, all or
+/// none of them.
 fn is_unasked(entry: &str) -> bool {
-    ["tsmttsm_", "gram_", "gemv_", "reduce_slots_"].iter().any(|family| entry[1..].starts_with(family))
+    let families = ["tsmttsm_", "gram_", "gemv_", "gemm_staged_", "gemm_mma_", "reduce_slots_"];
+    families.iter().any(|family| entry[1..].starts_with(family))
 }
 
 /// No entry is left out, none is launched otherwise than it was asked for, and none is gone.

@@ -28,7 +28,7 @@ fn variant(entry: Entry) -> Option<&'static Variant> {
 /// then the A that the kernel sees is Bᵀ.
 pub fn takes(entry: Entry, (m, n, k): (usize, usize, usize), a: (usize, usize), b: (usize, usize)) -> bool {
     let Some(v) = variant(entry) else { return true };
-    let swapped = v.kernel != Kernel::Gemm && n > m;
+    let swapped = !matches!(v.kernel, Kernel::Gemm | Kernel::GemmRing) && n > m;
     let (rows, (row, col)) = if swapped { (n, (b.1, b.0)) } else { (m, a) };
     match v.layout {
         Layout::Any => true,

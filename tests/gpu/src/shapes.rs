@@ -32,11 +32,16 @@ impl Edges {
         // Those of a tall A have edges of their own: `check::tsmm`.
         let tsm2r = || entries().filter(|v| matches!(v.kernel, Kernel::Tsm2r | Kernel::Ring));
         let gemm = || entries().filter(|v| v.kernel == Kernel::Gemm);
+        let rings = || entries().filter(|v| v.kernel == Kernel::GemmRing);
         Edges {
             rows: around([32].into_iter().chain(tsm2r().map(|v| v.rows))),
             cols: around(tsm2r().map(|v| v.t2)),
-            steps: around(tsm2r().flat_map(|v| [v.t3, tiling(v, 1, 1).k_step]).chain([GEMM_BK])),
-            sides: around(gemm().flat_map(|v| [v.t3 * GEMM_SIDE, v.t2 * GEMM_SIDE])),
+            steps: around(
+                tsm2r().flat_map(|v| [v.t3, tiling(v, 1, 1).k_step]).chain([GEMM_BK]).chain(rings().map(|v| v.t3)),
+            ),
+            sides: around(
+                gemm().flat_map(|v| [v.t3 * GEMM_SIDE, v.t2 * GEMM_SIDE]).chain(rings().flat_map(|v| [v.rows, v.t2])),
+            ),
         }
     }
 
@@ -86,6 +91,9 @@ mod tests {
                 }
                 Kernel::Tsmm | Kernel::Tall => {}
                 Kernel::Gemm => assert!(has(&edges.sides, v.t2 * GEMM_SIDE) && has(&edges.steps, GEMM_BK)),
+                Kernel::GemmRing => {
+                    assert!(has(&edges.sides, v.rows) && has(&edges.sides, v.t2) && has(&edges.steps, v.t3))
+                }
                 Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => {}
             }
             assert!(edges.sizes().len() < 3300, "{} sizes take too long", edges.sizes().len());

@@ -2,10 +2,18 @@
 //!
 //! | variant | idea |
 //! |---|---|
-//! | [`tiled`] | a block stages tiles of A and B in shared memory, a thread keeps TM x TN sums in registers |
+//! | [`tiled`] | a block stages tiles of A and B in shared memory, a thread keeps TM x TN sums in registers and loads 16 bytes |
+//! | [`staged`] | `cp.async` fills a ring of stages meanwhile ([`ring`]); up to 8 x 16 sums |
+//! | [`mma`] | the same, multiplied by the matrix units: f64, from sm_90 on |
 //!
-//! Serves every product that no kernel of its own takes.
+//! The last two serve every product that no kernel of its own takes; [`tiled`] is there for GPUs without `cp.async`, and for who
+//! reads how one gets to them.
 
+mod epilogue;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod mma;
+pub mod ring;
+pub mod staged;
 pub mod tiled;
 
 use crate::product::{c64, c128, product_entry};
@@ -18,3 +26,24 @@ macro_rules! entries {
 }
 model::gemm_variants!(entries);
 model::gemm_complex_variants!(entries);
+
+macro_rules! staged_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+        $(product_entry!(
+            $entry,
+            $elem,
+            staged::Staged::<$elem, ring::Block<$threads, $bm, $bn, $kt, $stages>, $tm, $tn>::body
+        );)*
+    };
+}
+model::gemm_staged_variants!(staged_entries);
+
+macro_rules! mma_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!($entry, $elem, mma::Mma::<ring::Block<{ 32 * $warps }, $bm, $bn, $kt, $stages>, $rb, $nt>::body);
+        )*
+    };
+}
+model::gemm_mma_variants!(mma_entries);

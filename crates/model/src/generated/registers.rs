@@ -3,6 +3,7 @@
 /// Entry, registers on sm_80 (0 where it is not there), registers on sm_90.
 #[rustfmt::skip]
 pub const REGISTERS: &[(&str, u32, u32)] = &[
+    ("cgemm_staged_4x8_m64_n64_k8_s3_t128", 168, 168),
     ("cgemm_tiled_4x4_t256", 96, 96),
     ("cgemv_columns_2x1_m512n1_u8_t256", 128, 128),
     ("cgemv_columns_2x1_m64n1_u8_t256", 128, 128),
@@ -72,6 +73,10 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("ctsmttsm_whole_2x2_m2n2_u4_t256", 62, 62),
     ("ctsmttsm_whole_4x4_m4n4_u2_t256", 112, 116),
     ("dfma_ceiling_t256", 22, 22),
+    ("dgemm_mma_32x32_m64_n64_k16_s4_t128", 0, 147),
+    ("dgemm_mma_64x32_m128_n128_k16_s4_t256", 0, 227),
+    ("dgemm_mma_64x32_m128_n64_k16_s4_t128", 0, 224),
+    ("dgemm_staged_4x8_m64_n64_k8_s3_t128", 160, 162),
     ("dgemm_tiled_4x4_t256", 80, 80),
     ("dgemv_columns_2x1_m512n1_u8_t256", 110, 106),
     ("dgemv_columns_2x1_m64n1_u8_t256", 110, 110),
@@ -202,6 +207,8 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("dtsmttsm_whole_4x4_m4n4_u2_t256", 97, 97),
     ("read_ceiling_t256", 28, 30),
     ("sfma_ceiling_t256", 20, 20),
+    ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 238, 242),
+    ("sgemm_staged_8x8_m128_n64_k8_s3_t128", 167, 161),
     ("sgemm_tiled_8x8_t256", 128, 128),
     ("sgemv_columns_4x1_m1024n1_u8_t256", 96, 96),
     ("sgemv_columns_4x1_m128n1_u8_t256", 101, 101),
@@ -334,6 +341,7 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("stsmttsm_whole_4x4_m4n4_u4_t256", 64, 80),
     ("update_ceiling_t256", 24, 24),
     ("write_ceiling_t256", 13, 14),
+    ("zgemm_staged_4x4_m64_n32_k8_s3_t128", 182, 182),
     ("zgemm_tiled_4x4_t256", 156, 160),
     ("zgemv_columns_1x1_m256n1_u8_t256", 80, 80),
     ("zgemv_columns_1x1_m32n1_u8_t256", 80, 80),

@@ -1,0 +1,59 @@
+//! The entries for products of any shape that go through a ring of stages.
+
+use super::elem;
+use crate::{Kernel, Layout, Variant};
+
+/// The entries that multiply on the vector units: `entry: element, threads, TM, TN, BM, BN, KT, stages, blocks an SM`; a
+/// thread owns TM x TN of C, a block BM x BN.
+///
+/// One large tile each, and of the types whose squares of 1024 matter a smaller one that fills a GPU then. f64 has them for
+/// GPUs without the matrix units' f64 of sm_90.
+#[macro_export]
+macro_rules! gemm_staged_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                     elem  threads TM TN  BM   BN   KT stages blocks
+            sgemm_staged_8x16_m128_n128_k8_s3_t128:      f32,  128,    8, 16, 128, 128, 8, 3,     2;
+            sgemm_staged_8x8_m128_n64_k8_s3_t128:        f32,  128,    8, 8,  128, 64,  8, 3,     3;
+            dgemm_staged_4x8_m64_n64_k8_s3_t128:         f64,  128,    4, 8,  64,  64,  8, 3,     3;
+            cgemm_staged_4x8_m64_n64_k8_s3_t128:         c64,  128,    4, 8,  64,  64,  8, 3,     3;
+            zgemm_staged_4x4_m64_n32_k8_s3_t128:         c128, 128,    4, 4,  64,  32,  8, 3,     2;
+        }
+    };
+}
+
+/// The entries that multiply on the matrix units of sm_90: `entry: element, warps, RB, NT, BM, BN, KT, stages, blocks an SM`; a
+/// warp owns 16·RB x 8·NT of C, a block BM x BN.
+#[macro_export]
+macro_rules! gemm_mma_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                     elem warps RB NT BM   BN   KT  stages blocks
+            dgemm_mma_64x32_m128_n128_k16_s4_t256:       f64, 8,    4, 4, 128, 128, 16, 4,     1;
+            dgemm_mma_64x32_m128_n64_k16_s4_t128:        f64, 4,    4, 4, 128, 64,  16, 4,     2;
+            dgemm_mma_32x32_m64_n64_k16_s4_t128:         f64, 4,    2, 4, 64,  64,  16, 4,     3;
+        }
+    };
+}
+
+macro_rules! staged_rows {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+        pub(super) const STAGED: &[Variant] = &[$(Variant {
+            name: "gemm_staged", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::GemmRing,
+            threads: $threads, t2: $bn, t3: $kt, rows: $bm, cols: $tn, stages: $stages, layout: Layout::Any, mma: false,
+            min_blocks: $blocks, wide_shared: true,
+        }),*];
+    };
+}
+gemm_staged_variants!(staged_rows);
+
+macro_rules! mma_rows {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+        pub(super) const MMA: &[Variant] = &[$(Variant {
+            name: "gemm_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::GemmRing,
+            threads: 32 * $warps, t2: $bn, t3: $kt, rows: $bm, cols: 8 * $nt, stages: $stages, layout: Layout::Any, mma: true,
+            min_blocks: $blocks, wide_shared: true,
+        }),*];
+    };
+}
+gemm_mma_variants!(mma_rows);
