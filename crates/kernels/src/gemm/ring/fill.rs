@@ -8,6 +8,9 @@
 //! | across the lines, or nowhere               | an element | neighbours of a step              |
 //! | along k                                    | an element | 8 steps of 4 lines: whole sectors |
 //!
+//! Copies of elements are unrolled where all of the stage is there, which leaves an addition and the copy; else they go in
+//! a loop that looks at the edges, and that stays one: its addresses would take the registers that multiplying needs.
+//!
 //! The last is where a stage is transposed: into different banks, of f32 into half of them. The branch is the same for
 //! all threads; the stage is the same, and so are the sums. `cp.async` writes zeros without touching memory where there are
 //! no such elements.
@@ -40,6 +43,10 @@ pub(super) struct Copies<T> {
     lines: u32,
     /// Copies are of 16 bytes.
     wide: bool,
+    /// Copies are of elements along k.
+    along: bool,
+    /// All lines of the block are there.
+    whole: bool,
 }
 
 impl<T: Scalar> Copies<T> {
@@ -60,13 +67,14 @@ impl<T: Scalar> Copies<T> {
         let aligned = operand.is_aligned(16) && along * Self::BYTES as u64 % 16 == 0;
         // A block that hangs over the last line has 16 bytes of lines only where they end together.
         let wide = across == 1 && aligned && (first + len <= all || all % Self::WIDTH == 0);
+        let along_k = !wide && along == 1 && across != 1;
         let ((line, step), (lines, steps)) = if wide {
             let row = len / Self::WIDTH;
             ((t % row * Self::WIDTH, t / row), (0, S::THREADS / row))
-        } else if along == 1 && across != 1 {
+        } else if along_k {
             let parts = S::KT / STEPS;
             let (line, step) = (lane / LINES % LINES, lane % LINES + lane / 16 * LINES);
-            ((warp / parts * LINES + line, warp % parts * STEPS + step), (S::THREADS / 32 / parts * LINES, 0))
+            ((warp / parts * LINES + line, warp % parts * STEPS + step), (Self::lines::<S>(), 0))
         } else {
             ((t % len, t / len), (0, S::THREADS / len))
         };
@@ -84,7 +92,15 @@ impl<T: Scalar> Copies<T> {
             left: all.saturating_sub(first + line),
             lines,
             wide,
+            along: along_k,
+            whole: first + len <= all,
         }
+    }
+
+    /// Lines from a copy to the next along k.
+    #[inline(always)]
+    fn lines<S: Tile>() -> u32 {
+        S::THREADS / 32 / (S::KT / STEPS) * LINES
     }
 
     /// Starts this thread's copies of a stage, of which `count` steps are there, and goes on to the next.
@@ -102,9 +118,18 @@ impl<T: Scalar> Copies<T> {
                 unsafe { ptx::cp_async_16(into, from.address(0), self.left > 0 && self.step + i * steps < count) };
                 from = from.starting_at(self.further);
             }
+        } else if self.whole && count >= S::KT {
+            let copies = S::KT * len / S::THREADS;
+            // SAFETY: the block's lines and the stage's steps are all there.
+            unsafe {
+                if self.along {
+                    self.copy_all(stage, copies, Self::lines::<S>());
+                } else {
+                    self.copy_all(stage, copies, S::THREADS / len * gemm_ring_pitch(len, Self::BYTES));
+                }
+            }
         } else {
             let (mut into, mut step, mut lines) = (self.into, self.step, 0);
-            // The loop stays one: unrolled, its addresses would take the registers that multiplying needs.
             while into < self.stop {
                 // SAFETY: the element lies within the operand where it is copied.
                 unsafe { copy(stage.address(into), from.address(0), Self::BYTES, step < count && lines < self.left) };
@@ -113,6 +138,20 @@ impl<T: Scalar> Copies<T> {
             }
         }
         self.from = self.from.starting_at(self.next);
+    }
+
+    /// Starts copying elements that are all there, each `onward` further on in the stage.
+    ///
+    /// # Safety
+    /// As for [`Copies::fill`].
+    #[inline(always)]
+    unsafe fn copy_all(&self, stage: Shared<T>, copies: u32, onward: u32) {
+        let mut from = self.from;
+        for i in 0..copies {
+            // SAFETY: promised by the caller.
+            unsafe { copy(stage.address(self.into + i * onward), from.address(0), Self::BYTES, true) };
+            from = from.starting_at(self.further);
+        }
     }
 }
 
