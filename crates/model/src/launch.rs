@@ -115,6 +115,7 @@ pub struct Tiling {
 /// | [`Kernel::Tsm2r`] | T1 | T2 | [`tsm2r_bk`] · T2, or none; `tsm2r_inner` takes all columns and reads A for each |
 /// | [`Kernel::Ring`] | [`Variant::rows`] | T2 | stages · ([`ring_a_len`] + [`ring_b_len`]) |
 /// | [`Kernel::Gemm`] | 16 · TM | 16 · TN | K step · (BM + BN, each with [`gemm_pitch`]'s padding) |
+/// | [`Kernel::Ladder`] | [`Variant::rows`] | T2 | tiles · K step · (BM + BN) |
 /// | [`Kernel::GemmRing`] | [`Variant::rows`] | T2 | stages · K step · (BM + BN, each with [`gemm_ring_pitch`]'s padding) |
 /// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile |
 /// | [`Kernel::Tall`] | [`Variant::rows`]; `tsmm_element` T1 / n | all | B, or none |
@@ -156,6 +157,11 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             let (rows, cols) = (m.div_ceil(u64::from(bm)), n.div_ceil(u64::from(bn)));
             let shared_bytes = (gemm_pitch(bm, elem_bytes) + gemm_pitch(bn, elem_bytes)) * GEMM_BK * elem_bytes;
             Tiling { x: rows * cols, z: 1, shared_bytes, k_step: GEMM_BK, a_reads: cols, b_reads: rows }
+        }
+        Kernel::Ladder => {
+            let (rows, cols) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
+            let shared_bytes = variant.stages * (variant.rows + variant.t2) * variant.t3 * elem_bytes;
+            Tiling { x: rows * cols, z: 1, shared_bytes, k_step: variant.t3, a_reads: cols, b_reads: rows }
         }
         Kernel::GemmRing => {
             let (rows, cols) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));

@@ -16,6 +16,8 @@ pub enum Kernel {
     Ring,
     /// The plain register-tiled product.
     Gemm,
+    /// The teaching rungs of such a product: [`Variant::stages`] tiles of [`Variant::rows`] and T2 by T3 steps in shared memory.
+    Ladder,
     /// A product of any shape through a ring of stages in shared memory: [`Variant::rows`] rows and T2 columns of C a block.
     GemmRing,
     /// Two tall matrices over their long side: a block has [`Variant::rows`] x T2 of C, [`Variant::stages`] groups of its
@@ -64,7 +66,7 @@ pub struct Variant {
     pub rows: u32,
     /// Columns of C a thread, or a warp of the matrix units.
     pub cols: u32,
-    /// Stages of [`Kernel::Ring`] and [`Kernel::GemmRing`]; groups of threads along k of [`Kernel::Tsmttsm`], [`Kernel::Gram`]
+    /// Stages of [`Kernel::Ring`] and [`Kernel::GemmRing`], tiles of [`Kernel::Ladder`]; groups of threads along k of [`Kernel::Tsmttsm`], [`Kernel::Gram`]
     /// and [`Kernel::Gemv`]; 0 of the others.
     pub stages: u32,
     /// The layout of A that it takes.
@@ -312,11 +314,12 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 21] = [
+const TABLES: [&[Variant]; 22] = [
     TSM2R,
     STAGED,
     MMA,
     GEMM,
+    gemm::LADDER,
     gemm::STAGED,
     gemm::MMA,
     complex::TSM2R,
@@ -390,6 +393,20 @@ impl Variant {
         } else {
             None
         }
+    }
+
+    /// What m, n and k must be multiples of, of an entry that serves whole tiles alone.
+    pub const fn multiples(&self) -> Option<[u32; 3]> {
+        if matches!(self.name.as_bytes(), b"gemm_coalesced_fixed" | b"gemm_four_fixed") {
+            Some([self.rows, self.t2, self.t3])
+        } else {
+            None
+        }
+    }
+
+    /// Whether it computes C transposed where that has more rows: a thread or a block has few columns and many rows.
+    pub const fn wants_rows(&self) -> bool {
+        !matches!(self.kernel, Kernel::Gemm | Kernel::GemmRing | Kernel::Ladder)
     }
 
     /// Whether its blocks add to C by float atomics: their order, and so the last bits, differ from run to run.
@@ -480,6 +497,11 @@ mod tests {
                 }
                 Kernel::Gemm => {
                     assert_eq!([next(), next(), next()], [Some(v.t3), Some(v.t2), Some(v.threads)], "{}", v.entry)
+                }
+                Kernel::Ladder => {
+                    let found = [next(), next(), next(), next()];
+                    assert_eq!(found, [v.own_rows(), v.cols, v.t3, v.threads].map(Some), "{}", v.entry);
+                    assert_eq!(v.multiples().is_some(), v.name.ends_with("_fixed"), "{}", v.entry);
                 }
                 Kernel::GemmRing => {
                     let found = [next(), next(), next(), next(), next(), next(), next()];

@@ -84,6 +84,18 @@ fn either_way(variant: &Variant) -> Vec<Case> {
     cases.into_iter().enumerate().map(case).chain([wide]).collect()
 }
 
+/// Cases of whole tiles alone, of each operand either way.
+fn whole([m, n, k]: [u32; 3]) -> Vec<Case> {
+    let case = |run: u32| Case {
+        by_rows: [run & 1 == 1, run & 2 == 2, run & 4 == 4],
+        gap: u64::from(run % 3),
+        beta: FACTORS[run as usize % 4],
+        splits: 1 + run % 2,
+        ..Case::plain((1 + run % 2) * m, (1 + run / 4) * n, (1 + run % 3) * k)
+    };
+    (0..8).map(case).collect()
+}
+
 /// Checks every entry of a variant; without optimisation two or three cases of each, other ones for the
 /// next entry.
 fn check_variant(name: &str) {
@@ -100,6 +112,9 @@ fn check_variant(name: &str) {
             cases.extend(crate::gemv::cases(variant));
         } else if variant.is_reduced() {
             cases.extend(crate::tsmttsm::streams(tile(variant)));
+        }
+        if let Some(of) = variant.multiples() {
+            cases = whole(of);
         }
         let every = if cfg!(debug_assertions) { 9 } else { 1 };
         for case in cases.into_iter().skip(2 * row % every).step_by(every) {
@@ -122,6 +137,14 @@ tests!(
     tsm2r_prefetch,
     tsm2r_staged,
     tsm2r_mma,
+    gemm_naive,
+    gemm_uncoalesced,
+    gemm_coalesced,
+    gemm_coalesced_fixed,
+    gemm_unrolled,
+    gemm_interleaved,
+    gemm_four,
+    gemm_four_fixed,
     gemm_tiled,
     gemm_staged,
     gemm_mma,
@@ -226,7 +249,7 @@ fn tiles_are_those_of_the_table() {
             (Kernel::Tsm2r, "tsm2r_outer" | "tsm2r_shared" | "tsm2r_shared_rowmajor" | "tsm2r_prefetch") => {
                 assert_eq!(tile(variant)[..2], [variant.threads, variant.t2]);
             }
-            (Kernel::GemmRing, _) => assert_eq!(tile(variant), [variant.rows, variant.t2, variant.t3]),
+            (Kernel::GemmRing | Kernel::Ladder, _) => assert_eq!(tile(variant), [variant.rows, variant.t2, variant.t3]),
             (Kernel::Gemm, _) => assert_eq!(tile(variant), [16 * variant.t3, 16 * variant.t2, 8]),
             (Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv, _) => {
                 assert_eq!(tile(variant)[..2], [variant.rows, variant.t2])

@@ -164,6 +164,12 @@ impl Work {
                 let loads = f64::from(variant.stages - 1) * rows * t3;
                 Work { fmas: rows * t2 * k, delivered: (a + b) / (a * b), chains: rows * t2, loads }
             }
+            // A thread's own elements of both tiles a step; two tiles on their way, or the loads of an unrolled loop.
+            Kernel::Ladder => {
+                let own = f64::from(variant.cols);
+                let loads = if variant.stages == 0 { threads * 4.0 } else { rows * t3 };
+                Work { fmas: rows * t2 * k, delivered: 2.0 / own, chains: rows * t2, loads }
+            }
             // The same, with both operands on their way.
             Kernel::GemmRing => {
                 let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));

@@ -42,6 +42,11 @@ fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> 
         Kernel::Tsm2r if variant.name == "tsm2r_inner" => k * problem.n as f64 * (2.0 + fmas + constants.step_slots),
         Kernel::Tsm2r if variant.wide_shared => k * (1.0 + fmas * t2 + t2 / width + constants.step_slots),
         Kernel::Tsm2r => k * (1.0 + (1.0 + fmas) * t2 + constants.step_slots),
+        // A thread's elements of A and of B, one a load, and their products.
+        Kernel::Ladder => {
+            let own = f64::from(variant.cols);
+            k * (own * own + 2.0 * own + constants.step_slots)
+        }
         Kernel::GemmRing => k / t3 * (gemm_stage(variant, width) + constants.gemm_stage_slots),
         Kernel::Ring => k / t3 * (stage(variant, width) + constants.stage_slots),
         Kernel::Tsmm | Kernel::Tall => super::tsmm::instructions(variant, problem, constants),
