@@ -223,6 +223,7 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("sgemm_four_2x2_k32_t1024", 59, 60),
     ("sgemm_interleaved_1x1_k32_t1024", 30, 29),
     ("sgemm_naive_1x1_k32_t1024", 32, 32),
+    ("sgemm_staged_4x8_m64_n64_k8_s3_t128", 120, 116),
     ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 243, 246),
     ("sgemm_staged_8x8_m128_n64_k8_s3_t128", 168, 163),
     ("sgemm_tiled_8x8_t256", 128, 128),

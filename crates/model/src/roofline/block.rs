@@ -174,8 +174,7 @@ impl Work {
             Kernel::GemmRing => {
                 let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
                 let loads = f64::from(variant.stages - 1) * (rows + t2) * t3;
-                let handed = if variant.mma { 32.0 } else { 1.0 };
-                Work { fmas: rows * t2 * k, delivered: (a + b) / (a * b) / handed, chains: rows * t2, loads }
+                Work { fmas: rows * t2 * k, delivered: (a + b) / (a * b), chains: rows * t2, loads }
             }
             Kernel::Tsmm | Kernel::Tall => {
                 let (fmas, delivered, chains, loads) = tsmm::work(variant, problem);

@@ -73,7 +73,7 @@ impl Constants {
         lone_warp: 0.35,
         step_slots: 9.0,
         gemm_step_slots: 36.0,
-        gemm_stage_slots: 90.0,
+        gemm_stage_slots: 60.0,
         wide_bytes_per_cycle: 180.8,
         ring_bytes_per_cycle: 143.2,
         narrow_bytes_per_cycle: 72.2,

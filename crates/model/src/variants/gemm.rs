@@ -39,8 +39,8 @@ macro_rules! gemm_ladder_variants {
 /// The entries that multiply on the vector units: `entry: element, threads, TM, TN, BM, BN, KT, stages, blocks an SM`; a
 /// thread owns TM x TN of C, a block BM x BN.
 ///
-/// One large tile each, and of the types whose squares of 1024 matter a smaller one that fills a GPU then. f64 has them for
-/// GPUs without the matrix units' f64 of sm_90.
+/// f32 has a large tile, one with which a square of 1024 fills a GPU of 132 SMs, and one for what is smaller. f64 is for GPUs
+/// without the matrix units' f64 of sm_90.
 #[macro_export]
 macro_rules! gemm_staged_variants {
     ($emit:ident) => {
@@ -48,6 +48,7 @@ macro_rules! gemm_staged_variants {
             // entry                                     elem  threads TM TN  BM   BN   KT stages blocks
             sgemm_staged_8x16_m128_n128_k8_s3_t128:      f32,  128,    8, 16, 128, 128, 8, 3,     2;
             sgemm_staged_8x8_m128_n64_k8_s3_t128:        f32,  128,    8, 8,  128, 64,  8, 3,     3;
+            sgemm_staged_4x8_m64_n64_k8_s3_t128:         f32,  128,    4, 8,  64,  64,  8, 3,     4;
             dgemm_staged_4x8_m64_n64_k8_s3_t128:         f64,  128,    4, 8,  64,  64,  8, 3,     3;
             cgemm_staged_4x8_m64_n64_k8_s3_t128:         c64,  128,    4, 8,  64,  64,  8, 3,     3;
             zgemm_staged_4x4_m64_n32_k8_s3_t128:         c128, 128,    4, 4,  64,  32,  8, 3,     2;
