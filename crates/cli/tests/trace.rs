@@ -163,6 +163,32 @@ fn rungs_of_squares_do_what_they_are_for() {
     assert_eq!(shared(&along), 2 * shared(&of("gemm_four_2x2_k32_t1024")));
 }
 
+/// The rings for squares take their operands either way: each element is copied once, and whole sectors; nobody meets in a bank.
+#[test]
+fn stages_of_squares_are_filled_by_whole_sectors_and_read_without_conflicts() {
+    let bench = Bench::new();
+    for (entry, dtype) in
+        [("dgemm_mma_64x32_m128_n128_k16_s4_t256", "f64"), ("sgemm_staged_8x16_m128_n128_k8_s3_t128", "f32")]
+    {
+        for layout in ["ccc", "rcc", "crc", "rrc"] {
+            let shape = ["gemm", "--variant", entry, "--dtype", dtype, "--m", "128", "--n", "128", "--k", "32"];
+            let trace = traced(&bench, &[&shape[..], &["--layout", layout]].concat());
+            for name in ["A", "B"] {
+                let operand = &trace["operands"][name];
+                assert_eq!(
+                    (&operand["elements_loaded"], &operand["efficiency"]),
+                    (&4096.into(), &1.0.into()),
+                    "{layout}"
+                );
+            }
+            assert_eq!(
+                (&trace["operands"]["C"]["efficiency"], &trace["shared"]["bank_conflicts"]),
+                (&1.0.into(), &0.into())
+            );
+        }
+    }
+}
+
 /// A matrix and a vector: n is 1, k is added by the last block or another launch, and (e) of Sørensen's paper keeps its lanes
 /// busy where there are few rows.
 #[test]

@@ -240,8 +240,12 @@ fn most(variant: &Variant) -> Option<(u32, Option<u32>)> {
 
 /// How an entry computes a product: as it is, or transposed.
 fn laid(variant: &Variant, problem: &Problem) -> (bool, Problem) {
-    // A thread owns a row: the longer side of C gives more of them.
-    let swapped = variant.wants_rows() && problem.n > problem.m;
+    let swapped = match variant.kernel {
+        // Their C is stored 16 bytes down a column.
+        Kernel::GemmRing => problem.c.row != 1 && problem.c.col == 1,
+        // A thread owns a row: the longer side of C gives more of them.
+        _ => variant.wants_rows() && problem.n > problem.m,
+    };
     (swapped, if swapped { problem.transposed() } else { *problem })
 }
 
@@ -434,6 +438,17 @@ mod tests {
         assert!(choice.swapped && choice.variant.kernel != Kernel::Gemm);
         assert_eq!((choice.problem.m, choice.problem.n), (10_000, 7));
         assert_eq!(choice.problem.c, p.c.transposed());
+        Ok(())
+    }
+
+    #[test]
+    fn a_square_by_rows_is_computed_transposed() -> Result<(), Refusal> {
+        let by_columns = Problem::column_major(Dtype::F64, 700, 900, 800);
+        let by_rows = Problem { c: crate::Strides::row_major(900), ..by_columns };
+        let (plain, turned) = (choose(&by_columns, &Machine::H200, None)?, choose(&by_rows, &Machine::H200, None)?);
+        assert!(plain.variant.kernel == Kernel::GemmRing && turned.variant.kernel == Kernel::GemmRing);
+        assert_eq!((plain.swapped, turned.swapped), (false, true));
+        assert_eq!((turned.problem.m, turned.problem.c), (900, crate::Strides::column_major(900)));
         Ok(())
     }
 

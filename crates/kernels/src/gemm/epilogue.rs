@@ -1,10 +1,11 @@
-//! C ← α · sums + β C of a thread's tile, by 16 bytes where C lies so.
+//! C ← α · sums + β C of a thread's tile, by 16 bytes where C lies by columns and they are aligned. (A product whose C lies by
+//! rows is computed transposed: `model::choose`.)
 
 use crate::product::{Product, scaled};
 use cuda_std::prelude::*;
 
-/// Writes R x Q sums, whose rows and columns `row` and `col` give: both in groups of WIDTH neighbours that start at multiples
-/// of WIDTH. Nothing outside C; C is not read where β = 0.
+/// Writes R x Q sums, whose rows and columns `row` and `col` give, rows in groups of WIDTH neighbours that start at multiples of
+/// WIDTH. Nothing outside C; C is not read where β = 0.
 ///
 /// # Safety
 /// As for [`Product::write`].
@@ -15,7 +16,7 @@ pub(super) unsafe fn write<T: Scalar, const R: usize, const Q: usize>(
     col: impl Fn(usize) -> u32,
     mut sums: [[T; Q]; R],
 ) {
-    const { assert!(R % T::WIDTH == 0 && Q % T::WIDTH == 0, "whole 16 bytes") };
+    const { assert!(R % T::WIDTH == 0, "whole 16 bytes") };
     let c = x.c.starting_at(x.slot());
     let at = |i: usize, j: usize| row(i) as u64 * x.c_row + col(j) as u64 * x.c_col;
     let inside = |i: usize, j: usize| row(i) < x.m && col(j) < x.n;
@@ -34,22 +35,14 @@ pub(super) unsafe fn write<T: Scalar, const R: usize, const Q: usize>(
             };
         }
     }
-    let is_whole = |ld: u64, last: bool| last && c.is_aligned(16) && ld * size_of::<T>() as u64 % 16 == 0;
+    let is_aligned = c.is_aligned(16) && x.c_col * size_of::<T>() as u64 % 16 == 0;
     // SAFETY: what is stored is inside; of 16 bytes the last is, and the first is aligned.
     unsafe {
-        if x.c_row == 1 && is_whole(x.c_col, x.m % T::WIDTH as u32 == 0) {
+        if x.c_row == 1 && is_aligned && x.m % T::WIDTH as u32 == 0 {
             for j in 0..Q {
                 for i in (0..R).step_by(T::WIDTH) {
                     if inside(i, j) {
                         c.store_wide(at(i, j), |v| sums[i + v][j]);
-                    }
-                }
-            }
-        } else if x.c_col == 1 && is_whole(x.c_row, x.n % T::WIDTH as u32 == 0) {
-            for i in 0..R {
-                for j in (0..Q).step_by(T::WIDTH) {
-                    if inside(i, j) {
-                        c.store_wide(at(i, j), |v| sums[i][j + v]);
                     }
                 }
             }

@@ -9,7 +9,7 @@
 //! Both parts are stored with k as the slow index, (BM, KT) and (BN, KT), each step followed by 32 bytes
 //! ([`model::launch::gemm_ring_pitch`]): whole sectors, after which neither the 16 bytes of a step that neighbours load nor
 //! the fragments of the matrix units, of four steps, meet in a bank. How the operands lie in memory is a matter of the
-//! [copies](fill) alone: one entry serves every transposition and every leading dimension.
+//! copies alone, `ring/fill.rs`: one entry serves every transposition and every leading dimension.
 //!
 //! # Order of blocks
 //! Bands of [`BAND`] columns of tiles, along a band's rows one after another: blocks that run at a time share rows of A and
