@@ -431,27 +431,6 @@ mod tests {
         Ok(())
     }
 
-    #[test]
-    fn a_wide_result_is_computed_transposed() -> Result<(), Refusal> {
-        let p = Problem::column_major(Dtype::F64, 7, 10_000, 5000);
-        let choice = choose(&p, &Machine::H200, None)?;
-        assert!(choice.swapped && choice.variant.kernel != Kernel::Gemm);
-        assert_eq!((choice.problem.m, choice.problem.n), (10_000, 7));
-        assert_eq!(choice.problem.c, p.c.transposed());
-        Ok(())
-    }
-
-    #[test]
-    fn a_square_by_rows_is_computed_transposed() -> Result<(), Refusal> {
-        let by_columns = Problem::column_major(Dtype::F64, 700, 900, 800);
-        let by_rows = Problem { c: crate::Strides::row_major(900), ..by_columns };
-        let (plain, turned) = (choose(&by_columns, &Machine::H200, None)?, choose(&by_rows, &Machine::H200, None)?);
-        assert!(plain.variant.kernel == Kernel::GemmRing && turned.variant.kernel == Kernel::GemmRing);
-        assert_eq!((plain.swapped, turned.swapped), (false, true));
-        assert_eq!((turned.problem.m, turned.problem.c), (900, crate::Strides::column_major(900)));
-        Ok(())
-    }
-
     /// What timings on an H200 found within 2% of the fastest is thought to be within 3% of what is chosen.
     #[test]
     fn an_h200_gets_its_fastest_entries() -> Result<(), Refusal> {
