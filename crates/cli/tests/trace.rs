@@ -111,6 +111,7 @@ fn what_cannot_be_traced_is_refused_in_a_line() {
         (&["tsm3r"][..], "no kernels of 'tsm3r'"),
         (&["tsm2r", "--variant", "tsm2r_faster"], "unknown variant 'tsm2r_faster'"),
         (&["tsm2r", "--variant", "stsm2r_inner_1x1_u1_t128"], "no entry for f64"),
+        (&["gemm", "--variant", "gemm_four_fixed", "--n", "65"], "multiples of 64, 64 and 32"),
         (&["tsm2r", "--m", "0"], "at least 1"),
         (&["tsm2r", "--m", "100000", "--k", "100000"], "too long"),
         (&["tsm2r", "--m", "1", "--n", "1", "--k", "4000000000"], "too long"),
@@ -122,6 +123,69 @@ fn what_cannot_be_traced_is_refused_in_a_line() {
     ] {
         let said = bench.fail(2, &[&["trace"], args].concat());
         assert!(said.contains(words), "{args:?}: {said}");
+    }
+}
+
+/// What each rung of the ladder for squares is for, in what a profiler would count: m = n = k = 64, f32, all by columns.
+#[test]
+fn rungs_of_squares_do_what_they_are_for() {
+    let bench = Bench::new();
+    let side = 64_u64;
+    let of = |entry: &str| {
+        let entry = format!("s{entry}");
+        traced(&bench, &["gemm", "--variant", &entry, "--m", "64", "--n", "64", "--k", "64", "--dtype", "f32"])
+    };
+    let number = |trace: &Value, path: &[&str]| {
+        path.iter()
+            .fold(trace.clone(), |at, key| at[*key].clone())
+            .as_u64()
+            .unwrap_or_else(|| panic!("{path:?}: {trace}"))
+    };
+    let loads = |trace: &Value, name: &str| number(trace, &["operands", name, "elements_loaded"]);
+    let naive = of("gemm_naive_1x1_k32_t1024");
+    assert_eq!((loads(&naive, "A"), loads(&naive, "B")), (side.pow(3), side.pow(3)));
+    let (against, along) = (of("gemm_uncoalesced_1x1_k32_t1024"), of("gemm_coalesced_1x1_k32_t1024"));
+    // Tiles are read once for each 32 columns or rows; against the grain an eighth of each sector is used, and a bank at a time.
+    for trace in [&against, &along] {
+        assert_eq!((loads(trace, "A"), loads(trace, "B")), (side.pow(3) / 32, side.pow(3) / 32));
+    }
+    let efficiency = |trace: &Value| trace["operands"]["A"]["efficiency"].as_f64().expect("a number");
+    assert_eq!((efficiency(&against), efficiency(&along)), (0.125, 1.0));
+    let conflicts = |trace: &Value| number(trace, &["shared", "store_bank_conflicts"]);
+    assert!(conflicts(&against) > 0 && conflicts(&along) == 0, "{against}");
+    // Smaller tiles are read more often.
+    assert_eq!(loads(&of("gemm_coalesced_1x1_k8_t64"), "A"), side.pow(3) / 8);
+    let barriers = |trace: &Value| number(trace, &["barriers"]);
+    let (plain, both) = (barriers(&along), barriers(&of("gemm_unrolled_1x1_k64_t1024")));
+    assert_eq!((plain, 2 * barriers(&of("gemm_interleaved_1x1_k32_t1024"))), (2 * both, plain));
+    // Four elements a thread: half the elements of shared memory.
+    let shared = |trace: &Value| number(trace, &["shared", "loads"]);
+    assert_eq!(shared(&along), 2 * shared(&of("gemm_four_2x2_k32_t1024")));
+}
+
+/// The rings for squares take their operands either way: each element is copied once, and whole sectors; nobody meets in a bank.
+#[test]
+fn stages_of_squares_are_filled_by_whole_sectors_and_read_without_conflicts() {
+    let bench = Bench::new();
+    for (entry, dtype) in
+        [("dgemm_mma_64x32_m128_n128_k16_s4_t256", "f64"), ("sgemm_staged_8x16_m128_n128_k8_s3_t128", "f32")]
+    {
+        for layout in ["ccc", "rcc", "crc", "rrc"] {
+            let shape = ["gemm", "--variant", entry, "--dtype", dtype, "--m", "128", "--n", "128", "--k", "32"];
+            let trace = traced(&bench, &[&shape[..], &["--layout", layout]].concat());
+            for name in ["A", "B"] {
+                let operand = &trace["operands"][name];
+                assert_eq!(
+                    (&operand["elements_loaded"], &operand["efficiency"]),
+                    (&4096.into(), &1.0.into()),
+                    "{layout}"
+                );
+            }
+            assert_eq!(
+                (&trace["operands"]["C"]["efficiency"], &trace["shared"]["bank_conflicts"]),
+                (&1.0.into(), &0.into())
+            );
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`tsm2r`] | C ← α A B + β C, a large matrix times a skinny one: Algorithms 1 to 4 of TSM2X, and what goes beyond them |
 //! | [`tsmm`] | the same for a tall A of few columns: TSM2X's Algorithms 6 and 7, Ernst et al.'s mappings, and what goes beyond |
-//! | [`gemm`] | C ← α A B + β C of any shape: the plain register-tiled kernel |
+//! | [`gemm`] | C ← α A B + β C of any shape: the plain register-tiled kernel, and both operands through a ring of stages |
 //! | [`tsmttsm`] | C ← α Aᵀ B + β C over the long side of two tall matrices, and Gram matrices: the variants of Ernst et al., and what goes beyond them |
 //! | [`gemv`] | y ← α A x + β y: the kernels of Sørensen's paper, and what goes beyond them |
 //! | [`slots`] | C ← α (S₀ + S₁ + ...) + β C: adds what the parts of k gave, in order |

@@ -77,7 +77,7 @@ impl<T: Scalar> Product<T> {
 
     /// Where this part's slot starts in C.
     #[inline(always)]
-    fn slot(&self) -> u64 {
+    pub(crate) fn slot(&self) -> u64 {
         thread::block_idx_y() as u64 * self.slot_len
     }
 

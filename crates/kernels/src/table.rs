@@ -85,6 +85,24 @@ mod gemm {
     model::gemm_variants!(rows);
 }
 
+mod gemm_ladder {
+    use super::{Product, elem};
+    use crate::gemm as entries;
+    model::gemm_ladder_variants!(rows);
+}
+
+mod gemm_staged {
+    use super::{Product, elem};
+    use crate::gemm as entries;
+    model::gemm_staged_variants!(rows);
+}
+
+mod gemm_mma {
+    use super::{Product, elem};
+    use crate::gemm as entries;
+    model::gemm_mma_variants!(rows);
+}
+
 /// A kernel that is called so, of one of the element types.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
@@ -206,7 +224,15 @@ tall!(
 
 /// The product kernel with this entry name; `None` if no row of `model::VARIANTS` has it.
 pub fn product(entry: &str) -> Option<Product> {
-    let real = [tsm2r::product, staged::product, mma::product, gemm::product];
+    let real = [
+        tsm2r::product,
+        staged::product,
+        mma::product,
+        gemm::product,
+        gemm_ladder::product,
+        gemm_staged::product,
+        gemm_mma::product,
+    ];
     let complex = [tsm2r_complex::product, staged_complex::product, gemm_complex::product];
     let tall = [tsm2l::product, group::product, columns::product, tsmm_staged::product, tsmm_mma::product];
     let tall = tall.into_iter().chain([fragments::product as fn(&str) -> Option<Product>]);

@@ -55,7 +55,7 @@ pub(crate) fn reasons<'a>(
     problem: &'a Problem,
     machine: &'a Machine,
     force: Option<&'a str>,
-) -> impl Iterator<Item = [Option<Refusal>; 7]> + 'a {
+) -> impl Iterator<Item = [Option<Refusal>; 8]> + 'a {
     in_question(problem, force).map(move |place| {
         let variant = &VARIANTS[place];
         let (_, launched) = laid(variant, problem);
@@ -176,6 +176,9 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY
         }
         Kernel::Gemm => true,
+        // They teach.
+        Kernel::Ladder => false,
+        Kernel::GemmRing => problem.operation() == Operation::Gemm,
         Kernel::Tsmttsm => {
             let tall = problem.m.max(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;
             tall && !variant.adds_atomically()
@@ -213,13 +216,19 @@ fn refusals(
     launched: &Problem,
     tiles: &Tiling,
     machine: &Machine,
-) -> [Option<Refusal>; 7] {
+) -> [Option<Refusal>; 8] {
     let too_many = tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ);
     let too_wide = most(variant)
         .filter(|(columns, steps)| launched.n > u64::from(*columns) || steps.is_some_and(|k| launched.k > u64::from(k)))
         .map(|(columns, steps)| Refusal::TooWide { columns, steps });
+    let sizes = [launched.m, launched.n, launched.k];
+    let not_whole = variant
+        .multiples()
+        .filter(|of| sizes.iter().zip(of).any(|(size, of)| size % u64::from(*of) != 0))
+        .map(|of| Refusal::NotWhole { of });
     [
         too_wide,
+        not_whole,
         (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() }),
         (!takes(variant.layout, launched)).then_some(Refusal::Layout { wanted: variant.layout }),
         (tiles.shared_bytes > machine.shared_per_block).then_some(Refusal::SharedMemory { bytes: tiles.shared_bytes }),
@@ -238,8 +247,12 @@ fn most(variant: &Variant) -> Option<(u32, Option<u32>)> {
 
 /// How an entry computes a product: as it is, or transposed.
 fn laid(variant: &Variant, problem: &Problem) -> (bool, Problem) {
-    // A thread owns a row: the longer side of C gives more of them.
-    let swapped = variant.kernel != Kernel::Gemm && problem.n > problem.m;
+    let swapped = match variant.kernel {
+        // Their C is stored 16 bytes down a column.
+        Kernel::GemmRing => problem.c.row != 1 && problem.c.col == 1,
+        // A thread owns a row: the longer side of C gives more of them.
+        _ => variant.wants_rows() && problem.n > problem.m,
+    };
     (swapped, if swapped { problem.transposed() } else { *problem })
 }
 
@@ -414,20 +427,14 @@ mod tests {
                 assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::Layout { wanted: Layout::Rows }));
                 p.a = crate::Strides::row_major(301);
             }
+            if let Some(of) = v.multiples() {
+                assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::NotWhole { of }));
+                p = Problem::column_major(v.dtype, 1024, 64, 320);
+            }
             assert_eq!(choose(&p, &Machine::H200, Some(v.name))?.variant.name, v.name);
             let choice = choose(&p, &Machine::H200, Some(v.entry))?;
             assert_eq!((choice.variant.entry, choice.chooser), (v.entry, Chooser::Caller));
         }
-        Ok(())
-    }
-
-    #[test]
-    fn a_wide_result_is_computed_transposed() -> Result<(), Refusal> {
-        let p = Problem::column_major(Dtype::F64, 7, 10_000, 5000);
-        let choice = choose(&p, &Machine::H200, None)?;
-        assert!(choice.swapped && choice.variant.kernel != Kernel::Gemm);
-        assert_eq!((choice.problem.m, choice.problem.n), (10_000, 7));
-        assert_eq!(choice.problem.c, p.c.transposed());
         Ok(())
     }
 

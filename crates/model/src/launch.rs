@@ -27,6 +27,16 @@ pub const fn gemm_pitch(rows: u32, elem_bytes: u32) -> u32 {
     rows + 16 / elem_bytes
 }
 
+/// Elements from step to step of k in a stage of [`Kernel::GemmRing`], of `len` rows or columns: 32 bytes behind each step, so
+/// that the four steps of a fragment of the matrix units lie in different banks, and copies fill whole sectors.
+pub const fn gemm_ring_pitch(len: u32, elem_bytes: u32) -> u32 {
+    len + 32 / elem_bytes
+}
+
+/// Columns of tiles that the blocks of [`Kernel::GemmRing`] take together, row by row: as many blocks as an H200 runs at a
+/// time then have a nearly square part of C, and share what they read.
+pub const GEMM_BAND: u32 = 8;
+
 /// Bytes behind each line of what a stage of [`Kernel::Ring`] stores in lines, so that what lanes load at once lies in different
 /// banks.
 ///
@@ -83,7 +93,7 @@ const fn cut_of_k(k: u32, tile: u32, parts: u32, index: u32) -> u32 {
 /// Grid and shared memory of a product without its split: what [`crate::choose()`] multiplies and launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
-    /// Blocks along x: tiles of C's rows (all tiles of C for [`Kernel::Gemm`]).
+    /// Blocks along x: tiles of C's rows (all tiles of C for [`Kernel::Gemm`] and [`Kernel::GemmRing`]).
     pub x: u64,
     /// Blocks along z: groups of C's columns.
     pub z: u64,
@@ -106,6 +116,8 @@ pub struct Tiling {
 /// | [`Kernel::Ring`] | [`Variant::rows`] | T2 | stages · ([`ring_a_len`] + [`ring_b_len`]) |
 /// | [`Kernel::Gemm`] | 16 · TM | 16 · TN | K step · (BM + BN, each with [`gemm_pitch`]'s padding) |
 /// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile; `tsmm_fragments` B |
+/// | [`Kernel::Ladder`] | [`Variant::rows`] | T2 | tiles · K step · (BM + BN) |
+/// | [`Kernel::GemmRing`] | [`Variant::rows`] | T2 | stages · K step · (BM + BN, each with [`gemm_ring_pitch`]'s padding) |
 /// | [`Kernel::Tall`] | [`Variant::rows`]; `tsmm_element` T1 / n | all | B, or none |
 /// | [`Kernel::Tsmttsm`], [`Kernel::Gram`] | [`Variant::rows`] | T2 | [`reduced::shared_len`], or a ring's stages |
 /// | [`Kernel::Gemv`] | [`Variant::rows`] | 1 | [`reduced::shared_len`], or a sum of each row a thread |
@@ -145,6 +157,19 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             let (rows, cols) = (m.div_ceil(u64::from(bm)), n.div_ceil(u64::from(bn)));
             let shared_bytes = (gemm_pitch(bm, elem_bytes) + gemm_pitch(bn, elem_bytes)) * GEMM_BK * elem_bytes;
             Tiling { x: rows * cols, z: 1, shared_bytes, k_step: GEMM_BK, a_reads: cols, b_reads: rows }
+        }
+        Kernel::Ladder => {
+            let (rows, cols) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
+            let shared_bytes = variant.stages * (variant.rows + variant.t2) * variant.t3 * elem_bytes;
+            Tiling { x: rows * cols, z: 1, shared_bytes, k_step: variant.t3, a_reads: cols, b_reads: rows }
+        }
+        Kernel::GemmRing => {
+            let (rows, cols) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
+            let step_len = gemm_ring_pitch(variant.rows, elem_bytes) + gemm_ring_pitch(variant.t2, elem_bytes);
+            let shared_bytes = variant.stages * variant.t3 * step_len * elem_bytes;
+            // Of a band's rows each is read once for all of its columns.
+            let a_reads = cols.div_ceil(u64::from(GEMM_BAND));
+            Tiling { x: rows * cols, z: 1, shared_bytes, k_step: variant.t3, a_reads, b_reads: rows }
         }
         Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => reduced::tiling(variant, m, n),
         Kernel::Tsmm if variant.is_fragments() => {
@@ -242,7 +267,7 @@ mod tests {
         for v in VARIANTS {
             let t = tiling(v, 20480, 64);
             // A ring takes what a block may opt in to: of compute capability 8.0, or of 9.0 where it needs that anyhow.
-            let most = if matches!(v.kernel, Kernel::Ring | Kernel::Tsmm) || v.is_staged() {
+            let most = if matches!(v.kernel, Kernel::Ring | Kernel::GemmRing | Kernel::Tsmm) || v.is_staged() {
                 if v.mma { 227 << 10 } else { 163 << 10 }
             } else {
                 48 << 10

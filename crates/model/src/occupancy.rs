@@ -83,7 +83,8 @@ pub fn registers_estimate(variant: &Variant) -> u32 {
             FIXED_REGISTERS + words * (rows * variant.cols + 2 * rows * variant.t3)
         }
         Kernel::Tall => FIXED_REGISTERS + words * (3 * variant.cols + 2 * variant.t3),
-        Kernel::Ring => FIXED_REGISTERS + words * (variant.rows * variant.t2 / variant.threads + 16),
+        Kernel::Ring | Kernel::GemmRing => FIXED_REGISTERS + words * (variant.rows * variant.t2 / variant.threads + 16),
+        Kernel::Ladder => FIXED_REGISTERS / 2 + words * 4 * variant.cols,
         Kernel::Gemm => FIXED_REGISTERS + words * (variant.t2 * variant.t3 + variant.t2 + variant.t3),
         Kernel::Tsmttsm | Kernel::Gram => FIXED_REGISTERS + reduced_registers(variant),
         // Sums, what is loaded of A and of x.

@@ -55,6 +55,11 @@ pub enum Refusal {
         /// The most that k may be, where there is a limit.
         steps: Option<u32>,
     },
+    /// The variant serves whole tiles alone.
+    NotWhole {
+        /// What m, n and k must be multiples of.
+        of: [u32; 3],
+    },
     /// The variant would need more blocks than a grid has.
     GridTooLarge {
         /// Columns that it can serve at most.
@@ -85,6 +90,9 @@ impl fmt::Display for Refusal {
                 write!(f, "it serves at most {columns} columns of C and k up to {steps}")
             }
             Refusal::TooWide { columns, steps: None } => write!(f, "it serves at most {columns} columns of C"),
+            Refusal::NotWhole { of: [m, n, k] } => {
+                write!(f, "it serves whole tiles alone: m, n and k that are multiples of {m}, {n} and {k}")
+            }
             Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
             Refusal::OtherOperation { gram: true } => f.write_str("it computes no Gram matrices"),
             Refusal::OtherOperation { gram: false } => f.write_str("it computes Gram matrices alone"),
@@ -125,6 +133,7 @@ impl fmt::Display for Refusals<'_> {
             | Refusal::Registers { .. }
             | Refusal::Threads { .. }
             | Refusal::TooWide { .. }
+            | Refusal::NotWhole { .. }
             | Refusal::GridTooLarge { .. } => {}
         }
         let all = entries().count();

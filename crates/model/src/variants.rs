@@ -1,5 +1,6 @@
 //! Which kernels exist: one table, from which `kernels` stamps the entries and the host picks.
 
+mod gemm;
 mod gemv;
 pub mod tsmm;
 mod tsmttsm;
@@ -15,6 +16,10 @@ pub enum Kernel {
     Ring,
     /// The plain register-tiled product.
     Gemm,
+    /// The teaching rungs of such a product: [`Variant::stages`] tiles of [`Variant::rows`] and T2 by T3 steps in shared memory.
+    Ladder,
+    /// A product of any shape through a ring of stages in shared memory: [`Variant::rows`] rows and T2 columns of C a block.
+    GemmRing,
     /// Two tall matrices over their long side: a block has [`Variant::rows`] x T2 of C, [`Variant::stages`] groups of its
     /// threads have all of that, each for rows of its own.
     Tsmttsm,
@@ -52,16 +57,16 @@ pub struct Variant {
     pub kernel: Kernel,
     /// Threads a block (T1 in TSM2X).
     pub threads: u32,
-    /// Columns of C a thread (T2 in TSM2X; TN of [`Kernel::Gemm`]; a block's of [`Kernel::Ring`]).
+    /// Columns of C a thread (T2 in TSM2X; TN of [`Kernel::Gemm`]; a block's of [`Kernel::Ring`] and [`Kernel::GemmRing`]).
     pub t2: u32,
     /// Elements of A a thread loads together (T3 in TSM2X; TM of [`Kernel::Gemm`]; steps of k a stage of
-    /// [`Kernel::Ring`]).
+    /// [`Kernel::Ring`] and [`Kernel::GemmRing`]).
     pub t3: u32,
     /// Rows of C a block.
     pub rows: u32,
     /// Columns of C a thread, or a warp of the matrix units.
     pub cols: u32,
-    /// Stages of [`Kernel::Ring`]; groups of threads along k of [`Kernel::Tsmttsm`], [`Kernel::Gram`]
+    /// Stages of [`Kernel::Ring`] and [`Kernel::GemmRing`], tiles of [`Kernel::Ladder`]; groups of threads along k of [`Kernel::Tsmttsm`], [`Kernel::Gram`]
     /// and [`Kernel::Gemv`]; 0 of the others.
     pub stages: u32,
     /// The layout of A that it takes.
@@ -309,11 +314,14 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 20] = [
+const TABLES: [&[Variant]; 23] = [
     TSM2R,
     STAGED,
     MMA,
     GEMM,
+    gemm::LADDER,
+    gemm::STAGED,
+    gemm::MMA,
     complex::TSM2R,
     complex::STAGED,
     complex::GEMM,
@@ -388,6 +396,20 @@ impl Variant {
         }
     }
 
+    /// What m, n and k must be multiples of, of an entry that serves whole tiles alone.
+    pub const fn multiples(&self) -> Option<[u32; 3]> {
+        if matches!(self.name.as_bytes(), b"gemm_coalesced_fixed" | b"gemm_four_fixed") {
+            Some([self.rows, self.t2, self.t3])
+        } else {
+            None
+        }
+    }
+
+    /// Whether it computes C transposed where that has more rows: a thread or a block has few columns and many rows.
+    pub const fn wants_rows(&self) -> bool {
+        !matches!(self.kernel, Kernel::Gemm | Kernel::GemmRing | Kernel::Ladder)
+    }
+
     /// Whether its blocks add to C by float atomics: their order, and so the last bits, differ from run to run.
     pub const fn adds_atomically(&self) -> bool {
         self.is_reduced() && matches!(self.name.as_bytes(), b"tsmttsm_atomic")
@@ -397,7 +419,7 @@ impl Variant {
     pub const fn since(&self) -> (u32, u32) {
         match (self.kernel, self.mma) {
             (_, true) => (9, 0),
-            (Kernel::Ring | Kernel::Tsmm, _) => (8, 0),
+            (Kernel::Ring | Kernel::GemmRing | Kernel::Tsmm, _) => (8, 0),
             _ if self.is_staged() => (8, 0),
             // They need nothing that any GPU of the machines' table lacks.
             _ => (0, 0),
@@ -476,6 +498,16 @@ mod tests {
                 }
                 Kernel::Gemm => {
                     assert_eq!([next(), next(), next()], [Some(v.t3), Some(v.t2), Some(v.threads)], "{}", v.entry)
+                }
+                Kernel::Ladder => {
+                    let found = [next(), next(), next(), next()];
+                    assert_eq!(found, [v.own_rows(), v.cols, v.t3, v.threads].map(Some), "{}", v.entry);
+                    assert_eq!(v.multiples().is_some(), v.name.ends_with("_fixed"), "{}", v.entry);
+                }
+                Kernel::GemmRing => {
+                    let found = [next(), next(), next(), next(), next(), next(), next()];
+                    let wanted = [v.own_rows(), v.cols, v.rows, v.t2, v.t3, v.stages, v.threads];
+                    assert_eq!(found, wanted.map(Some), "{}", v.entry);
                 }
                 Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => {
                     let found = [next(), next(), next(), next(), next(), next()];

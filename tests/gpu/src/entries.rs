@@ -8,7 +8,7 @@ use crate::lab::{Lab, Outcome, ensure};
 use crate::real::Real;
 use host::{Error, Plan};
 use model::variants::tsmm::widest;
-use model::{Dtype, Kernel, Layout, VARIANTS, Variant};
+use model::{Dtype, Layout, VARIANTS, Variant};
 
 /// What a plan is asked for: an entry, or nothing, so that the model chooses.
 pub type Entry = Option<&'static str>;
@@ -28,7 +28,7 @@ fn variant(entry: Entry) -> Option<&'static Variant> {
 /// then the A that the kernel sees is Bᵀ.
 pub fn takes(entry: Entry, (m, n, k): (usize, usize, usize), a: (usize, usize), b: (usize, usize)) -> bool {
     let Some(v) = variant(entry) else { return true };
-    let swapped = v.kernel != Kernel::Gemm && n > m;
+    let swapped = v.wants_rows() && n > m;
     let (rows, (row, col)) = if swapped { (n, (b.1, b.0)) } else { (m, a) };
     match v.layout {
         Layout::Any => true,
@@ -37,15 +37,19 @@ pub fn takes(entry: Entry, (m, n, k): (usize, usize, usize), a: (usize, usize), 
     }
 }
 
-/// Whether a product is no wider, and its k no more, than an entry serves.
+/// Whether a product is no wider, and its k no more, than an entry serves, and of whole tiles for those that serve no others.
 pub fn serves(entry: Entry, (m, n, k): (usize, usize, usize)) -> bool {
     let most = variant(entry).and_then(widest);
-    most.is_none_or(|(columns, steps)| m.min(n) <= columns as usize && k <= steps as usize)
+    let is_whole = |of: [u32; 3]| [m, n, k].iter().zip(of).all(|(size, of)| size % of as usize == 0);
+    variant(entry).and_then(Variant::multiples).is_none_or(is_whole)
+        && most.is_none_or(|(columns, steps)| m.min(n) <= columns as usize && k <= steps as usize)
 }
 
 /// Fails unless the plan was refused because A does not lie as the entry wants it, or the product is too wide for it.
 pub fn refused(entry: Entry, plan: host::Result<Plan>) -> Outcome {
+    let whole = variant(entry).is_some_and(|v| v.multiples().is_some());
     let wanted = match variant(entry).map(|v| v.layout) {
+        _ if whole => "it serves whole tiles alone",
         Some(Layout::Any) => "it serves at most",
         Some(Layout::Rows) => "it wants unit stride along the rows of A",
         _ => "it wants unit stride down the columns of A",
@@ -130,6 +134,7 @@ pub mod tests {
                         assert_eq!(with.len(), usize::from(serves(Some(v.entry), size)), "{} {size:?}", v.entry);
                         let too_wide =
                             widest(v).map(|(columns, steps)| Refusal::TooWide { columns, steps: Some(steps) });
+                        let too_wide = too_wide.or(v.multiples().map(|of| Refusal::NotWhole { of }));
                         if with.is_empty() {
                             assert_eq!(planned(&spec, v).err(), too_wide, "{} {spec:?}", v.entry);
                             continue;

@@ -16,13 +16,21 @@ pub struct Edges {
     pub cols: Vec<usize>,
     /// Of steps of k (t3, and the rows of B's tile).
     pub steps: Vec<usize>,
-    /// Of both sides of the plain product's tiles.
-    pub sides: Vec<usize>,
+    /// Of both sides of the tiles of products of any shape.
+    pub sides: Vec<(usize, usize)>,
 }
 
 fn around(tiles: impl Iterator<Item = u32>) -> Vec<usize> {
     let all: BTreeSet<usize> = tiles.flat_map(|t| [t - 1, t, t + 1]).map(|t| t as usize).collect();
     all.into_iter().filter(|&t| t > 0).collect()
+}
+
+/// Around both sides of each tile.
+fn pairs(tiles: impl Iterator<Item = (u32, u32)>) -> Vec<(usize, usize)> {
+    let near = |t: u32| around([t].into_iter());
+    let both = |(m, n)| near(m).into_iter().flat_map(move |m| near(n).into_iter().map(move |n| (m, n)));
+    let all: BTreeSet<(usize, usize)> = tiles.flat_map(both).collect();
+    all.into_iter().collect()
 }
 
 impl Edges {
@@ -32,11 +40,14 @@ impl Edges {
         // Those of a tall A have edges of their own: `check::tsmm`.
         let tsm2r = || entries().filter(|v| matches!(v.kernel, Kernel::Tsm2r | Kernel::Ring));
         let gemm = || entries().filter(|v| v.kernel == Kernel::Gemm);
+        let squares = || entries().filter(|v| matches!(v.kernel, Kernel::GemmRing | Kernel::Ladder));
         Edges {
             rows: around([32].into_iter().chain(tsm2r().map(|v| v.rows))),
             cols: around(tsm2r().map(|v| v.t2)),
-            steps: around(tsm2r().flat_map(|v| [v.t3, tiling(v, 1, 1).k_step]).chain([GEMM_BK])),
-            sides: around(gemm().flat_map(|v| [v.t3 * GEMM_SIDE, v.t2 * GEMM_SIDE])),
+            steps: around(
+                tsm2r().flat_map(|v| [v.t3, tiling(v, 1, 1).k_step]).chain([GEMM_BK]).chain(squares().map(|v| v.t3)),
+            ),
+            sides: pairs(gemm().map(|v| (v.t3 * GEMM_SIDE, v.t2 * GEMM_SIDE)).chain(squares().map(|v| (v.rows, v.t2)))),
         }
     }
 
@@ -50,9 +61,7 @@ impl Edges {
         for &n in &self.cols {
             sizes.extend(self.steps.iter().flat_map(|&k| [(37, n, k), (130, n, k)]));
         }
-        for &m in &self.sides {
-            sizes.extend(self.sides.iter().map(|&n| (m, n, 19)));
-        }
+        sizes.extend(self.sides.iter().map(|&(m, n)| (m, n, 19)));
         sizes.extend(PRIMES);
         sizes
     }
@@ -72,6 +81,10 @@ mod tests {
             let edges = Edges::of(v.dtype);
             let has =
                 |edges: &[usize], tile: u32| (tile - 1..=tile + 1).all(|t| t == 0 || edges.contains(&(t as usize)));
+            let tiled = |rows: u32, cols: u32| {
+                let near = |t: u32| (t - 1..=t + 1).filter(|&t| t > 0).map(|t| t as usize);
+                near(rows).all(|m| near(cols).all(|n| edges.sides.contains(&(m, n))))
+            };
             match v.kernel {
                 Kernel::Tsm2r => {
                     assert!(has(&edges.rows, v.threads) && has(&edges.cols, v.t2) && has(&edges.steps, v.t3));
@@ -85,7 +98,10 @@ mod tests {
                     )
                 }
                 Kernel::Tsmm | Kernel::Tall => {}
-                Kernel::Gemm => assert!(has(&edges.sides, v.t2 * GEMM_SIDE) && has(&edges.steps, GEMM_BK)),
+                Kernel::Gemm => assert!(tiled(v.t3 * GEMM_SIDE, v.t2 * GEMM_SIDE) && has(&edges.steps, GEMM_BK)),
+                Kernel::GemmRing | Kernel::Ladder => {
+                    assert!(tiled(v.rows, v.t2) && has(&edges.steps, v.t3))
+                }
                 Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => {}
             }
             assert!(edges.sizes().len() < 3300, "{} sizes take too long", edges.sizes().len());

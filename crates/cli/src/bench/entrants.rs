@@ -2,7 +2,7 @@
 
 use lanky::Scalar;
 use model::shape::SKINNY;
-use model::{Kernel, Problem, VARIANTS, Variant};
+use model::{Kernel, Operation, Problem, VARIANTS, Variant};
 
 use super::case::Case;
 use super::check::{Oracle, Verdict};
@@ -122,12 +122,16 @@ impl<'b> Bench<'b> {
 }
 
 /// All entries of an element type that are made for the shape: where both sides of C are skinny those of two tall matrices,
-/// else the others, and for vectors those of GEMV. What is left out would run for minutes: a thread a row has few rows here, and long ones.
+/// where none is those of any shape, else the others, and for vectors those of GEMV. What is left out would run for minutes: a thread a row has few rows here, and long ones.
 fn entries(problem: &Problem) -> impl Iterator<Item = &'static str> {
     let tall = problem.gram || (problem.m.max(problem.n) <= SKINNY && problem.k > SKINNY);
     let (dtype, vector) = (problem.dtype, problem.m.min(problem.n) == 1);
+    let square = problem.operation() == Operation::Gemm;
     let suits = move |v: &&Variant| match v.kernel {
         Kernel::Gemv => vector && !problem.gram,
+        Kernel::Gemm => !tall,
+        Kernel::GemmRing | Kernel::Ladder => square,
+        _ if square => false,
         _ => v.is_reduced() == tall,
     };
     VARIANTS.iter().filter(move |v| v.dtype == dtype && suits(v)).map(|variant| variant.entry)
@@ -145,10 +149,14 @@ mod tests {
             let of = |(m, n, k)| entries(&Problem::column_major(dtype, m, n, k)).collect::<Vec<_>>();
             let (large, tall) = (of((1000, 4, 1000)), of((64, 64, 65)));
             let vector = of((1000, 1, 1000));
-            let names: BTreeSet<&str> = large.iter().chain(&tall).chain(&vector).copied().collect();
+            let square = of((100, 100, 100));
+            let names: BTreeSet<&str> = large.iter().chain(&tall).chain(&vector).chain(&square).copied().collect();
             // A vector's are those of a skinny matrix, and its own.
             let own = VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel == Kernel::Gemv).count();
-            assert_eq!((names.len(), vector.len()), (large.len() + tall.len() + own, large.len() + own));
+            // The plain product is a square's too.
+            let plain = VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel == Kernel::Gemm).count();
+            let distinct = large.len() + tall.len() + own + square.len() - plain;
+            assert_eq!((names.len(), vector.len()), (distinct, large.len() + own));
             // More than one of a variant: its block shapes.
             let of = |name: &str| VARIANTS.iter().filter(|v| v.dtype == dtype && v.name == name).count();
             assert!(of("tsm2r_prefetch") > 1 && large.len() > of("tsm2r_prefetch"));

@@ -228,6 +228,22 @@ mod tests {
         assert!(tsm2r("f32") >= 96 && tsm2r("f64") >= 96, "{} {}", tsm2r("f32"), tsm2r("f64"));
     }
 
+    /// Not the literature's: larger squares, transposed ones, ones whose lines are not aligned, and the course's in f64.
+    #[test]
+    fn squares_are_a_suite_of_their_own() {
+        let all = parse(include_str!("../../suite/squares.csv")).expect("well-formed");
+        assert!(all.iter().all(|case| case.family == "gemm" && case.m == case.n && case.n == case.k));
+        let at = |dtype, side| all.iter().filter(move |case| case.dtype == dtype && case.m == side);
+        for dtype in ["f32", "f64"] {
+            for side in [1024, 2048, 4096, 8192] {
+                for ops in [(false, false), (true, false), (false, true), (true, true)] {
+                    assert!(at(dtype, side).any(|case| (case.transpose_a, case.transpose_b) == ops), "{dtype} {side}");
+                }
+            }
+        }
+        assert!((2..=64).all(|j| (32 * j - 1..=32 * j + 1).all(|side| at("f64", side).count() > 0)));
+    }
+
     #[test]
     fn a_row_says_what_is_wrong_with_it() {
         let header = FIELDS.join(",");

@@ -17,6 +17,7 @@ mod page;
 pub mod plot;
 mod roofline;
 mod speedup;
+mod squares;
 pub mod style;
 mod tables;
 

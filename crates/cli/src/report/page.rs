@@ -4,7 +4,7 @@ use model::results::FIELDS;
 
 use super::bandwidth::{self, Group};
 use super::plot::Plot;
-use super::{ceilings, escaped, gone, roofline, speedup, style};
+use super::{ceilings, escaped, gone, roofline, speedup, squares, style};
 use crate::bench::ceiling::Ceiling;
 use crate::bench::result::Row;
 
@@ -28,6 +28,7 @@ pub fn page(rows: &[Row], ceilings: &[Ceiling]) -> String {
         let figures: Vec<Plot> = groups.iter().map(Group::figure).collect();
         body += &gallery("All of them", &figures);
     }
+    body += &squares::section(rows).unwrap_or_default();
     let roofs = roofline::figures(rows, ceilings);
     if !roofs.is_empty() {
         body += "<h2>Roofline</h2>\n<p class=\"soft\">A mark a case, and a dash at what bounds it.</p>\n";

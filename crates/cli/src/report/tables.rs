@@ -155,7 +155,7 @@ fn ladder(of: &Row, numbers: &[u64], forced: &[&Row], chosen: &[&Row]) -> String
 
 /// The variant of an entry, also of one that there is no longer: behind the letter of its type, as names are made. What is
 /// of none of ours is its own.
-fn variant_name(entry: &str) -> &str {
+pub(super) fn variant_name(entry: &str) -> &str {
     let behind = |name: &str| entry.get(1..).and_then(|rest| rest.strip_prefix(name));
     let names = VARIANTS.iter().map(|variant| variant.name);
     // One variant's name may begin another's.
@@ -203,7 +203,7 @@ fn summary(rows: &[Row]) -> String {
     text
 }
 
-fn median(numbers: &[f64]) -> Option<f64> {
+pub(super) fn median(numbers: &[f64]) -> Option<f64> {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
     let (low, high) = (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);

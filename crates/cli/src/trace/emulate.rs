@@ -6,7 +6,7 @@ use bytemuck::Pod;
 use kernels::table::{self, Element};
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
-use model::{Dtype, Layout, Strides, Variant, span, sum_slots};
+use model::{Dtype, Layout, Refusal, Strides, Variant, span, sum_slots};
 use simt::{Buffer, Counters, Launch, Memory};
 
 use super::finished::Operands;
@@ -83,8 +83,20 @@ fn packed(rows: u32, cols: u32, by_rows: bool) -> (Strides, u64) {
 }
 
 impl Request {
-    /// Refuses what takes too long, or more memory than a laptop has.
+    /// Whether the entry serves the shape: some serve whole tiles alone.
+    fn fits(&self) -> Result<(), Fault> {
+        let Self { m, n, k, .. } = *self;
+        match self.variant.multiples() {
+            Some(of) if [m, n, k].iter().zip(of).any(|(size, of)| size % of != 0) => {
+                Err(Fault::Input(format!("{}: {}", self.variant.name, Refusal::NotWhole { of })))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what the entry does not serve, and what takes too long, or more memory than a laptop has.
     pub fn check(&self) -> Result<(), Fault> {
+        self.fits()?;
         let Self { m, n, k, .. } = *self;
         // The threads beyond the last row compute too.
         let rows = m.max(self.variant.threads.max(self.variant.rows));

@@ -128,7 +128,9 @@ fn variants(args: &TraceArgs) -> Result<Vec<&'static Variant>, Fault> {
     let fits = |variant: &&&'static Variant| variant.dtype == dtype && args.layout.suits(variant.layout);
     let n = columns(args)?;
     let Some(name) = args.variant.as_deref() else {
-        let entry = |name| entry(all.iter().filter(|variant| variant.name == name).filter(fits), n);
+        // Those of whole tiles alone are traced by name.
+        let any_tile = |variant: &&&'static Variant| variant.multiples().is_none();
+        let entry = |name| entry(all.iter().filter(|variant| variant.name == name).filter(fits).filter(any_tile), n);
         return Ok(names(all.iter().map(|variant| variant.name)).into_iter().filter_map(entry).collect());
     };
     let named: Vec<&'static Variant> =

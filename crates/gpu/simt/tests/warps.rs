@@ -233,10 +233,10 @@ fn product(steps: u64, [a, b, c]: [&[f64]; 3]) -> Vec<f64> {
         let load_b = |i: usize| m.global(gb).load((q + 4 * i as u64) * 8 + g);
         let places = [(g, 2 * q), (g, 2 * q + 1), (g + 8, 2 * q), (g + 8, 2 * q + 1)];
         let rc = places.map(|(row, col)| m.global(gc).load(row * 8 + col));
-        let rd = if steps == 8 {
-            ptx::mma_m16n8k8_f64(std::array::from_fn(load_a), std::array::from_fn(load_b), rc)
-        } else {
-            ptx::mma_m16n8k16_f64(std::array::from_fn(load_a), std::array::from_fn(load_b), rc)
+        let rd = match steps {
+            4 => ptx::mma_m16n8k4_f64(std::array::from_fn(load_a), std::array::from_fn(load_b), rc),
+            8 => ptx::mma_m16n8k8_f64(std::array::from_fn(load_a), std::array::from_fn(load_b), rc),
+            _ => ptx::mma_m16n8k16_f64(std::array::from_fn(load_a), std::array::from_fn(load_b), rc),
         };
         for ((row, col), d) in places.into_iter().zip(rd) {
             m.global(gd).store(row * 8 + col, d);
@@ -248,7 +248,7 @@ fn product(steps: u64, [a, b, c]: [&[f64]; 3]) -> Vec<f64> {
 
 #[test]
 fn the_fragments_of_a_matrix_product_are_those_of_the_isa_and_its_sums_are_chains() {
-    for steps in [8, 16] {
+    for steps in [4, 8, 16] {
         let numbers = |count: usize, from: u64| (0..count as u64).map(|i| number(i + from)).collect::<Vec<_>>();
         let (a, b, mut c) = (numbers(16 * steps, 1), numbers(8 * steps, 1000), numbers(16 * 8, 2000));
         c[5] = -0.0;

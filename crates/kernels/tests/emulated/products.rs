@@ -68,6 +68,34 @@ fn aligned(variant: &Variant) -> [Case; 2] {
     })
 }
 
+/// Four cases for a ring that takes its operands either way: all lines are aligned to 16 bytes, more stages than the ring has,
+/// more blocks than one; what hangs over is whole pieces of 16 bytes or is not.
+fn either_way(variant: &Variant) -> Vec<Case> {
+    let [rows, cols, step] = tile(variant);
+    let k = (variant.stages + 1) * step;
+    let cases = [[false, true, false], [true, false, true], [false, false, true], [true, true, false]];
+    let case = |(at, by_rows): (usize, [bool; 3])| {
+        let (over, gap) = if at % 2 == 0 { (1, 3) } else { (4, 0) };
+        let plain = Case::plain(rows + over, 2 * cols + over, k + over);
+        Case { by_rows, gap, splits: 1 + at as u32 / 2, beta: [0.0, 0.5][at % 2], ..plain }
+    };
+    // More tiles side by side than a band has.
+    let wide = Case::plain(rows + 1, (model::launch::GEMM_BAND + 1) * cols - 3, 3);
+    cases.into_iter().enumerate().map(case).chain([wide]).collect()
+}
+
+/// Cases of whole tiles alone, of each operand either way.
+fn whole([m, n, k]: [u32; 3]) -> Vec<Case> {
+    let case = |run: u32| Case {
+        by_rows: [run & 1 == 1, run & 2 == 2, run & 4 == 4],
+        gap: u64::from(run % 3),
+        beta: FACTORS[run as usize % 4],
+        splits: 1 + run % 2,
+        ..Case::plain((1 + run % 2) * m, (1 + run / 4) * n, (1 + run % 3) * k)
+    };
+    (0..8).map(case).collect()
+}
+
 /// Checks every entry of a variant; without optimisation two or three cases of each, other ones for the
 /// next entry.
 fn check_variant(name: &str) {
@@ -75,13 +103,18 @@ fn check_variant(name: &str) {
     assert!(!entries.is_empty(), "there is no variant {name}");
     for (row, variant) in entries.into_iter().enumerate() {
         let mut cases = around(tile(variant), variant.layout);
-        if variant.kernel == Kernel::Ring {
-            cases.extend(aligned(variant));
+        match variant.kernel {
+            Kernel::Ring => cases.extend(aligned(variant)),
+            Kernel::GemmRing => cases.extend(either_way(variant)),
+            _ => {}
         }
         if variant.kernel == Kernel::Gemv {
             cases.extend(crate::gemv::cases(variant));
         } else if variant.is_reduced() {
             cases.extend(crate::tsmttsm::streams(tile(variant)));
+        }
+        if let Some(of) = variant.multiples() {
+            cases = whole(of);
         }
         let every = if cfg!(debug_assertions) { 9 } else { 1 };
         for case in cases.into_iter().skip(2 * row % every).step_by(every) {
@@ -104,7 +137,17 @@ tests!(
     tsm2r_prefetch,
     tsm2r_staged,
     tsm2r_mma,
+    gemm_naive,
+    gemm_uncoalesced,
+    gemm_coalesced,
+    gemm_coalesced_fixed,
+    gemm_unrolled,
+    gemm_interleaved,
+    gemm_four,
+    gemm_four_fixed,
     gemm_tiled,
+    gemm_staged,
+    gemm_mma,
     tsmttsm_whole,
     tsmttsm_columns,
     tsmttsm_tiled,
@@ -181,6 +224,22 @@ fn rings_meet_whole_stages() {
     }
 }
 
+/// Of the cases for a ring that takes its operands either way each operand lies either way, with aligned lines.
+#[test]
+fn rings_meet_operands_either_way() {
+    for variant in VARIANTS.iter().filter(|variant| variant.kernel == Kernel::GemmRing) {
+        let cases = either_way(variant);
+        for operand in 0..3 {
+            assert!([false, true].iter().all(|way| cases.iter().any(|case| case.by_rows[operand] == *way)));
+        }
+        for Case { m, n, k, gap, offset, .. } in cases.into_iter().take(4) {
+            let lines = [m, n, k].map(|line| (u64::from(line) + gap) * variant.dtype.bytes() % 16);
+            assert_eq!((lines, offset), ([0; 3], 0), "{}", variant.entry);
+            assert!(m > variant.rows && n > variant.t2 && k > variant.stages * variant.t3);
+        }
+    }
+}
+
 /// The tile of each kind of kernel is the one that its table says.
 #[test]
 fn tiles_are_those_of_the_table() {
@@ -190,6 +249,7 @@ fn tiles_are_those_of_the_table() {
             (Kernel::Tsm2r, "tsm2r_outer" | "tsm2r_shared" | "tsm2r_shared_rowmajor" | "tsm2r_prefetch") => {
                 assert_eq!(tile(variant)[..2], [variant.threads, variant.t2]);
             }
+            (Kernel::GemmRing | Kernel::Ladder, _) => assert_eq!(tile(variant), [variant.rows, variant.t2, variant.t3]),
             (Kernel::Gemm, _) => assert_eq!(tile(variant), [16 * variant.t3, 16 * variant.t2, 8]),
             (Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv, _) => {
                 assert_eq!(tile(variant)[..2], [variant.rows, variant.t2])

@@ -53,8 +53,14 @@ impl Block {
         let again = (tiling.a_reads as f64 - 1.0) * constants.read_again;
         let a_bytes = m * k * (1.0 + again) * e * detour(variant, problem, constants);
         let b_bytes = if problem.gram { 0.0 } else { k * n * e };
-        let bandwidth_s = (a_bytes + b_bytes) / blocks / machine.read_bytes_per_s;
-        let latencies_s = bandwidth_s * sms * bytes_needed_in_flight(machine);
+        let drawn_s = (a_bytes + b_bytes) / blocks / machine.read_bytes_per_s;
+        // Blocks that share rows or columns draw most of them from the second-level cache, all of them through it.
+        let pulled_bytes = f64::from(variant.rows + variant.t2) * k * e;
+        let (bandwidth_s, latencies_s) = if variant.kernel == Kernel::GemmRing {
+            (drawn_s.max(pulled_bytes / cache_rate(machine)), pulled_bytes * machine.memory_latency_s)
+        } else {
+            (drawn_s, drawn_s * sms * bytes_needed_in_flight(machine))
+        };
         let streamed_s = tsmm::streamed_s(variant, problem, machine) / blocks;
         let in_flight_bytes = e * loads;
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
@@ -63,7 +69,7 @@ impl Block {
         // Two tall matrices' tiles are loaded by 16 bytes too, from the first-level cache.
         let wide = variant.wide_shared || variant.is_reduced();
         let handed = match (variant.kernel, wide) {
-            (Kernel::Ring, _) => constants.ring_bytes_per_cycle,
+            (Kernel::Ring | Kernel::GemmRing, _) => constants.ring_bytes_per_cycle,
             (_, true) => constants.wide_bytes_per_cycle,
             (_, false) => constants.narrow_bytes_per_cycle,
         };
@@ -115,6 +121,12 @@ impl Block {
     }
 }
 
+/// Bytes a second from the second-level cache; where nobody has measured it, as from the memory twice.
+fn cache_rate(machine: &Machine) -> f64 {
+    let measured = machine.l2_read_bytes_per_s;
+    if measured > 0.0 { measured } else { 2.0 * machine.read_bytes_per_s }
+}
+
 /// What is counted of a block, k whole.
 pub(super) struct Work {
     /// Of real numbers.
@@ -150,6 +162,18 @@ impl Work {
             Kernel::Ring => {
                 let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
                 let loads = f64::from(variant.stages - 1) * rows * t3;
+                Work { fmas: rows * t2 * k, delivered: (a + b) / (a * b), chains: rows * t2, loads }
+            }
+            // A thread's own elements of both tiles a step; two tiles on their way, or the loads of an unrolled loop.
+            Kernel::Ladder => {
+                let own = f64::from(variant.cols);
+                let loads = if variant.stages == 0 { threads * 4.0 } else { rows * t3 };
+                Work { fmas: rows * t2 * k, delivered: 2.0 / own, chains: rows * t2, loads }
+            }
+            // The same, with both operands on their way.
+            Kernel::GemmRing => {
+                let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
+                let loads = f64::from(variant.stages - 1) * (rows + t2) * t3;
                 Work { fmas: rows * t2 * k, delivered: (a + b) / (a * b), chains: rows * t2, loads }
             }
             Kernel::Tsmm | Kernel::Tall => {

@@ -33,6 +33,8 @@ pub struct Constants {
     pub step_slots: f64,
     /// The same of the plain product.
     pub gemm_step_slots: f64,
+    /// As [`Constants::stage_slots`], of a ring for products of any shape: counted in what the assembler makes of it, not fitted.
+    pub gemm_stage_slots: f64,
     /// Bytes a cycle that an SM's lanes are handed, a broadcast counted a lane, by loads of 16 bytes from shared memory.
     pub wide_bytes_per_cycle: f64,
     /// The same of a ring, whose lanes take different elements and not one by broadcast.
@@ -71,6 +73,7 @@ impl Constants {
         lone_warp: 0.35,
         step_slots: 9.0,
         gemm_step_slots: 36.0,
+        gemm_stage_slots: 60.0,
         wide_bytes_per_cycle: 180.8,
         ring_bytes_per_cycle: 143.2,
         narrow_bytes_per_cycle: 72.2,

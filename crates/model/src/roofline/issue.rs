@@ -42,6 +42,12 @@ fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> 
         Kernel::Tsm2r if variant.name == "tsm2r_inner" => k * problem.n as f64 * (2.0 + fmas + constants.step_slots),
         Kernel::Tsm2r if variant.wide_shared => k * (1.0 + fmas * t2 + t2 / width + constants.step_slots),
         Kernel::Tsm2r => k * (1.0 + (1.0 + fmas) * t2 + constants.step_slots),
+        // A thread's elements of A and of B, one a load, and their products.
+        Kernel::Ladder => {
+            let own = f64::from(variant.cols);
+            k * (own * own + 2.0 * own + constants.step_slots)
+        }
+        Kernel::GemmRing => k / t3 * (gemm_stage(variant, width) + constants.gemm_stage_slots),
         Kernel::Ring => k / t3 * (stage(variant, width) + constants.stage_slots),
         Kernel::Tsmm | Kernel::Tall => super::tsmm::instructions(variant, problem, constants),
         Kernel::Gemm => k * (fmas * t3 * t2 + (t3 + t2) / width + constants.gemm_step_slots),
@@ -90,6 +96,21 @@ fn stage(variant: &Variant, width: f64) -> f64 {
     multiplied + moves + COPY * copies
 }
 
+/// What a warp of a ring for products of any shape issues a stage: multiply-adds, loads from shared memory, and copies of A and
+/// B, by 16 bytes.
+fn gemm_stage(variant: &Variant, width: f64) -> f64 {
+    let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
+    let (steps, threads) = (f64::from(variant.t3), f64::from(variant.threads));
+    let copies = f64::from(variant.rows + variant.t2) * steps / width / threads;
+    let multiplied = if variant.mma {
+        // A product of 16 x 8 x 4; a load for each 16 rows of A and each 16 columns of B.
+        steps / 4.0 * (rows * cols / 128.0 + (rows + cols) / 16.0)
+    } else {
+        steps * (f64::from(variant.dtype.fmas()) * rows * cols + (rows + cols) / width)
+    };
+    multiplied + COPY * copies
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +124,13 @@ mod tests {
     /// pieces of four and 2 elements, 20 instructions. In a mean of 20480 / 16 stages, by 8 warps of 4 schedulers.
     #[test]
     fn a_stages_instructions_are_counted() {
-        let none = Constants { stage_slots: 0.0, step_slots: 0.0, gemm_step_slots: 0.0, ..Constants::FITTED };
+        let none = Constants {
+            stage_slots: 0.0,
+            step_slots: 0.0,
+            gemm_step_slots: 0.0,
+            gemm_stage_slots: 0.0,
+            ..Constants::FITTED
+        };
         let (v, h200) = (variant("stsm2r_staged_8x8_n32_k16_s2_t256"), Machine::H200);
         let problem = Problem::column_major(Dtype::F32, 20_480, 32, 20_480);
         let wanted = 1280.0 * (1024.0 + 64.0 + 20.0) * 8.0 / (4.0 * 1.98e9);
@@ -118,7 +145,13 @@ mod tests {
     /// A step of k: f64 in one row and 4 columns: 4 multiply-adds, 2 loads of B, one of A; by elements of the cache 4 of B.
     #[test]
     fn a_steps_instructions_are_counted() {
-        let none = Constants { stage_slots: 0.0, step_slots: 0.0, gemm_step_slots: 0.0, ..Constants::FITTED };
+        let none = Constants {
+            stage_slots: 0.0,
+            step_slots: 0.0,
+            gemm_step_slots: 0.0,
+            gemm_stage_slots: 0.0,
+            ..Constants::FITTED
+        };
         for (entry, a_step) in [
             ("dtsm2r_prefetch_1x4_u16_t128", 7.0),
             ("dtsm2r_outer_1x4_u1_t128", 9.0),
@@ -130,6 +163,10 @@ mod tests {
             ("ztsm2r_outer_1x4_u1_t128", 1.0 + 20.0),
             // Of 16 steps one product of 16 x 16: two tiles, 4 + 4 loads; copies of A 64 x 32 in twos, of B 32 x 16, 24.
             ("dtsm2r_mma_16x16_n16_k32_s3_t128", (2.0 * 10.0 + 24.0) / 32.0),
+            // 8 x 16 sums and 6 loads a step; of 8 steps 4 copies of both operands' 128 x 8.
+            ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 134.0 + 8.0 / 8.0),
+            // Of 4 steps 16 products of 16 x 8 and 6 loads; of 16 steps 8 copies of both operands' 128 x 16.
+            ("dgemm_mma_64x32_m128_n128_k16_s4_t256", 22.0 / 4.0 + 16.0 / 16.0),
             // 4 x 4 sums, 2 loads and 8 moves a step; of 32 steps 8 copies of A's 128 x 32 and 4 of B's 32 x 16 elements.
             ("stsm2r_staged_4x4_n16_k32_s2_t128_rows", (32.0 * 26.0 + 24.0) / 32.0),
         ] {

@@ -299,6 +299,7 @@ fn atomics() -> [Case; 3] {
     ]
 }
 
+const MMA_K4: &[&str] = &["mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64"];
 const MMA_K8: &[&str] = &["mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64"];
 const MMA: &[&str] = &["mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64"];
 
@@ -312,10 +313,14 @@ fn product(a: &[f64], b: &[f64], c: &[f64]) -> Vec<f64> {
     (0..128).map(element).collect()
 }
 
-fn matrices() -> [Case; 5] {
+fn matrices() -> [Case; 7] {
     let case = |a: Vec<f64>, b: Vec<f64>, c: Vec<f64>| {
         let d = product(&a, &b, &c);
-        let (entry, mnemonic) = if b.len() == 64 { ("mma_m16n8k8_f64", MMA_K8) } else { ("mma_m16n8k16_f64", MMA) };
+        let (entry, mnemonic) = match b.len() {
+            32 => ("mma_m16n8k4_f64", MMA_K4),
+            64 => ("mma_m16n8k8_f64", MMA_K8),
+            _ => ("mma_m16n8k16_f64", MMA),
+        };
         Case::new(entry, mnemonic).needs_sm_90().input(&[a, b, c].concat()).gives(&d)
     };
     let whole = |first: u32| move |i: u32| f64::from(first + i);
@@ -328,6 +333,8 @@ fn matrices() -> [Case; 5] {
         [4.0 * (4.0 * row + 6.0); 4]
     }));
     [
+        case(each(64, whole(1)), each(32, whole(1001)), each(128, whole(5001))),
+        case(each(64, rough(0.7)), each(32, rough(1.3)), each(128, rough(2.9))),
         case(each(128, whole(1)), each(64, whole(1001)), each(128, whole(5001))),
         case(each(128, rough(0.7)), each(64, rough(1.3)), each(128, rough(2.9))),
         case(each(256, whole(1)), each(128, whole(1001)), each(128, whole(5001))),

@@ -95,6 +95,7 @@ macro_rules! mma {
         }
     };
 }
+mma!(mma_m16n8k4_f64, 4);
 mma!(mma_m16n8k8_f64, 8);
 mma!(mma_m16n8k16_f64, 16);
 

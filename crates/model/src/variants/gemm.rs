@@ -1,0 +1,104 @@
+//! The entries for products of any shape: the rungs that teach, and those that go through a ring of stages.
+
+use super::elem;
+use crate::{Kernel, Layout, Variant};
+
+/// The rungs of a course's report: `entry: element, module, variant, S, elements a side of a thread, steps of k, tiles at a
+/// time, whether it serves whole tiles alone`; a block is S x S threads.
+///
+/// Of both types each rung with the report's 32 x 32 threads; the smaller tiles, and tiles that are always whole, where the
+/// report compares them: the plain tile and the best version, the latter in the precision that the report's memory tells.
+#[macro_export]
+macro_rules! gemm_ladder_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                elem module       variant          S  own k   tiles fixed
+            sgemm_naive_1x1_k32_t1024:              f32, naive,       naive,           32, 1, 32, 0,    false;
+            sgemm_uncoalesced_1x1_k32_t1024:        f32, uncoalesced, uncoalesced,     32, 1, 32, 1,    false;
+            sgemm_coalesced_1x1_k8_t64:             f32, coalesced,   coalesced,       8,  1, 8,  1,    false;
+            sgemm_coalesced_1x1_k16_t256:           f32, coalesced,   coalesced,       16, 1, 16, 1,    false;
+            sgemm_coalesced_1x1_k32_t1024:          f32, coalesced,   coalesced,       32, 1, 32, 1,    false;
+            sgemm_coalesced_fixed_1x1_k32_t1024:    f32, coalesced,   coalesced_fixed, 32, 1, 32, 1,    true;
+            sgemm_unrolled_1x1_k64_t1024:           f32, unrolled,    unrolled,        32, 1, 64, 1,    false;
+            sgemm_interleaved_1x1_k32_t1024:        f32, interleaved, interleaved,     32, 1, 32, 2,    false;
+            sgemm_four_2x2_k32_t1024:               f32, four,        four,            32, 2, 32, 1,    false;
+
+            dgemm_naive_1x1_k32_t1024:              f64, naive,       naive,           32, 1, 32, 0,    false;
+            dgemm_uncoalesced_1x1_k32_t1024:        f64, uncoalesced, uncoalesced,     32, 1, 32, 1,    false;
+            dgemm_coalesced_1x1_k32_t1024:          f64, coalesced,   coalesced,       32, 1, 32, 1,    false;
+            dgemm_unrolled_1x1_k64_t1024:           f64, unrolled,    unrolled,        32, 1, 64, 1,    false;
+            dgemm_interleaved_1x1_k32_t1024:        f64, interleaved, interleaved,     32, 1, 32, 2,    false;
+            dgemm_four_2x2_k8_t64:                  f64, four,        four,            8,  2, 8,  1,    false;
+            dgemm_four_2x2_k16_t256:                f64, four,        four,            16, 2, 16, 1,    false;
+            dgemm_four_2x2_k32_t1024:               f64, four,        four,            32, 2, 32, 1,    false;
+            dgemm_four_fixed_2x2_k32_t1024:         f64, four,        four_fixed,      32, 2, 32, 1,    true;
+        }
+    };
+}
+
+/// The entries that multiply on the vector units: `entry: element, threads, TM, TN, BM, BN, KT, stages, blocks an SM`; a
+/// thread owns TM x TN of C, a block BM x BN.
+///
+/// f32 has a large tile, one with which a square of 1024 fills a GPU of 132 SMs, and one for what is smaller. f64 is for GPUs
+/// without the matrix units' f64 of sm_90.
+#[macro_export]
+macro_rules! gemm_staged_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                     elem  threads TM TN  BM   BN   KT stages blocks
+            sgemm_staged_8x16_m128_n128_k8_s3_t128:      f32,  128,    8, 16, 128, 128, 8, 3,     2;
+            sgemm_staged_8x8_m128_n64_k8_s3_t128:        f32,  128,    8, 8,  128, 64,  8, 3,     3;
+            sgemm_staged_4x8_m64_n64_k8_s3_t128:         f32,  128,    4, 8,  64,  64,  8, 3,     4;
+            dgemm_staged_4x8_m64_n64_k8_s3_t128:         f64,  128,    4, 8,  64,  64,  8, 3,     3;
+            cgemm_staged_4x8_m64_n64_k8_s3_t128:         c64,  128,    4, 8,  64,  64,  8, 3,     3;
+            zgemm_staged_4x4_m64_n32_k8_s3_t128:         c128, 128,    4, 4,  64,  32,  8, 3,     2;
+        }
+    };
+}
+
+/// The entries that multiply on the matrix units of sm_90: `entry: element, warps, RB, NT, BM, BN, KT, stages, blocks an SM`; a
+/// warp owns 16·RB x 8·NT of C, a block BM x BN.
+#[macro_export]
+macro_rules! gemm_mma_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                     elem warps RB NT BM   BN   KT  stages blocks
+            dgemm_mma_64x32_m128_n128_k16_s4_t256:       f64, 8,    4, 4, 128, 128, 16, 4,     1;
+            dgemm_mma_64x32_m128_n64_k16_s4_t128:        f64, 4,    4, 4, 128, 64,  16, 4,     2;
+            dgemm_mma_32x32_m64_n64_k16_s4_t128:         f64, 4,    2, 4, 64,  64,  16, 4,     3;
+        }
+    };
+}
+
+macro_rules! ladder_rows {
+    ($($entry:ident: $elem:ident, $module:ident, $variant:ident, $side:literal, $own:literal, $k:literal, $stages:literal, $fixed:literal;)*) => {
+        pub(super) const LADDER: &[Variant] = &[$(Variant {
+            name: concat!("gemm_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Ladder,
+            threads: $side * $side, t2: $own * $side, t3: $k, rows: $own * $side, cols: $own, stages: $stages,
+            layout: Layout::Any, mma: false, min_blocks: 0, wide_shared: false,
+        }),*];
+    };
+}
+gemm_ladder_variants!(ladder_rows);
+
+macro_rules! staged_rows {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+        pub(super) const STAGED: &[Variant] = &[$(Variant {
+            name: "gemm_staged", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::GemmRing,
+            threads: $threads, t2: $bn, t3: $kt, rows: $bm, cols: $tn, stages: $stages, layout: Layout::Any, mma: false,
+            min_blocks: $blocks, wide_shared: true,
+        }),*];
+    };
+}
+gemm_staged_variants!(staged_rows);
+
+macro_rules! mma_rows {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+        pub(super) const MMA: &[Variant] = &[$(Variant {
+            name: "gemm_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::GemmRing,
+            threads: 32 * $warps, t2: $bn, t3: $kt, rows: $bm, cols: 8 * $nt, stages: $stages, layout: Layout::Any, mma: true,
+            min_blocks: $blocks, wide_shared: true,
+        }),*];
+    };
+}
+gemm_mma_variants!(mma_rows);
