@@ -1,5 +1,6 @@
 //! The command line.
 
+use model::variants::batched::BATCHED;
 use std::ffi::OsString;
 use std::fmt;
 use std::num::ParseFloatError;
@@ -252,6 +253,9 @@ pub struct PlanArgs {
     /// C is M x N, A is M x K, B is K x N
     #[arg(value_names = ["M", "N", "K"], num_args = 3, required_unless_present = "against")]
     pub lengths: Vec<u64>,
+    /// So many products of this size, M, N and K up to 32: packed, one after the other
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["against", "cached", "paper", "svg"])]
+    pub batch: Option<u64>,
     /// Element type
     #[arg(long, default_value = "f64")]
     pub dtype: Element,
@@ -451,10 +455,14 @@ fn usage(text: &str) -> Fault {
 
 /// Refuses a variant that does not exist before anything is read; `None` is the model's choice.
 pub fn check_variant(variant: Option<&str>) -> Result<(), Fault> {
-    let known = |name: &str| model::VARIANTS.iter().any(|variant| variant.name == name || variant.entry == name);
+    let batched = |name: &str| BATCHED.iter().any(|variant| variant.name == name || variant.entry == name);
+    let known = |name: &str| {
+        model::VARIANTS.iter().any(|variant| variant.name == name || variant.entry == name) || batched(name)
+    };
     match variant {
         Some(name) if !known(name) => {
-            let mut names: Vec<&str> = model::VARIANTS.iter().map(|variant| variant.name).collect();
+            let batched = BATCHED.iter().map(|variant| variant.name);
+            let mut names: Vec<&str> = model::VARIANTS.iter().map(|variant| variant.name).chain(batched).collect();
             names.sort_unstable();
             names.dedup();
             Err(Fault::Input(format!("unknown variant '{name}'; known are {}", names.join(", "))))

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use lanky::{BatchMut, BatchRef, Scalar, gemm_batched};
+use lanky::{BatchMut, BatchRef, Device, MatRef, Scalar, Stream, gemm_batched};
 use model::Dtype;
 use serde::Serialize;
 
@@ -86,8 +86,8 @@ impl Operand {
         self.rows.saturating_mul(self.cols).saturating_mul(self.count.unwrap_or(1))
     }
 
-    /// What the products take of the elements.
-    fn view<'d, T: Scalar>(&self, data: &'d [T], count: usize) -> Result<BatchRef<'d, T>, Fault> {
+    /// From a matrix to the next, and the strides of each.
+    fn steps(&self) -> (usize, (usize, usize)) {
         let (rows, cols) = (self.rows, self.cols);
         let stored = self.count.unwrap_or(1);
         let (batch, strides) = match self.input.header().order {
@@ -95,10 +95,34 @@ impl Operand {
             // The first axis, that of the batch, runs fastest.
             Order::Fortran => (1, (stored, stored * rows)),
         };
-        let step = if self.count.is_some() { batch } else { 0 };
-        let view = BatchRef::with_strides(data, count, step, (rows, cols), strides)?;
+        (if self.count.is_some() { batch } else { 0 }, strides)
+    }
+
+    /// What the products take of the elements.
+    fn view<'d, T: Scalar>(&self, data: &'d [T], count: usize) -> Result<BatchRef<'d, T>, Fault> {
+        let (step, strides) = self.steps();
+        Ok(self.taken(BatchRef::with_strides(data, count, step, (self.rows, self.cols), strides)?))
+    }
+
+    /// The same of elements that a device has from an address on.
+    ///
+    /// # Safety
+    /// The device has all elements of the file there, till the work that is given the view has ended.
+    unsafe fn placed<T: Scalar>(
+        &self,
+        device: &Device,
+        address: u64,
+        count: usize,
+    ) -> lanky::Result<BatchRef<'static, T>> {
+        let (step, strides) = self.steps();
+        // SAFETY: the caller's promise.
+        let view = unsafe { BatchRef::from_raw(device, address, count, step, (self.rows, self.cols), strides)? };
+        Ok(self.taken(view))
+    }
+
+    fn taken<'d, T: Scalar>(&self, view: BatchRef<'d, T>) -> BatchRef<'d, T> {
         let view = if self.transposed { view.t() } else { view };
-        Ok(if self.conj { view.conj() } else { view })
+        if self.conj { view.conj() } else { view }
     }
 }
 
@@ -170,10 +194,6 @@ impl Job {
         let reads_c = beta != T::zero();
         let mut output = Output::create(&args.result.output)?;
         let device = device::open(args.device)?;
-        if device.is_cuda() {
-            // Before all is read.
-            return Err(Fault::Input("batched products on a GPU are not supported yet: --device cpu".into()));
-        }
         let stream = device.stream()?;
         let elements = self.a.elements() + self.b.elements() + self.c_elements() * if reads_c { 2 } else { 1 };
         let bytes = float(elements) * self.result.dtype.bytes() as f64;
@@ -182,9 +202,13 @@ impl Job {
         let b = read::<T>(&mut self.b, &progress)?;
         let mut c = self.c_data::<T>(reads_c, &progress)?;
         progress.compute("multiplying");
-        let (a_view, b_view) = (self.a.view(&a, self.count)?, self.b.view(&b, self.count)?);
-        let c_view = BatchMut::row_major(&mut c, self.count, self.m, self.n)?;
-        let seconds = stream.timed(|| gemm_batched(&stream, alpha, a_view, b_view, beta, c_view))?;
+        let seconds = if device.is_cuda() {
+            self.on_gpu(&stream, (alpha, beta), (&a, &b), &mut c)?
+        } else {
+            let (a_view, b_view) = (self.a.view(&a, self.count)?, self.b.view(&b, self.count)?);
+            let c_view = BatchMut::row_major(&mut c, self.count, self.m, self.n)?;
+            stream.timed(|| gemm_batched(&stream, alpha, a_view, b_view, beta, c_view))?
+        };
         progress.transfer("writing");
         output.write_all(&npy::header_bytes(&self.result)).map_err(|error| output.fault(&error))?;
         for piece in c.chunks(PIECE) {
@@ -194,6 +218,39 @@ impl Job {
         drop(progress);
         output.commit()?;
         self.report(args, &device, seconds, bytes)
+    }
+
+    /// The same on a GPU: C's elements come back in order; seconds of the second of two runs, the first of which loads the
+    /// kernel.
+    fn on_gpu<T: Scalar<Real: Real>>(
+        &self,
+        stream: &Stream,
+        (alpha, beta): (T, T),
+        (a, b): (&[T], &[T]),
+        c: &mut [T],
+    ) -> Result<f64, Fault> {
+        let device = stream.device();
+        let sent = |data: &[T]| device.upload(stream, MatRef::column_major(data, data.len(), 1)?);
+        let (a, b) = (sent(a)?, sent(b)?);
+        let mut seconds = 0.0;
+        for run in 0..2 {
+            let mut out = sent(c)?;
+            let (at_a, at_b) = (a.view().as_raw(), b.view().as_raw());
+            // SAFETY: they have all elements of the files, and live till the work is done.
+            let (a, b) = unsafe { (self.a.placed(device, at_a, self.count), self.b.placed(device, at_b, self.count)) };
+            let strides = (self.n, 1);
+            let result = out.view_mut();
+            // SAFETY: the matrix has all elements of C, and lives till it was downloaded.
+            let batch = unsafe {
+                BatchMut::from_raw(device, result.as_raw(), self.count, self.m * self.n, (self.m, self.n), strides)?
+            };
+            seconds = stream.timed(|| gemm_batched(stream, alpha, a?, b?, beta, batch))?;
+            if run == 1 {
+                let found = device.download(stream, result.as_ref())?;
+                c.copy_from_slice(found.as_slice().unwrap_or_default());
+            }
+        }
+        Ok(seconds)
     }
 
     fn c_elements(&self) -> usize {

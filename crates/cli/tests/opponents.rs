@@ -37,7 +37,7 @@ fn skip(test: &str) {
 #[test]
 fn others_are_raced_where_we_have_no_kernel() {
     let name = "others_are_raced_where_we_have_no_kernel";
-    let batch = ["bench", "--family", "batched", "--dtype", "f32,f64,c64,c128", "--m", "5", "--n", "3", "--k", "7"];
+    let batch = ["bench", "--family", "gemm", "--dtype", "f32,f64,c64,c128", "--m", "5", "--n", "3", "--k", "7"];
     let args = plus(&batch, &["--batch", "40", "--beta", "0,1", "--layout", "ccc,rcr", "--ops", "tn"]);
     let Some(object) = with_opponents(name, &args, "") else { return };
     let rows = object["rows"].as_array().expect("rows");
@@ -62,7 +62,7 @@ fn others_are_raced_where_we_have_no_kernel() {
         .iter()
         .filter_map(|entry| Some((entry[0].as_str()?, entry[1].as_u64()?)))
         .collect();
-    assert!(without.contains(&("batched of many at once is not there yet", 16)), "{without:?}");
+    assert!(without.contains(&("gemm of many at once is not there", 16)), "{without:?}");
     assert_eq!(wrong(&object), [""; 0]);
     let csv = object["csv"].as_str().expect("text");
     assert!(csv.lines().skip(1).all(|line| line.contains(",,,3,,,,,")), "{csv}");

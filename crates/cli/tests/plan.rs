@@ -523,3 +523,34 @@ fn the_limiting_resource_is_named_with_its_time() {
         assert!(seconds.iter().sum::<f64>() >= expected, "{plan}");
     }
 }
+
+/// A batch's plan says its tile, what limits it, and what the paper would do; as JSON the same; and refuses what no entry takes.
+#[test]
+fn a_batch_explains_itself() {
+    let bench = Bench::new();
+    let plan = ["--gpu", "h200", "--batch", "100000", "8", "8", "8"];
+    let words = says(&bench, &plan);
+    for line in [
+        "100000 products   f64   A 8 x 8",
+        "batched_packed",
+        "problems, ",
+        "limited by ",
+        "bound ",
+        "2 products a block",
+        "out of ",
+    ] {
+        assert!(words.contains(line), "{line}: {words}");
+    }
+    let object = object(&bench, &[&plan[..], &["--beta", "1"]].concat());
+    assert_eq!((&object["batch"], &object["variant"]), (&100_000.into(), &"batched_packed".into()));
+    // 32 n^2 bytes a product, at 4.6 TB/s and more slowly where they are written.
+    let bound = object["bound_seconds"].as_f64().expect("a number");
+    assert!((40e-6..60e-6).contains(&bound), "{bound}");
+    assert!(says(&bench, &[&plan[..], &["--variant", "batched_blocked"]].concat()).contains("dbatched_blocked_t256"));
+    let output = bench.run(&["plan", "--gpu", "h200", "--batch", "10", "33", "8", "8"]);
+    let refused = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(refused.contains("m is 33, the kernels of batches take up to 32"), "{refused}");
+    let none = says(&bench, &["--gpu", "h200", "--batch", "0", "8", "8", "8"]);
+    assert!(none.contains("nothing is multiplied"), "{none}");
+}

@@ -3,9 +3,9 @@
 use crate::ceiling::Ceilings;
 use crate::error::{Error, Result};
 use crate::gpu::lock;
-use crate::ops::enqueue::refused;
+use crate::ops::enqueue::{refused, unknown_variant};
 use crate::tuned::{Database, shipped};
-use model::{Choice, Machine, Parts, Problem, Refusal, Refusals, choose_given};
+use model::{BatchedChoice, BatchedProblem, Choice, Machine, Parts, Problem, Refusal, Refusals, choose_given};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -20,6 +20,7 @@ pub(crate) struct Choices {
     /// As it was measured.
     measured: OnceLock<Machine>,
     made: Mutex<Made>,
+    batched: Mutex<HashMap<BatchedProblem, BatchedChoice>>,
 }
 
 #[derive(Default)]
@@ -49,7 +50,7 @@ impl Made {
 
 impl Choices {
     pub(crate) fn new(machine: Machine) -> Self {
-        Choices { described: machine, measured: OnceLock::new(), made: Mutex::default() }
+        Choices { described: machine, measured: OnceLock::new(), made: Mutex::default(), batched: Mutex::default() }
     }
 
     /// The database that plans follow.
@@ -92,6 +93,7 @@ impl Choices {
             return Err(Error::Unsupported { what });
         }
         lock(&self.made).change();
+        lock(&self.batched).clear();
         Ok(())
     }
 
@@ -131,6 +133,27 @@ impl Choices {
         let machine = self.machine();
         model::choose_in_place(problem, machine)
             .map_err(|refusal| Error::Unsupported { what: format!("in place on a GPU: {refusal}") })
+    }
+
+    /// What the model chooses for a batch; remembered, unless a variant is forced.
+    pub(crate) fn choose_batched(&self, problem: &BatchedProblem, force: Option<&str>) -> Result<BatchedChoice> {
+        if let Some(choice) = force.map_or_else(|| lock(&self.batched).get(problem).copied(), |_| None) {
+            return Ok(choice);
+        }
+        let machine = self.machine();
+        let choice = model::choose_batched(problem, machine, force).map_err(|refusal| match (refusal, force) {
+            (Refusal::UnknownVariant, name) => unknown_variant(name.unwrap_or_default()),
+            (_, Some(name)) => Error::Unsupported { what: format!("variant {name}: {refusal}") },
+            (_, None) => Error::Unsupported { what: format!("a batch on a GPU: {refusal}") },
+        })?;
+        let mut made = lock(&self.batched);
+        if force.is_none() && machine == self.machine() {
+            if made.len() >= REMEMBERED {
+                made.clear();
+            }
+            made.insert(*problem, choice);
+        }
+        Ok(choice)
     }
 
     /// What was chosen before.

@@ -7,7 +7,7 @@ use crate::shape::wide;
 use crate::stream::CudaStream;
 use cust::module::Module;
 use model::launch::reduced::{self, Finish, Triangle};
-use model::{Choice, Kernel, Strides};
+use model::{BatchedChoice, Choice, Kernel, Strides};
 use std::ffi::c_void;
 
 /// An operand in device memory.
@@ -149,6 +149,65 @@ pub(crate) unsafe fn reduced<T: Scalar>(
         Some(module) if !atomic => unsafe { reduce_slots(stream, module, work, choice.splits, p, of_gram) },
         _ => Ok(()),
     }
+}
+
+/// An operand of a batch: its first matrix, and the list of where all are, in elements from there; 0 where they are not
+/// listed.
+#[derive(Clone, Copy)]
+pub(crate) struct BatchOperand {
+    pub(crate) address: u64,
+    pub(crate) list: u64,
+}
+
+/// C_i ← α A_i B_i + β C_i by the chosen entry.
+///
+/// # Safety
+/// The context is current. The operands are batches in memory of the stream's context that lie as `choice` says; no two
+/// elements of C share an address, and C overlaps neither A nor B.
+pub(crate) unsafe fn batched<T: Scalar>(
+    stream: &CudaStream,
+    choice: &BatchedChoice,
+    module: &Module,
+    (alpha, beta): (T, T),
+    [a, b, c]: [BatchOperand; 3],
+) -> Result<()> {
+    let p = &choice.problem;
+    let [m, n, k, count] = [dim("m", p.m)?, dim("n", p.n)?, dim("k", p.k)?, dim("the batch", p.count)?];
+    let [of_a, of_b, of_c] = choice.sides;
+    let arguments = parameters![
+        m,
+        n,
+        k,
+        count,
+        choice.problems,
+        choice.stages,
+        a.address,
+        a.list,
+        of_a.stride,
+        of_a.strides.row,
+        of_a.strides.col,
+        b.address,
+        b.list,
+        of_b.stride,
+        of_b.strides.row,
+        of_b.strides.col,
+        alpha,
+        beta,
+        c.address,
+        c.list,
+        of_c.stride,
+        of_c.strides.row,
+        of_c.strides.col,
+        choice.codes,
+    ];
+    let (entry, threads) = (choice.variant.entry, choice.threads);
+    // SAFETY: the entry's parameters are those of `arguments`, in number and type (`model`'s contract for every entry of a
+    // batch); they name memory that the caller vouches for.
+    unsafe { launch(stream, module, entry, (choice.blocks, 1, 1), threads, choice.shared_bytes, &arguments) }
+}
+
+fn dim(name: &str, value: u64) -> Result<u32> {
+    dimension(name, crate::shape::narrow(value))
 }
 
 /// C ← α (sum of the `count` slots behind the workspace's head) + β C, or β C where there are none; of a Gram matrix the

@@ -70,7 +70,7 @@ pub use model;
 pub use model::launch::reduced::Triangle;
 pub use model::{Dtype, Strides};
 pub use num_complex::Complex;
-pub use ops::batched::gemm_batched;
+pub use ops::batched::{gemm_batched, gemm_batched_by};
 pub use ops::gemm::gemm;
 pub use ops::gemv::gemv;
 pub use ops::gram::{gram, gram_triangle};

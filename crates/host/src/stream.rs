@@ -53,6 +53,8 @@ pub(crate) struct CudaStream {
     /// Taken out while a transfer runs, so that one started inside a caller's function finds none and makes its own.
     pub(crate) ring: Mutex<Option<Ring>>,
     pub(crate) scratch: Mutex<Option<DeviceMemory>>,
+    /// Lists of matrices of the batches that this stream was given.
+    pub(crate) lists: Mutex<Option<Box<DeviceMemory>>>,
 }
 
 impl Stream {
@@ -256,7 +258,14 @@ impl fmt::Debug for Stream {
 
 impl CudaStream {
     fn new(gpu: &Arc<Gpu>, raw: ManuallyDrop<Raw>, owned: bool) -> Self {
-        CudaStream { gpu: Arc::clone(gpu), raw, owned, ring: Mutex::default(), scratch: Mutex::default() }
+        CudaStream {
+            gpu: Arc::clone(gpu),
+            raw,
+            owned,
+            ring: Mutex::default(),
+            scratch: Mutex::default(),
+            lists: Mutex::default(),
+        }
     }
 
     pub(crate) fn synchronize(&self) -> Result<()> {
@@ -275,6 +284,7 @@ impl Drop for CudaStream {
         // Each waits for the work that uses it.
         drop(lock(&self.ring).take());
         drop(lock(&self.scratch).take());
+        drop(lock(&self.lists).take());
         if !self.owned {
             return;
         }

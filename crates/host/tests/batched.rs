@@ -3,6 +3,7 @@
 
 use lanky_host::{
     BatchMut, BatchRef, Complex, Device, Error, MatMut, MatRef, Operand, Rule, Scalar, ShapeError, gemm, gemm_batched,
+    gemm_batched_by,
 };
 
 type Tested = lanky_host::Result<()>;
@@ -187,8 +188,10 @@ fn listed_matrices_are_of_one_shape() -> Tested {
     Ok(())
 }
 
+/// Against the CPU: strided, shared and listed, transposed, of sizes with kernels of their own and beyond; the host's memory is
+/// refused.
 #[test]
-fn a_gpu_says_that_it_does_not_do_it_yet() -> Tested {
+fn a_gpu_gives_what_the_cpu_does() -> Tested {
     let device = match Device::cuda(0) {
         Ok(device) => device,
         Err(error) => {
@@ -197,10 +200,75 @@ fn a_gpu_says_that_it_does_not_do_it_yet() -> Tested {
             return Ok(());
         }
     };
+    let (stream, cpu) = (device.stream()?, Device::cpu().stream()?);
+    for (m, n, k, count) in [(3, 2, 5, 1000), (8, 8, 8, 300), (31, 17, 30, 40), (33, 5, 4, 3)] {
+        let (a, b) = (made::<f64>(m * k * count, 1), made::<f64>(k * n * count, 2));
+        let mut expected = made::<f64>(m * n * count, 3);
+        let on = |data: &[f64], rows| device.upload(&stream, MatRef::column_major(data, rows, data.len() / rows)?);
+        let (there_a, there_b, mut there_c) = (on(&a, m)?, on(&b, k)?, on(&expected, m)?);
+        let listed: Vec<_> =
+            (0..count).map(|p| there_b.view().cols(n * p..n * (p + 1))).collect::<Result<Vec<_>, _>>()?;
+        let of_a = BatchRef::parts_beside(there_a.view(), count)?;
+        let c = BatchMut::parts_beside(there_c.view_mut(), count)?;
+        gemm_batched(&stream, 2.0, of_a, BatchRef::listed(&listed)?, -1.0, c)?;
+        let c = BatchMut::column_major(&mut expected, count, m, n)?;
+        let (of_a, of_b) = (BatchRef::column_major(&a, count, m, k)?, BatchRef::column_major(&b, count, k, n)?);
+        gemm_batched(&cpu, 2.0, of_a, of_b, -1.0, c)?;
+        let found = device.download(&stream, there_c.view())?;
+        assert_eq!(found.as_slice(), Some(expected.as_slice()), "{m} x {n} x {k}");
+    }
     let (a, mut c) = ([1.0; 4], [7.0; 4]);
     let view = || BatchRef::row_major(&a, 1, 2, 2);
-    let result = gemm_batched(&device.stream()?, 1.0, view()?, view()?, 0.0, BatchMut::row_major(&mut c, 1, 2, 2)?);
-    assert!(matches!(&result, Err(Error::Unsupported { what }) if what.starts_with("batched products on a GPU")));
+    let result = gemm_batched(&stream, 1.0, view()?, view()?, 0.0, BatchMut::row_major(&mut c, 1, 2, 2)?);
+    assert!(matches!(&result, Err(Error::WrongDevice { operand: Operand::A, .. })), "{result:?}");
     assert_eq!(c, [7.0; 4]);
+    Ok(())
+}
+
+/// Parts of one matrix, beside or below each other, and addresses: the batches that they say, of a device's memory too.
+#[test]
+fn parts_of_a_matrix_are_a_batch() -> Tested {
+    let (device, data) = (Device::cpu(), made::<f64>(2 * 9, 1));
+    let stream = device.stream()?;
+    let (below, beside) = (MatRef::row_major(&data, 6, 3)?, MatRef::column_major(&data, 3, 6)?);
+    let (rows, cols) = (BatchRef::parts_below(below, 2)?, BatchRef::parts_beside(beside, 2)?);
+    for (p, i, j) in (0..18).map(|at| (at / 9, at / 3 % 3, at % 3)) {
+        assert_eq!(rows.get(p).and_then(|matrix| matrix.get(i, j)), Some(data[9 * p + 3 * i + j]));
+        assert_eq!(cols.get(p).and_then(|matrix| matrix.get(i, j)), Some(data[9 * p + i + 3 * j]));
+    }
+    let (mut c, mut expected) = (vec![0.0; 18], vec![0.0; 18]);
+    gemm_batched(&stream, 1.0, rows.clone(), cols.clone(), 0.0, BatchMut::row_major(&mut expected, 2, 3, 3)?)?;
+    let out = MatMut::row_major(&mut c, 6, 3)?;
+    gemm_batched(&stream, 1.0, rows.clone(), cols.clone(), 0.0, BatchMut::parts_below(out, 2)?)?;
+    assert_eq!(c, expected);
+    c.fill(0.0);
+    let out = MatMut::row_major(&mut c, 6, 3)?.t();
+    gemm_batched(&stream, 1.0, cols.clone().t(), rows.clone().t(), 0.0, BatchMut::parts_beside(out, 2)?)?;
+    assert_eq!(c, expected);
+    c.fill(0.0);
+    let address = c.as_mut_ptr().expose_provenance() as u64;
+    // SAFETY: 18 elements from there on, which nothing else uses till the call returns.
+    let out = unsafe { BatchMut::from_raw(&device, address, 2, 9, (3, 3), (3, 1))? };
+    gemm_batched(&stream, 1.0, rows, cols, 0.0, out)?;
+    assert_eq!(c, expected);
+
+    let (error, text) = refused(|_| BatchRef::parts_below(below, 4).map(|_| ()));
+    assert_eq!((error.rule, text.as_str()), (Rule::Rows, "a matrix of 6 rows has no 4 equal parts"));
+    let (error, _) = refused(|_| BatchRef::parts_beside(beside, 0).map(|_| ()));
+    assert_eq!((error.rule, error.required, error.actual), (Rule::Cols, 0, 6));
+    // SAFETY: refused before anything is looked at.
+    let (error, _) = refused(|_| unsafe { BatchMut::<f64>::from_raw(&device, 8, 3, 8, (3, 3), (3, 1)) }.map(|_| ()));
+    assert_eq!((error.rule, error.required, error.actual), (Rule::Strides, 9, 8));
+    Ok(())
+}
+
+#[test]
+fn variants_are_for_gpus() -> Tested {
+    let (a, mut c) = ([1.0; 8], [7.0; 8]);
+    let square = BatchRef::row_major(&a, 2, 2, 2)?;
+    let out = BatchMut::row_major(&mut c, 2, 2, 2)?;
+    let call = gemm_batched_by(&Device::cpu().stream()?, "batched_any", 1.0, square.clone(), square, 0.0, out);
+    assert!(matches!(call, Err(Error::Unsupported { what }) if what.contains("batched_any")));
+    assert_eq!(c, [7.0; 8]);
     Ok(())
 }

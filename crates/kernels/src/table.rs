@@ -24,6 +24,35 @@ pub type ReducedFn<T> =
 /// A kernel that adds the slots of those; its parameters are those of [`crate::tsmttsm::finish::sreduce_slots_t256`].
 pub type ReduceSlotsFn<T> = unsafe fn(u32, u32, u32, T, T, Global<T>, u64, u64, Global<T>, u32);
 
+/// A kernel of batches; its parameters are those of [`crate::batched::Batched`], in order, an operand's being its base, its
+/// list and its strides.
+pub type BatchedFn<T> = unsafe fn(
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    Global<T>,
+    Global<f64>,
+    u64,
+    u64,
+    u64,
+    Global<T>,
+    Global<f64>,
+    u64,
+    u64,
+    u64,
+    T,
+    T,
+    Global<T>,
+    Global<f64>,
+    u64,
+    u64,
+    u64,
+    u32,
+);
+
 /// A product kernel of one of the element types.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
@@ -185,6 +214,57 @@ pub fn reduced(entry: &str) -> Option<Reduced> {
     reduced_tables::reduced(entry)
 }
 
+/// A kernel that is called as those of batches are, of one of the element types.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub enum Batched {
+    F32(BatchedFn<f32>),
+    F64(BatchedFn<f64>),
+    C64(BatchedFn<Complex<f32>>),
+    C128(BatchedFn<Complex<f64>>),
+}
+
+/// The rows of the kernels of batches.
+mod batched_tables {
+    mod elem {
+        use super::super::{Batched, BatchedFn, Complex};
+        pub fn f32(entry: BatchedFn<f32>) -> Batched {
+            Batched::F32(entry)
+        }
+        pub fn f64(entry: BatchedFn<f64>) -> Batched {
+            Batched::F64(entry)
+        }
+        pub fn c64(entry: BatchedFn<Complex<f32>>) -> Batched {
+            Batched::C64(entry)
+        }
+        pub fn c128(entry: BatchedFn<Complex<f64>>) -> Batched {
+            Batched::C128(entry)
+        }
+    }
+
+    macro_rules! rows {
+        ($($entry:ident: $elem:ident $(, $parameter:tt)*;)*) => {
+            pub fn batched(entry: &str) -> Option<super::super::Batched> {
+                let rows = [$((stringify!($entry), super::elem::$elem(entries::$entry))),*];
+                rows.into_iter().find(|(name, _)| *name == entry).map(|(_, batched)| batched)
+            }
+        };
+    }
+    pub mod tile {
+        use crate::batched as entries;
+        model::batched_tile_variants!(rows);
+    }
+    pub mod paper {
+        use crate::batched as entries;
+        model::batched_paper_variants!(rows);
+    }
+}
+
+/// The kernel of batches with this entry name; `None` if no row of `model::variants::batched::BATCHED` has it.
+pub fn batched(entry: &str) -> Option<Batched> {
+    batched_tables::tile::batched(entry).or_else(|| batched_tables::paper::batched(entry))
+}
+
 mod tsm2r_complex {
     use super::{Product, elem};
     use crate::tsm2r as entries;
@@ -245,6 +325,8 @@ pub trait Element: cuda_std::Scalar {
     fn of(product: Product) -> Option<ProductFn<Self>>;
     /// The function of a [`Reduced`], if it is of this type.
     fn of_reduced(reduced: Reduced) -> Option<ReducedFn<Self>>;
+    /// The function of a [`Batched`], if it is of this type.
+    fn of_batched(batched: Batched) -> Option<BatchedFn<Self>>;
     /// The kernel that adds slots of this type; its name is `model::sum_slots`'s.
     const SUM_SLOTS: SumSlotsFn<Self>;
     /// The one that adds those of two tall matrices; its name is `model::variants::reduce_slots`'s.
@@ -258,6 +340,9 @@ impl Element for f32 {
     fn of_reduced(reduced: Reduced) -> Option<ReducedFn<f32>> {
         if let Reduced::F32(function) = reduced { Some(function) } else { None }
     }
+    fn of_batched(batched: Batched) -> Option<BatchedFn<Self>> {
+        if let Batched::F32(function) = batched { Some(function) } else { None }
+    }
     const REDUCE_SLOTS: ReduceSlotsFn<f32> = crate::tsmttsm::finish::sreduce_slots_t256;
     const SUM_SLOTS: SumSlotsFn<f32> = slots::ssum_slots_t256;
 }
@@ -268,6 +353,9 @@ impl Element for f64 {
     }
     fn of_reduced(reduced: Reduced) -> Option<ReducedFn<f64>> {
         if let Reduced::F64(function) = reduced { Some(function) } else { None }
+    }
+    fn of_batched(batched: Batched) -> Option<BatchedFn<Self>> {
+        if let Batched::F64(function) = batched { Some(function) } else { None }
     }
     const REDUCE_SLOTS: ReduceSlotsFn<f64> = crate::tsmttsm::finish::dreduce_slots_t256;
     const SUM_SLOTS: SumSlotsFn<f64> = slots::dsum_slots_t256;
@@ -280,6 +368,9 @@ impl Element for Complex<f32> {
     fn of_reduced(reduced: Reduced) -> Option<ReducedFn<Self>> {
         if let Reduced::C64(function) = reduced { Some(function) } else { None }
     }
+    fn of_batched(batched: Batched) -> Option<BatchedFn<Self>> {
+        if let Batched::C64(function) = batched { Some(function) } else { None }
+    }
     const REDUCE_SLOTS: ReduceSlotsFn<Self> = crate::tsmttsm::finish::creduce_slots_t256;
     const SUM_SLOTS: SumSlotsFn<Self> = slots::csum_slots_t256;
 }
@@ -290,6 +381,9 @@ impl Element for Complex<f64> {
     }
     fn of_reduced(reduced: Reduced) -> Option<ReducedFn<Self>> {
         if let Reduced::C128(function) = reduced { Some(function) } else { None }
+    }
+    fn of_batched(batched: Batched) -> Option<BatchedFn<Self>> {
+        if let Batched::C128(function) = batched { Some(function) } else { None }
     }
     const REDUCE_SLOTS: ReduceSlotsFn<Self> = crate::tsmttsm::finish::zreduce_slots_t256;
     const SUM_SLOTS: SumSlotsFn<Self> = slots::zsum_slots_t256;

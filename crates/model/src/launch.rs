@@ -5,6 +5,7 @@ use crate::variants::tsmm::{WIDEST, staged_b_len, tile_len};
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Kernel, VARIANTS, Variant};
 
+pub mod batched;
 pub mod reduced;
 
 /// Most blocks along y and z of a grid.

@@ -11,6 +11,7 @@
 //! | [`occupancy`], [`roofline`] | how much of it a kernel can use: residency, Little's law, bounds |
 //! | [`launch`] | grid, shared memory, parts of k, scratch |
 //! | [`mod@choose`], [`refusal`] | which of all that is the fastest, or why none is |
+//! | [`mod@batched`] | the same of a batch of small products |
 //! | [`paper`] | what the papers would do, and why |
 //! | [`results`] | what a measured result consists of |
 //!
@@ -27,6 +28,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod batched;
 pub mod choose;
 pub mod dtype;
 pub mod generated {
@@ -43,6 +45,7 @@ pub mod roofline;
 pub mod shape;
 pub mod variants;
 
+pub use batched::{BatchedChoice, BatchedEstimate, BatchedProblem, choose_batched};
 pub use choose::{Choice, Chooser, Parts, candidates, choose, choose_given, choose_in_place};
 pub use dtype::Dtype;
 pub use machine::{DeviceFacts, Machine, MachineError, Name};

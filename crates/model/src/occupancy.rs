@@ -17,6 +17,12 @@ pub fn registers(variant: &Variant, machine: &Machine) -> u32 {
     }
 }
 
+/// The same of any entry by its name; `None` where it has not been assembled yet.
+pub(crate) fn registers_of(entry: &str, machine: &Machine) -> Option<u32> {
+    let at = REGISTERS.binary_search_by(|(name, ..)| (*name).cmp(entry)).ok()?;
+    Some(of_architecture(REGISTERS[at], machine))
+}
+
 /// The same for the entry at a place of [`VARIANTS`]: a search by name takes longer than all else about an entry.
 pub(crate) fn registers_at(place: usize, machine: &Machine) -> u32 {
     match ROWS[place] {

@@ -65,6 +65,15 @@ pub enum Refusal {
         /// Columns that it can serve at most.
         columns: u64,
     },
+    /// A dimension of a batch exceeds [`crate::batched::LARGEST`].
+    LargerThanBatches {
+        /// `m`, `n` or `k`.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// The variant takes packed batches alone, which start at multiples of 16 bytes where their lines are spaced.
+    NotPacked,
     /// The variant computes Gram matrices alone, or none.
     OtherOperation {
         /// Whether a Gram matrix was asked for.
@@ -94,6 +103,10 @@ impl fmt::Display for Refusal {
                 write!(f, "it serves whole tiles alone: m, n and k that are multiples of {m}, {n} and {k}")
             }
             Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
+            Refusal::LargerThanBatches { name, value } => {
+                write!(f, "{name} is {value}, the kernels of batches take up to {}", crate::batched::LARGEST)
+            }
+            Refusal::NotPacked => f.write_str("it takes packed batches alone, one matrix behind the other"),
             Refusal::OtherOperation { gram: true } => f.write_str("it computes no Gram matrices"),
             Refusal::OtherOperation { gram: false } => f.write_str("it computes Gram matrices alone"),
         }
@@ -124,6 +137,8 @@ impl fmt::Display for Refusals<'_> {
             Refusal::UnknownVariant
             | Refusal::NoSuchDtype { .. }
             | Refusal::DimensionTooLarge { .. }
+            | Refusal::LargerThanBatches { .. }
+            | Refusal::NotPacked
             | Refusal::OtherOperation { .. } => {
                 return write!(f, "{}", self.refusal);
             }

@@ -1,5 +1,6 @@
 //! Which kernels exist: one table, from which `kernels` stamps the entries and the host picks.
 
+pub mod batched;
 mod gemm;
 mod gemv;
 pub mod tsmm;
@@ -450,17 +451,23 @@ pub const fn reduce_slots(dtype: Dtype) -> &'static str {
 /// Every entry that the PTX must hold.
 pub fn entries() -> impl Iterator<Item = &'static str> {
     let adding = Dtype::ALL.into_iter().flat_map(|dtype| [sum_slots(dtype), reduce_slots(dtype)]);
-    VARIANTS.iter().map(|v| v.entry).chain(adding).chain(CEILINGS)
+    VARIANTS.iter().map(|v| v.entry).chain(adding).chain(CEILINGS).chain(batched::BATCHED.iter().map(|v| v.entry))
 }
 
 /// The oldest compute capability that has an entry's instructions: any for those that are not in the tables.
 pub fn since(entry: &str) -> (u32, u32) {
-    VARIANTS.iter().find(|v| v.entry == entry).map_or((0, 0), Variant::since)
+    match batched::BATCHED.iter().any(|v| v.entry == entry) {
+        true => batched::SINCE,
+        false => VARIANTS.iter().find(|v| v.entry == entry).map_or((0, 0), Variant::since),
+    }
 }
 
 /// Launch bounds of an entry; `None` for a name that is not in the table.
 pub fn launch_bounds(entry: &str) -> Option<LaunchBounds> {
     if let Some(v) = VARIANTS.iter().find(|v| v.entry == entry) {
+        return Some(LaunchBounds { threads: v.threads, min_blocks: v.min_blocks });
+    }
+    if let Some(v) = batched::BATCHED.iter().find(|v| v.entry == entry) {
         return Some(LaunchBounds { threads: v.threads, min_blocks: v.min_blocks });
     }
     if CEILINGS.contains(&entry) {

@@ -4,7 +4,7 @@
 //! run too.
 
 use crate::case::{ALPHAS, BETAS, Case, Spec};
-use crate::check::{gemv, tsmm, tsmttsm};
+use crate::check::{batched, gemv, tsmm, tsmttsm};
 use crate::compare::equal;
 use crate::entries::{Entry, product_or_refusal, serves};
 use crate::lab::{Lab, Outcome, named};
@@ -24,6 +24,7 @@ pub const LONG: [usize; 6] = [300, 600, 1200, 2500, 5000, 20000];
 pub fn run(lab: &Lab) -> Outcome {
     sweep::<f32>(lab)?;
     sweep::<f64>(lab)?;
+    batched::small(lab)?;
     crate::check::complex::small(lab)
 }
 

@@ -2,6 +2,7 @@
 
 use lanky::Scalar;
 use model::shape::SKINNY;
+use model::variants::batched::BATCHED;
 use model::{Kernel, Operation, Problem, VARIANTS, Variant};
 
 use super::case::Case;
@@ -11,6 +12,7 @@ use super::data::Data;
 use super::measure::Bench;
 use super::opponents::{self, Product};
 use super::ours::{Launch, Ours};
+use super::ours_batched::OursBatched;
 use crate::error::Fault;
 use crate::real::Real;
 
@@ -51,6 +53,9 @@ impl<'b> Bench<'b> {
         data: &mut Data<'_, T>,
         oracle: &Oracle,
     ) -> Result<Served<'b>, Fault> {
+        if data.job.batch != 1 {
+            return self.batches::<T, E>(case, data, oracle);
+        }
         let problem = data.job.of_elements();
         let mut right = Vec::new();
         for (variant, role) in self.variants(&problem) {
@@ -72,6 +77,45 @@ impl<'b> Bench<'b> {
                 },
             };
             let (name, chooser, launch) = (ours.variant().to_string(), ours.chooser(), ours.launch());
+            match oracle.check(self.stream, data, &mut ours)? {
+                Verdict::Right => right.push(Contestant { name, role, chooser, launch, run: Box::new(ours) }),
+                Verdict::Wrong(why) => self.outcome.wrong(format!("{} by {name}: {why}", case.name())),
+                Verdict::Failed(error) => self.outcome.failed(format!("{} by {name}: {error}", case.name())),
+            }
+        }
+        Ok(Served::By(right))
+    }
+
+    /// The same of batches.
+    fn batches<T: Real, E: Scalar<Real = T>>(
+        &mut self,
+        case: &Case,
+        data: &mut Data<'_, T>,
+        oracle: &Oracle,
+    ) -> Result<Served<'b>, Fault> {
+        let dtype = data.job.of_elements().dtype;
+        let entries = || BATCHED.iter().filter(|v| v.dtype == dtype).map(|v| (Some(v.entry), Role::Entry));
+        let mut all = vec![(None, Role::Ours)];
+        match self.args.variant.as_deref() {
+            Some("all") if self.stream.device().is_cuda() => all.extend(entries()),
+            Some("all") | None => {}
+            forced => all.push((forced, Role::Ours)),
+        }
+        let mut right = Vec::new();
+        for (variant, role) in all {
+            let mut ours = match OursBatched::<E>::new(self.stream, &data.job, case.beta, variant) {
+                Ok(ours) => ours,
+                Err(refused) => match (variant, role) {
+                    (None, _) => return Ok(Served::Not(refused.to_string())),
+                    (_, Role::Entry) => continue,
+                    (Some(name), _) => {
+                        self.outcome.not_run(format!("{name}: {refused}"));
+                        continue;
+                    }
+                },
+            };
+            let (name, launch) = (ours.entry().to_string(), ours.launch());
+            let chooser = if variant.is_some() { "caller" } else { "model" };
             match oracle.check(self.stream, data, &mut ours)? {
                 Verdict::Right => right.push(Contestant { name, role, chooser, launch, run: Box::new(ours) }),
                 Verdict::Wrong(why) => self.outcome.wrong(format!("{} by {name}: {why}", case.name())),

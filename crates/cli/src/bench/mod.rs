@@ -23,6 +23,7 @@ mod measure;
 mod opponents;
 pub mod origin;
 pub mod ours;
+mod ours_batched;
 mod outcome;
 mod pending;
 pub mod random;

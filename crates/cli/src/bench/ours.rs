@@ -1,7 +1,7 @@
 //! This project's own plans as contestants.
 
 use lanky::{Device, Error, MatMut, MatRef, Plan, PlanBuilder, Scalar, Shape, Stream};
-use model::{Choice, Chooser, Problem, Strides};
+use model::{BatchedChoice, Choice, Chooser, Problem, Strides};
 use num_traits::{Float, Zero, cast};
 use serde::Serialize;
 
@@ -29,6 +29,11 @@ impl Launch {
     fn of(choice: &Choice) -> Self {
         let Choice { splits, grid, threads, shared_bytes, swapped, .. } = *choice;
         Self { splits, grid, threads, shared_bytes, swapped }
+    }
+
+    pub fn of_batch(choice: &BatchedChoice) -> Self {
+        let (grid, threads) = ([choice.blocks, 1, 1], choice.threads);
+        Self { splits: 1, grid, threads, shared_bytes: choice.shared_bytes, swapped: false }
     }
 }
 

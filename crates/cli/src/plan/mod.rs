@@ -1,6 +1,7 @@
 //! `lanky plan`: what would be chosen for a product and why, on the GPU here, one that is known, or one from a file.
 
 mod against;
+mod batch;
 mod ceilings;
 mod choice;
 mod drawing;
@@ -26,8 +27,15 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     let &[m, n, k] = args.lengths.as_slice() else { return against(args) };
     let dtype: Dtype = args.dtype.into();
     let (machine, note) = gpu::machine(args)?;
-    if m == 0 || n == 0 || k == 0 {
+    if m == 0 || n == 0 || k == 0 || args.batch == Some(0) {
         return nothing(args, dtype, [m, n, k]);
+    }
+    if let Some(count) = args.batch {
+        let text = batch::text(args, dtype, [m, n, k], count, &machine)?;
+        if let Some(note) = note {
+            say::note(&note);
+        }
+        return say::print(&text);
     }
     let problem = Problem { reads_c: args.beta != 0.0, ..Problem::column_major(dtype, m, n, k) };
     let text = if args.paper {

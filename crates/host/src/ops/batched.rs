@@ -1,8 +1,10 @@
 //! C_i ← α A_i B_i + β C_i, of many small matrices.
 
 use crate::cpu as large;
+use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
-use crate::ops::gemm::check_places;
+use crate::ops::enqueue_batch::{check_batch_aligned, enqueue_batch};
+use crate::ops::gemm::{self, check_places};
 use crate::scalar::Scalar;
 use crate::shape::{Shape, agree, check_batch_distinct, wide};
 use crate::stream::{Queue, Stream};
@@ -11,24 +13,29 @@ use crate::view::{MatMut, MatRef};
 use rayon::prelude::*;
 
 /// C_i ← α A_i B_i + β C_i for all i, with A_i m x k, B_i k x n and C_i m x n; transposes and conjugates are views
-/// (`a.t()`, `a.conj()`, `a.h()`). **On the CPU only, so far**: on a GPU it is [`Error::Unsupported`].
+/// (`a.t()`, `a.conj()`, `a.h()`). Asynchronous on `stream` on a GPU.
 ///
 /// A batch lies at equal distances or anywhere ([`BatchRef::listed`]); one matrix may serve all products
 /// ([`BatchRef::shared`]). α, β, NaN, infinities and empty matrices are as in [`gemm`](crate::gemm()), and so is the error
 /// of a sum.
 ///
-/// Up to m = n = k = 32 the products are those of `lanky-cpu`: each element's sum is one chain of multiply-adds in the
-/// order of k, so that its bits depend neither on its place in the batch, nor on layouts, nor on the number of threads.
-/// Larger ones are computed as [`gemm`](crate::gemm()) computes them.
+/// Up to m = n = k = 32 the products have kernels of their own, on the CPU those of `lanky-cpu`: each element's sum is one chain
+/// of multiply-adds in the order of k, so that its bits depend neither on its place in the batch, nor on layouts, nor on the
+/// number of threads. Larger ones are computed as [`gemm`](crate::gemm()) computes them.
 ///
-/// Cost: each matrix is read and written once; each of rayon's threads takes one contiguous part of the batch. Where A_i,
-/// or B_i if C_i lies by rows, has no unit stride along the same axis as C_i, each is first copied within the caches.
+/// Cost: each matrix is read and written once; on the CPU each of rayon's threads takes one contiguous part of the batch. Where
+/// A_i, or B_i if C_i lies by rows, has no unit stride along the same axis as C_i, each is first copied within the caches. On a
+/// GPU one launch for up to 2^30 products; lists of addresses are sent to it first, 8 bytes a matrix, through pinned memory.
 ///
 /// # Errors
-/// In this order, nothing being written: [`Error::Unsupported`] if the stream is a GPU's; [`Error::WrongDevice`] for a batch
-/// on a GPU; [`Error::Shape`] if the sizes do not agree, the numbers of matrices differ ([`Rule::Count`]), elements of C
-/// overlap each other, or C overlaps A or B; of listed matrices equal addresses alone are found: what else
-/// overlaps, raw views ([`MatMut::from_raw`](crate::MatMut::from_raw)) forbid.
+/// In this order, nothing being written: [`Error::WrongDevice`] for a batch that the stream's device
+/// does not own; [`Error::Shape`] if the sizes do not agree, the numbers of matrices differ
+/// ([`Rule::Count`]), elements of C overlap each other, or C overlaps A or B, or on a GPU complex elements do not lie at multiples
+/// of their size; of listed matrices equal addresses alone are found: what else overlaps, raw views
+/// ([`MatMut::from_raw`](crate::MatMut::from_raw)) forbid. On a GPU [`Error::OutOfMemory`] for lists;
+/// [`Error::ColdPlanInCapture`] while the stream records a graph, if the kernel is not loaded
+/// or a batch is listed; and those of loading a kernel, as of [`gemm`](crate::gemm()). Besides, [those of every GPU
+/// call](crate#errors-of-every-gpu-call).
 ///
 /// # Example
 /// ```
@@ -55,10 +62,51 @@ pub fn gemm_batched<T: Scalar>(
     beta: T,
     c: BatchMut<'_, T>,
 ) -> Result<()> {
-    if let Queue::Cuda(_) = stream.queue() {
-        let what = "batched products on a GPU are not supported yet: use a stream of Device::cpu(), or `gemm` for each";
-        return Err(Error::Unsupported { what: what.to_owned() });
+    let _during = driver::during("gemm_batched");
+    multiply(stream, alpha, a, b, beta, c, None)
+}
+
+/// [`gemm_batched`] by a variant (`batched_any`) or an entry (`dbatched_any_2x2_t128`) that is named, on a GPU; the tile and the
+/// launch are the model's.
+///
+/// # Errors
+/// Those of [`gemm_batched`]; besides [`Error::UnknownVariant`], and
+/// [`Error::Unsupported`] if the variant does not take the batch, or on the CPU, which has none.
+///
+/// # Example
+/// ```
+/// use lanky_host::{BatchMut, BatchRef, Device, Error, gemm_batched_by};
+/// let (a, mut c) = ([1.0; 8], [0.0; 8]);
+/// let (square, result) = (BatchRef::row_major(&a, 2, 2, 2)?, BatchMut::row_major(&mut c, 2, 2, 2)?);
+/// let refused = gemm_batched_by(&Device::cpu().stream()?, "batched_any", 1.0, square.clone(), square, 0.0, result);
+/// assert!(matches!(refused, Err(Error::Unsupported { .. })));
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
+pub fn gemm_batched_by<T: Scalar>(
+    stream: &Stream,
+    variant: &str,
+    alpha: T,
+    a: BatchRef<'_, T>,
+    b: BatchRef<'_, T>,
+    beta: T,
+    c: BatchMut<'_, T>,
+) -> Result<()> {
+    let _during = driver::during("gemm_batched_by");
+    if let Queue::Cpu = stream.queue() {
+        return Err(Error::Unsupported { what: format!("variant {variant}: variants are for GPUs") });
     }
+    multiply(stream, alpha, a, b, beta, c, Some(variant))
+}
+
+fn multiply<T: Scalar>(
+    stream: &Stream,
+    alpha: T,
+    a: BatchRef<'_, T>,
+    b: BatchRef<'_, T>,
+    beta: T,
+    c: BatchMut<'_, T>,
+    force: Option<&str>,
+) -> Result<()> {
     let (a, b, c) = (a.batch, b.batch, c.batch);
     check_places(stream.device(), [(Operand::A, a.place), (Operand::B, b.place), (Operand::C, c.place)])?;
     let (m, n, k) = agree(&a.shape, &b.shape, &c.shape)?;
@@ -70,6 +118,17 @@ pub fn gemm_batched<T: Scalar>(
     refuse_overlap(Operand::B, &b, &c)?;
     if c.shape.is_empty() || c.count == 0 {
         return Ok(());
+    }
+    if let Queue::Cuda(queue) = stream.queue() {
+        check_batch_aligned([(Operand::A, &a), (Operand::B, &b), (Operand::C, &c)])?;
+        if wide(m.max(n).max(k)) > model::batched::LARGEST {
+            let shared = Shared { a: &a, b: &b, c: &c };
+            return (0..c.count).try_for_each(|index| {
+                let (a, b, c) = shared.at(index);
+                gemm::multiply(stream, alpha, a, b, beta, c)
+            });
+        }
+        return enqueue_batch(queue, (alpha, beta), &a, &b, &c, force);
     }
     if m.max(n).max(k) > ::cpu::MOST {
         return one_by_one(alpha, &a, &b, beta, &c);

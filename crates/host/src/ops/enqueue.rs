@@ -92,7 +92,7 @@ fn operand(address: u64, shape: &Shape) -> DeviceOperand {
 }
 
 /// The module of an entry; loaded now if it never was, except while the stream is recorded into a graph.
-fn warm(stream: &CudaStream, entry: &'static str) -> Result<Arc<Module>> {
+pub(crate) fn warm(stream: &CudaStream, entry: &'static str) -> Result<Arc<Module>> {
     if let Some(module) = stream.gpu.loaded(entry) {
         return Ok(module);
     }
@@ -141,6 +141,7 @@ pub(crate) fn refused(refusals: &Refusals<'_>) -> Error {
 /// The error for a name that is no variant's, with those that are.
 pub(crate) fn unknown_variant(name: &str) -> Error {
     let mut known: Vec<&'static str> = VARIANTS.iter().map(|variant| variant.name).collect();
+    known.extend(model::variants::batched::BATCHED.iter().map(|variant| variant.name));
     known.sort_unstable();
     known.dedup();
     Error::UnknownVariant { name: name.to_owned(), known }

@@ -4,6 +4,7 @@
 
 pub mod batched;
 pub(crate) mod enqueue;
+pub(crate) mod enqueue_batch;
 pub mod gemm;
 pub mod gemv;
 pub mod gram;

@@ -1,6 +1,7 @@
 //! Batches: matrices of one shape, at equal distances or by their addresses.
 
 use super::{MatMut, MatRef, Place};
+use crate::device::Device;
 use crate::error::{Operand, Result, Rule, ShapeError};
 use crate::scalar::Scalar;
 use crate::shape::{Layout, Shape, check_batch_distinct, check_batch_span, narrow, wide};
@@ -36,6 +37,30 @@ impl<T: Scalar> Batch<T> {
     fn packed(first: *const T, len: usize, count: usize, (rows, cols): (usize, usize), layout: Layout) -> Result<Self> {
         let shape = Shape::packed(rows, cols, layout, T::DTYPE);
         Self::strided(first, len, count, wide(rows).saturating_mul(wide(cols)), shape)
+    }
+
+    /// Memory of a device's that something else owns.
+    fn raw(device: &Device, address: u64, count: usize, stride: u64, shape: Shape) -> Result<Self> {
+        check_batch_span(&shape, wide(count), stride, usize::MAX)?;
+        let first = std::ptr::with_exposed_provenance(narrow(address));
+        Ok(Batch { spots: Spots::Strided { first, stride }, count, shape, place: device.place() })
+    }
+
+    /// The `count` equal parts of a matrix, one below the other or side by side.
+    fn parts(first: *const T, whole: Shape, place: Place, count: usize, below: bool) -> Result<Self> {
+        let (all, step, what) = match below {
+            true => (whole.rows, whole.strides.row, "rows"),
+            false => (whole.cols, whole.strides.col, "columns"),
+        };
+        let each = all.checked_div(count).unwrap_or(0);
+        if each * count != all {
+            let text = format!("a matrix of {all} {what} has no {count} equal parts");
+            let rule = if below { Rule::Rows } else { Rule::Cols };
+            return Err(ShapeError::new(Operand::View, rule, wide(each * count), wide(all), text).into());
+        }
+        let shape = if below { Shape { rows: each, ..whole } } else { Shape { cols: each, ..whole } };
+        let stride = wide(each).saturating_mul(step);
+        Ok(Batch { spots: Spots::Strided { first, stride }, count, shape, place })
     }
 
     /// Of views, which must be of one shape.
@@ -194,6 +219,42 @@ impl<'a, T: Scalar> BatchRef<'a, T> {
         Batch::of_views(matrices.iter().map(|view| (view.as_ptr(), view.shape(), view.place()))).map(Self::of)
     }
 
+    /// The `count` equal parts of a matrix, one below the other: of a row-major one on a device a batch as NumPy has it.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if the rows are no multiple of `count`.
+    pub fn parts_below(matrix: MatRef<'a, T>, count: usize) -> Result<Self> {
+        Batch::parts(matrix.as_ptr(), matrix.shape(), matrix.place(), count, true).map(Self::of)
+    }
+
+    /// The `count` equal parts of a matrix, side by side: of a column-major one packed column-major matrices.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if the columns are no multiple of `count`.
+    pub fn parts_beside(matrix: MatRef<'a, T>, count: usize) -> Result<Self> {
+        Batch::parts(matrix.as_ptr(), matrix.shape(), matrix.place(), count, false).map(Self::of)
+    }
+
+    /// Memory of the device that something else owns, as [`MatRef::from_raw`]: element (i, j) of matrix p is
+    /// p · batch_stride + i · strides.0 + j · strides.1 elements from `address` on.
+    ///
+    /// # Safety
+    /// As of [`MatRef::from_raw`], of all matrices.
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if the span exceeds 2^63 − 1 bytes.
+    pub unsafe fn from_raw(
+        device: &Device,
+        address: u64,
+        count: usize,
+        batch_stride: usize,
+        (rows, cols): (usize, usize),
+        strides: (usize, usize),
+    ) -> Result<Self> {
+        let strides = Strides { row: wide(strides.0), col: wide(strides.1) };
+        let shape = Shape::with_strides(rows, cols, strides, T::DTYPE);
+        Batch::raw(device, address, count, wide(batch_stride), shape).map(Self::of)
+    }
+
     fn of(batch: Batch<T>) -> Self {
         BatchRef { batch, memory: PhantomData }
     }
@@ -294,6 +355,44 @@ impl<'a, T: Scalar> BatchMut<'a, T> {
             refuse_twice(&batch.spots)?;
         }
         Ok(Self::of(batch))
+    }
+
+    /// The `count` equal parts of a matrix, one below the other: [`BatchRef::parts_below`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if the rows are no multiple of `count`.
+    pub fn parts_below(mut matrix: MatMut<'a, T>, count: usize) -> Result<Self> {
+        let first = matrix.as_mut_ptr().cast_const();
+        Batch::parts(first, matrix.shape(), matrix.place(), count, true).map(Self::of)
+    }
+
+    /// The `count` equal parts of a matrix, side by side: [`BatchRef::parts_beside`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) if the columns are no multiple of `count`.
+    pub fn parts_beside(mut matrix: MatMut<'a, T>, count: usize) -> Result<Self> {
+        let first = matrix.as_mut_ptr().cast_const();
+        Batch::parts(first, matrix.shape(), matrix.place(), count, false).map(Self::of)
+    }
+
+    /// Memory of the device that something else owns: [`BatchRef::from_raw`].
+    ///
+    /// # Safety
+    /// As of [`MatMut::from_raw`], of all matrices.
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) as [`BatchMut::with_strides`], but for the length.
+    pub unsafe fn from_raw(
+        device: &Device,
+        address: u64,
+        count: usize,
+        batch_stride: usize,
+        (rows, cols): (usize, usize),
+        strides: (usize, usize),
+    ) -> Result<Self> {
+        let strides = Strides { row: wide(strides.0), col: wide(strides.1) };
+        let shape = Shape::with_strides(rows, cols, strides, T::DTYPE);
+        check_batch_distinct(Operand::View, &shape, wide(count), wide(batch_stride))?;
+        Batch::raw(device, address, count, wide(batch_stride), shape).map(Self::of)
     }
 
     fn of(batch: Batch<T>) -> Self {

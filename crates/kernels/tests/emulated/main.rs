@@ -4,6 +4,7 @@
 //! `cargo test --release -p lanky-kernels --test emulated` runs all of it. A fault's message ends with the seed that
 //! replays it: `SIMT_SEED=7 cargo test --release -p lanky-kernels --test emulated tsm2r_shared`.
 
+mod batched;
 mod ceilings;
 mod counted;
 mod gemv;

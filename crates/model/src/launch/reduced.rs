@@ -176,9 +176,15 @@ mod tests {
         assert_eq!(finish(&one, 16, 16, 49, 4), Finish::LastBlock);
         assert_eq!(finish(&one, u64::MAX, 2, 2, 8), Finish::SecondLaunch);
         // Two tickets, and as many as there are.
-        assert_eq!([96, 97].map(|splits| finish(&tiles(2, 1), 16, 16, splits, 8)), [Finish::LastBlock, Finish::SecondLaunch]);
+        assert_eq!(
+            [96, 97].map(|splits| finish(&tiles(2, 1), 16, 16, splits, 8)),
+            [Finish::LastBlock, Finish::SecondLaunch]
+        );
         for grid in [tiles(8, 8), tiles(1000, 1)] {
-            assert_eq!([12, 13].map(|splits| finish(&grid, 65_536, 1, splits, 8)), [Finish::LastBlock, Finish::SecondLaunch]);
+            assert_eq!(
+                [12, 13].map(|splits| finish(&grid, 65_536, 1, splits, 8)),
+                [Finish::LastBlock, Finish::SecondLaunch]
+            );
         }
     }
 

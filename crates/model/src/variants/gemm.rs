@@ -75,7 +75,7 @@ macro_rules! ladder_rows {
         pub(super) const LADDER: &[Variant] = &[$(Variant {
             name: concat!("gemm_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Ladder,
             threads: $side * $side, t2: $own * $side, t3: $k, rows: $own * $side, cols: $own, stages: $stages,
-            layout: Layout::Any, mma: false, min_blocks: 0, wide_shared: false,
+            layout: Layout::Any, mma: false, min_blocks: 1, wide_shared: false,
         }),*];
     };
 }

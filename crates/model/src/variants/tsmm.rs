@@ -130,11 +130,9 @@ macro_rules! tsmm_mma_variants {
             dtsmm_mma_16x16_n16_k16_s3_t128:       f64, 4,    2, 16, 16, 3,     3;
             dtsmm_mma_16x16_n16_k64_s2_t128:       f64, 4,    2, 16, 64, 2,     2;
             dtsmm_mma_16x16_n32_k32_s3_t128:       f64, 4,    2, 32, 32, 3,     3;
-            dtsmm_mma_16x32_n32_k32_s3_t64:        f64, 2,    4, 32, 32, 3,     3;
             dtsmm_mma_16x24_n48_k48_s3_t128:       f64, 4,    3, 48, 48, 3,     2;
             dtsmm_mma_16x32_n64_k16_s3_t128:       f64, 4,    4, 64, 16, 3,     2;
             dtsmm_mma_16x32_n64_k64_s2_t128:       f64, 4,    4, 64, 64, 2,     2;
-            dtsmm_mma_16x32_n64_k64_s4_t128:       f64, 4,    4, 64, 64, 4,     1;
         }
     };
 }
@@ -147,9 +145,6 @@ macro_rules! tsmm_fragments_variants {
         $emit! {
             // entry                               elem warps NT KS blocks
             dtsmm_fragments_16x8_n8_k16_s2_t128:   f64, 4,    1, 1, 8;
-            dtsmm_fragments_16x16_n16_k16_s2_t128: f64, 4,    2, 1, 5;
-            dtsmm_fragments_16x16_n16_k64_s2_t128: f64, 4,    2, 4, 3;
-            dtsmm_fragments_16x32_n32_k32_s2_t64:  f64, 2,    4, 2, 5;
             dtsmm_fragments_16x48_n48_k48_s2_t64:  f64, 2,    6, 3, 4;
             dtsmm_fragments_16x64_n64_k16_s2_t128: f64, 4,    8, 1, 3;
             dtsmm_fragments_16x64_n64_k64_s2_t64:  f64, 2,    8, 4, 4;

@@ -1,6 +1,7 @@
 //! The checks, each named and alone in a file or part of one.
 
 mod alignment;
+pub mod batched;
 mod capture;
 mod columns;
 pub mod complex;
@@ -49,6 +50,9 @@ pub const CHECKS: &[Check] = &[
         tsmttsm::run,
     ),
     ("gemv", "every entry of vectors: integers, layouts, parts, strides, the same bits", gemv::run),
+    ("batched", "every entry of batches: integers, strided, shared and listed, gaps, conjugates, guards", batched::run),
+    ("batched-repeat", "batches: 100 runs, and every place in the batch, the same bits", batched::run_repeat),
+    ("batched-huge", "ten million problems; matrices past 2^32 elements", batched::run_huge),
     ("grids", "more than 65535 blocks; grids that do not exist are refused", grids::run),
     ("refusals", "wrong arguments are named, nothing is written", refusals::run),
     ("complex", "integers of complex numbers at tile edges, conjugates of A and B, alpha and beta", complex::run_edges),

@@ -1,0 +1,145 @@
+//! The plan of a batch: what would compute it, in which tiles, and what the paper would do.
+
+use std::fmt::Write;
+
+use model::launch::batched::MOST_PROBLEMS;
+use model::occupancy::residency;
+use model::paper::batched as paper;
+use model::variants::batched::BATCHED;
+use model::{BatchedChoice, BatchedProblem, Dtype, Machine, choose_batched};
+use serde::Serialize;
+
+use crate::args::PlanArgs;
+use crate::error::Fault;
+use crate::say;
+
+/// The object of `plan --batch --json`.
+#[derive(Serialize)]
+struct Object {
+    operation: &'static str,
+    dtype: &'static str,
+    batch: u64,
+    m: u64,
+    n: u64,
+    k: u64,
+    gpu: String,
+    variant: &'static str,
+    entry: &'static str,
+    /// Problems a tile, and stages.
+    problems: u32,
+    stages: u32,
+    blocks: u32,
+    threads: u32,
+    shared_bytes: u32,
+    registers: u32,
+    bound_seconds: f64,
+    seconds: f64,
+}
+
+/// The plan for `count` packed column-major products, in words or as JSON.
+///
+/// # Errors
+/// [`Fault::Input`] with the model's reason.
+pub fn text(
+    args: &PlanArgs,
+    dtype: Dtype,
+    [m, n, k]: [u64; 3],
+    count: u64,
+    machine: &Machine,
+) -> Result<String, Fault> {
+    let p = BatchedProblem { reads_c: args.beta != 0.0, ..BatchedProblem::column_major(dtype, (m, n, k), count) };
+    let choice = choose_batched(&p, machine, args.variant.as_deref()).map_err(|refusal| {
+        let of = args.variant.as_deref().map_or(String::new(), |name| format!("variant {name}: "));
+        Fault::Input(format!("{of}{refusal}"))
+    })?;
+    if args.json {
+        return say::json(&Object {
+            operation: "gemm_batched",
+            dtype: dtype.name(),
+            batch: count,
+            m,
+            n,
+            k,
+            gpu: machine.name.to_string(),
+            variant: choice.variant.name,
+            entry: choice.variant.entry,
+            problems: choice.problems,
+            stages: choice.stages,
+            blocks: choice.blocks,
+            threads: choice.threads,
+            shared_bytes: choice.shared_bytes,
+            registers: choice.variant.registers(machine),
+            bound_seconds: choice.bound.seconds(),
+            seconds: choice.estimate.seconds,
+        });
+    }
+    Ok(words(&choice, machine))
+}
+
+fn words(choice: &BatchedChoice, machine: &Machine) -> String {
+    let BatchedChoice { problem: p, variant, problems, stages, blocks, threads, shared_bytes, bound, estimate, .. } =
+        *choice;
+    let registers = variant.registers(machine);
+    let held = residency(machine, threads, registers, shared_bytes);
+    let (m, n, k, dtype) = (p.m, p.n, p.k, p.dtype);
+    let mut text = format!("{} products   {dtype}   A {m} x {k}   B {k} x {n}   C {m} x {n}", p.count);
+    let mut line = |name: &str, words: String| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n  {name:<9} {words}");
+    };
+    line("kernel", format!("{} ({})", variant.entry, variant.name));
+    line(
+        "tile",
+        format!(
+            "{problems} problems, {stages} stages: {shared_bytes} bytes of shared memory a block of {threads} threads"
+        ),
+    );
+    line("launch", format!("{blocks} blocks, which take tiles in turn"));
+    let (limit, registers_text) = (held.limit(), format!("{registers} registers a thread"));
+    line("resident", format!("{} blocks an SM, limited by {limit} ({registers_text})", held.blocks()));
+    line("in flight", format!("{} an SM at most", say::bytes(estimate.in_flight)));
+    let by = if bound.memory_s >= bound.arithmetic_s { "memory" } else { "compute" };
+    let moved = say::bytes(bound.bytes() as f64);
+    line("bound", format!("{}, by {by}: {moved}, each matrix once", say::time(bound.seconds())));
+    line("expected", format!("{}, of which", say::time(estimate.seconds)));
+    for (name, seconds) in [
+        ("memory", estimate.memory_s),
+        ("shared memory", estimate.shared_s),
+        ("multiply-adds", estimate.arithmetic_s),
+        ("what a block does one thing after the other", estimate.turns_s),
+    ] {
+        line("", format!("{name} alone would take {}", say::time(seconds)));
+    }
+    if p.count > MOST_PROBLEMS {
+        line("but", format!("a launch takes {MOST_PROBLEMS} problems: it is several"));
+    }
+    line("MAGMA", in_the_paper(m.max(n).max(k)));
+    let entries = BATCHED.iter().filter(|v| v.dtype == dtype).map(|v| v.entry);
+    let mut others: Vec<BatchedChoice> =
+        entries.filter_map(|entry| choose_batched(&p, machine, Some(entry)).ok()).collect();
+    others.sort_by(|a, b| a.estimate.seconds.total_cmp(&b.estimate.seconds));
+    line("out of", format!("{} entries:", others.len()));
+    for other in others {
+        let (time, entry) = (say::time(other.estimate.seconds), other.variant.entry);
+        let _ = write!(text, "\n    {time:>10}  {entry}, {} problems a tile", other.problems);
+    }
+    let cpu = "a contiguous part of the batch a thread, by AVX-512 or AVX2 where there is that";
+    let _ = write!(text, "\n  {:<9} {cpu}", "on a CPU");
+    text
+}
+
+/// What MAGMA dispatches to for the longest side.
+fn in_the_paper(side: u64) -> String {
+    let side = u32::try_from(side).unwrap_or(u32::MAX);
+    match paper::design(side) {
+        Some(paper::Design::Aggregated) => {
+            format!("{side} x {side} threads a product, {} products a block", paper::products_per_block(side))
+        }
+        Some(paper::Design::Single) => format!("{side} x {side} threads a product, one product a block"),
+        Some(paper::Design::Blocked) => {
+            let (least, most) = paper::blocking(side);
+            format!("one product a block in four parts: N^ x N^ threads, N^ from {least} to {most}")
+        }
+        None => "it has no kernel for this size".to_owned(),
+    }
+}

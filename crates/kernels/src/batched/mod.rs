@@ -1,0 +1,158 @@
+//! Batches of small products: C_i ← α A_i B_i + β C_i, m, n, k up to 32.
+//!
+//! | operand | shape | stored as                                                       |
+//! |---------|-------|-----------------------------------------------------------------|
+//! | A_i     | m x k | any strides; `stride` elements apart, or where a list says       |
+//! | B_i     | k x n | the same                                                        |
+//! | C_i     | m x n | the same; no two elements of all of them share an address       |
+//!
+//! [`tile`]'s entries take everything; [`paper`]'s are the variants of MAGMA's paper.
+
+pub mod paper;
+mod side;
+pub mod tile;
+
+use crate::product::{c64, c128};
+use cuda_std::prelude::*;
+pub use side::Operand;
+
+/// What every entry of a batch is called with.
+#[derive(Clone, Copy)]
+pub struct Batched<T> {
+    /// Rows of C.
+    pub m: u32,
+    /// Columns of C.
+    pub n: u32,
+    /// Columns of A.
+    pub k: u32,
+    /// Problems, at most `model::launch::batched::MOST_PROBLEMS`.
+    pub count: u32,
+    /// Problems a tile.
+    pub problems: u32,
+    /// Stages of the ring.
+    pub stages: u32,
+    /// A.
+    pub a: Operand<T>,
+    /// B.
+    pub b: Operand<T>,
+    /// α.
+    pub alpha: T,
+    /// β.
+    pub beta: T,
+    /// C.
+    pub c: Operand<T>,
+    /// How they lie: [`model::launch::batched::Code`] of A, B and C, and from bit 24 on whose conjugates are taken.
+    pub codes: u32,
+}
+
+impl<T: Scalar> Batched<T> {
+    /// Bit 0: A's conjugates; bit 1: B's.
+    #[inline(always)]
+    fn conj(&self) -> u32 {
+        self.codes >> model::launch::batched::CONJ_BIT & 3
+    }
+
+    /// Whether sums multiply with the conjugates of B's elements: [`crate::product::Product::conj_b`].
+    #[inline(always)]
+    pub(super) fn conj_b(&self) -> bool {
+        self.conj() == 1 || self.conj() == 2
+    }
+
+    /// Whether a whole sum is conjugated: [`crate::product::Product::conj_sum`].
+    #[inline(always)]
+    pub(super) fn conj_sum(&self) -> bool {
+        self.conj() & 1 == 1
+    }
+
+    /// α · sum + β · old; β · old alone where k = 0. `old` is looked at where β is not 0.
+    #[inline(always)]
+    pub(super) fn scaled(&self, sum: T, old: T) -> T {
+        let sum = sum.conj_if(self.conj_sum());
+        match (self.beta.is_zero(), self.k) {
+            (true, _) => self.alpha.scale(sum),
+            (false, 0) => self.beta.scale(old),
+            (false, _) => self.alpha.scale_onto(sum, self.beta.scale(old)),
+        }
+    }
+}
+
+/// Stamps an entry: flat parameters in, one [`Batched`] to the body.
+macro_rules! batched_entry {
+    ($entry:ident, $elem:ty, $body:expr) => {
+        #[cuda_std::kernel]
+        #[allow(missing_docs, clippy::missing_safety_doc, clippy::too_many_arguments)]
+        pub unsafe fn $entry(
+            m: u32,
+            n: u32,
+            k: u32,
+            count: u32,
+            problems: u32,
+            stages: u32,
+            a: Global<$elem>,
+            a_list: Global<f64>,
+            a_stride: u64,
+            a_row: u64,
+            a_col: u64,
+            b: Global<$elem>,
+            b_list: Global<f64>,
+            b_stride: u64,
+            b_row: u64,
+            b_col: u64,
+            alpha: $elem,
+            beta: $elem,
+            c: Global<$elem>,
+            c_list: Global<f64>,
+            c_stride: u64,
+            c_row: u64,
+            c_col: u64,
+            codes: u32,
+        ) {
+            let a = Operand { base: a, list: a_list, stride: a_stride, row: a_row, col: a_col };
+            let b = Operand { base: b, list: b_list, stride: b_stride, row: b_row, col: b_col };
+            let c = Operand { base: c, list: c_list, stride: c_stride, row: c_row, col: c_col };
+            let x = Batched { m, n, k, count, problems, stages, a, b, alpha, beta, c, codes };
+            // SAFETY: the launch has the geometry of the entry's row in the table, and the operands span their elements.
+            unsafe { $body(x) }
+        }
+    };
+}
+
+macro_rules! tile_entries {
+    ($($entry:ident: $elem:ident, $variant:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
+        $(batched_entry!($entry, $elem, tile::body::<$elem, $tm, $tn, $threads, { tile::$variant }>);)*
+    };
+}
+model::batched_tile_variants!(tile_entries);
+
+/// The bodies of the paper's kernels, by their variants' names.
+mod bodies {
+    use super::{Batched, paper};
+    use cuda_std::prelude::*;
+
+    pub use paper::blocked;
+
+    /// # Safety
+    /// As for [`paper::element`].
+    #[inline(always)]
+    pub unsafe fn single<T: Scalar>(x: Batched<T>) {
+        // SAFETY: the caller's promise.
+        unsafe { paper::element::<T, false>(x) }
+    }
+
+    pub use single as aggregated;
+
+    /// # Safety
+    /// As for [`paper::element`].
+    #[inline(always)]
+    pub unsafe fn prefetch<T: Scalar>(x: Batched<T>) {
+        // SAFETY: the caller's promise.
+        unsafe { paper::element::<T, true>(x) }
+    }
+}
+
+macro_rules! paper_entries {
+    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal;)*) => {
+        $(batched_entry!($entry, $elem, bodies::$variant::<$elem>);)*
+    };
+}
+model::batched_paper_variants!(paper_entries);

@@ -1,0 +1,388 @@
+//! Every entry of batches: around the edges of its tiles and of the sizes, in every layout, strided, listed and shared, in
+//! one turn and in several.
+
+use crate::harness::{Element, Layout};
+use lanky_kernels::table::{self, Batched as Function, BatchedFn};
+use model::launch::batched::{CONJ_BIT, Laid, Lie, Tile, laid};
+use model::variants::batched::{BATCHED, Batched, Design};
+use model::{BatchedProblem, Machine, choose_batched};
+use simt::{Buffer, Counters, Launch, Memory};
+
+/// How the matrices of an operand follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Follow {
+    /// So many elements between the end of one and the start of the next.
+    Gap(u64),
+    /// All problems have the first.
+    Shared,
+    /// Listed, the last first, so many elements between them.
+    Listed(u64),
+}
+
+/// A batch to compute.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    sizes: [u32; 3],
+    count: u32,
+    problems: u32,
+    stages: u32,
+    blocks: u32,
+    by_rows: [bool; 3],
+    /// Elements between lines.
+    gaps: [u64; 3],
+    follow: [Follow; 3],
+    offset: usize,
+    alpha: f64,
+    beta: f64,
+    conj: u32,
+}
+
+/// An operand: its data, NaN in all gaps.
+struct Operand<T> {
+    layout: Layout,
+    starts: Vec<u64>,
+    data: Vec<T>,
+    lie: Lie,
+}
+
+impl<T: Element> Operand<T> {
+    fn new(case: &Case, which: usize, (rows, cols): (u32, u32)) -> Self {
+        let layout = Layout::new(rows, cols, case.by_rows[which], case.gaps[which]);
+        let (len, count) = (layout.len as u64, u64::from(case.count));
+        let (stride, listed) = match case.follow[which] {
+            Follow::Gap(gap) => (len + gap, false),
+            Follow::Shared => (0, false),
+            Follow::Listed(gap) => (len + gap, true),
+        };
+        let starts: Vec<u64> =
+            (0..count).map(|problem| if listed { (count - 1 - problem) * stride } else { problem * stride }).collect();
+        let mut data = vec![T::NAN; (starts.iter().max().map_or(0, |last| last + len)) as usize];
+        for (problem, start) in starts.iter().enumerate() {
+            let matrix = layout.filled::<T>(which as u64 * 31 + problem as u64);
+            for (at, value) in matrix.into_iter().enumerate() {
+                data[*start as usize + at] = value;
+            }
+        }
+        let width = (16 / size_of::<T>()) as u32;
+        let first = if listed && !starts.iter().all(|start| start % u64::from(width) == 0) { 1 } else { 0 };
+        let skew = (case.offset as u32 % width).max(first % width);
+        Operand { layout, starts, data, lie: Lie { strides: layout.strides, stride, listed, skew } }
+    }
+
+    fn at(&self, problem: u32, i: u32, j: u32) -> usize {
+        self.starts[problem as usize] as usize + self.layout.at(i, j)
+    }
+
+    fn get(&self, problem: u32, i: u32, j: u32, conj: bool) -> T {
+        self.data[self.at(problem, i, j)].conj_if(conj)
+    }
+
+    /// The offsets as bits of numbers; none where they are not listed.
+    fn list(&self) -> Vec<f64> {
+        if self.lie.listed { self.starts.iter().map(|start| f64::from_bits(*start)).collect() } else { Vec::new() }
+    }
+}
+
+fn check(variant: &Batched, case: Case) -> Counters {
+    println!("{} {case:?}", variant.entry); // shown if what follows fails
+    match table::batched(variant.entry) {
+        Some(Function::F32(entry)) => run(variant, entry, case),
+        Some(Function::F64(entry)) => run(variant, entry, case),
+        Some(Function::C64(entry)) => run(variant, entry, case),
+        Some(Function::C128(entry)) => run(variant, entry, case),
+        None => panic!("{} is in the model's table only", variant.entry),
+    }
+}
+
+fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> Counters {
+    let [m, n, k] = case.sizes;
+    let (alpha, beta) = (T::factor(case.alpha), T::factor(case.beta));
+    let (a, b) = (Operand::<T>::new(&case, 0, (m, k)), Operand::<T>::new(&case, 1, (k, n)));
+    let c = Operand::<T>::new(&case, 2, (m, n));
+    let (width, owners) = ((16 / size_of::<T>()) as u32, variant.owners(m, n, k));
+    let laid = |of: &Operand<T>, shape| laid(of.lie, shape, case.count.into(), width, owners);
+    let (la, lb, lc) = (laid(&a, (m, k)), laid(&b, (k, n)), laid(&c, (m, n)));
+    let reads_c = !beta.is_zero();
+    let tile = Tile::new([la.shared, lb.shared, lc.shared], case.problems, reads_c, width);
+    let codes = la.code.pack() | lb.code.pack() << 8 | lc.code.pack() << 16 | case.conj << CONJ_BIT;
+
+    let mut memory = Memory::new();
+    memory.offset(case.offset);
+    let (ba, bb) = (memory.input("A", &a.data), memory.input("B", &b.data));
+    let bc = if reads_c { memory.inout("C", &c.data) } else { memory.output("C", c.data.len()) };
+    memory.offset(0);
+    let lists = [&a, &b, &c].map(|operand| operand.list());
+    let [list_a, list_b, list_c]: [Buffer<f64>; 3] = std::array::from_fn(|i| memory.input("list", &lists[i]));
+    let grid = [case.blocks.min(case.count.div_ceil(case.problems)), 1, 1];
+    let shared_bytes = tile.shared_len(case.stages) * size_of::<T>() as u32;
+    let block = [variant.threads, 1, 1];
+    let launch = Launch { kernel: variant.entry, grid, block, shared_bytes, ..Launch::default() };
+    let problem = BatchedProblem {
+        dtype: T::DTYPE,
+        m: m.into(),
+        n: n.into(),
+        k: k.into(),
+        count: case.count.into(),
+        a: a.lie,
+        b: b.lie,
+        c: c.lie,
+        reads_c,
+        conj_a: case.conj & 1 == 1,
+        conj_b: case.conj & 2 == 2,
+    };
+    // The paper's have one launch for a batch; prefetching takes turns.
+    let (launch, problems) = match (variant.design(), choose_batched(&problem, &Machine::H200, Some(variant.entry))) {
+        (Design::Tile, _) => (launch, case.problems),
+        (design, Ok(choice)) => {
+            assert_eq!(choice.codes, codes, "{}", variant.entry);
+            let (block, shared_bytes) = ([choice.threads, 1, 1], choice.shared_bytes);
+            let blocks = if design == Design::Prefetch { choice.blocks.min(case.blocks) } else { choice.blocks };
+            (Launch { grid: [blocks, 1, 1], block, shared_bytes, ..launch }, choice.problems)
+        }
+        (_, Err(refusal)) => panic!("{}: {refusal}", variant.entry),
+    };
+    let outcome = launch.run(&mut memory, |of| {
+        let strides = |laid: &Laid| (laid.stride, laid.strides.row, laid.strides.col);
+        let ((a_stride, a_row, a_col), (b_stride, b_row, b_col)) = (strides(&la), strides(&lb));
+        let (c_stride, c_row, c_col) = strides(&lc);
+        // SAFETY: the operands span their elements and lie as `laid` says; the emulator checks.
+        unsafe {
+            entry(
+                m,
+                n,
+                k,
+                case.count,
+                problems,
+                case.stages,
+                of.global(ba),
+                of.global(list_a),
+                a_stride,
+                a_row,
+                a_col,
+                of.global(bb),
+                of.global(list_b),
+                b_stride,
+                b_row,
+                b_col,
+                alpha,
+                beta,
+                of.global(bc),
+                of.global(list_c),
+                c_stride,
+                c_row,
+                c_col,
+                codes,
+            )
+        };
+    });
+    let counters = outcome.unwrap_or_else(|fault| panic!("{fault}"));
+    compare(&memory, bc, [&a, &b, &c], &case, (alpha, beta));
+    counters
+}
+
+/// C_i is α A_i B_i + β C_i, and nothing else was written.
+fn compare<T: Element>(
+    memory: &Memory,
+    buffer: Buffer<T>,
+    [a, b, c]: [&Operand<T>; 3],
+    case: &Case,
+    (alpha, beta): (T, T),
+) {
+    assert!(memory.guards_intact());
+    let [m, n, k] = case.sizes;
+    let mut expected = vec![None; c.data.len()];
+    for problem in 0..case.count {
+        for i in 0..m {
+            for j in 0..n {
+                let sum = (0..k).fold(T::ZERO, |sum, l| {
+                    sum.add(a.get(problem, i, l, case.conj & 1 == 1).mul(b.get(problem, l, j, case.conj & 2 == 2)))
+                });
+                let old = if beta.is_zero() { T::ZERO } else { beta.mul(c.get(problem, i, j, false)) };
+                expected[c.at(problem, i, j)] = Some(alpha.mul(sum).add(old));
+            }
+        }
+    }
+    let (got, written) = (memory.read(buffer), memory.written(buffer));
+    for (at, expected) in expected.into_iter().enumerate() {
+        assert_eq!(written[at], expected.is_some(), "whether element {at} of C's memory was written");
+        assert!(expected.is_none_or(|expected| got[at] == expected), "{at}: {:?}, not {expected:?}", got[at]);
+    }
+}
+
+/// What α and β are.
+const FACTORS: [f64; 4] = [1.0, 0.0, -1.0, 0.5];
+
+/// Sizes that an entry takes: edges of its tile, odd and even, all different, one alone.
+fn sizes(variant: &Batched) -> Vec<[u32; 3]> {
+    let (tm, tn) = (variant.tm, variant.tn);
+    let mut sizes = vec![
+        [1, 1, 1],
+        [2, 2, 2],
+        [3, 2, 5],
+        [4, 4, 4],
+        [5, 3, 7],
+        [tm, tn, 8],
+        [tm + 1, tn + 1, 3],
+        [8, 8, 8],
+        [7, 9, 6],
+        [16, 12, 4],
+        [13, 17, 11],
+        [1, 9, 4],
+        [9, 1, 2],
+        [32, 8, 16],
+        [24, 32, 12],
+        [32, 32, 32],
+        [31, 29, 30],
+    ];
+    sizes.retain(|[m, n, k]| variant.owners(*m, *n, *k) <= variant.threads);
+    sizes
+}
+
+fn cases(variant: &Batched) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (at, sizes) in sizes(variant).into_iter().enumerate() {
+        let most = variant.threads / variant.owners(sizes[0], sizes[1], sizes[2]);
+        let [m, n, k] = sizes;
+        // Of whatever type, four stages of them fit into a block's shared memory.
+        let fit = (2560 / (m * n + m * k + n * k)).max(1);
+        let many = (2 * most + 1).min(fit);
+        for run in 0..6 {
+            let turn = at * 7 + run;
+            // As many as the threads compute at a time, fewer, and more.
+            let problems = [most.min(24), most.div_ceil(2).min(24), 1, many][turn % 4].min(fit);
+            let bits = turn * 5 / 2;
+            // The first two of six are packed: aligned, and not.
+            let packed = run < 2 || variant.is_packed();
+            let gap = |which: usize| if packed { 0 } else { [0, 1, 4, 0][(turn + which) % 4] };
+            let follow = |which: usize| match (packed, (turn + 2 * which) % 5) {
+                (true, _) | (_, 0) => Follow::Gap(0),
+                (_, 1) => Follow::Gap(3),
+                (_, 2) if which < 2 => Follow::Shared,
+                (_, 3) => Follow::Listed(1),
+                _ => Follow::Listed(4),
+            };
+            cases.push(Case {
+                sizes,
+                count: [2 * problems + 1, 3 * problems, 5, 1][turn / 2 % 4],
+                problems,
+                stages: 2 + turn as u32 % 3,
+                blocks: [1, 2, u32::MAX][turn % 3],
+                by_rows: [bits & 1 == 1, bits & 2 == 2, bits & 4 == 4],
+                gaps: [gap(0), gap(1), gap(2)],
+                follow: [follow(0), follow(1), follow(2)],
+                offset: if run == 1 { 1 } else { turn / 3 % 2 * (run / 3) },
+                alpha: FACTORS[turn % 4],
+                beta: FACTORS[(turn / 4 + 1) % 4],
+                conj: turn as u32 % 4,
+            });
+        }
+    }
+    let nothing = Case { sizes: [3, 2, 0], count: 7, problems: 2, beta: 0.5, ..plain([1; 3]) };
+    cases.extend([nothing, Case { beta: 0.0, ..nothing }]);
+    cases.retain(|case| !variant.is_packed() || is_packed(variant, case));
+    cases
+}
+
+/// Whether an entry for packed batches takes it.
+fn is_packed(variant: &Batched, case: &Case) -> bool {
+    let [m, n, k] = case.sizes;
+    let width = (16 / variant.dtype.bytes()) as u32;
+    [(m, k), (k, n), (m, n)].into_iter().enumerate().all(|(which, shape)| {
+        let layout = Layout::new(shape.0, shape.1, case.by_rows[which], 0);
+        let skew = case.offset as u32 % width;
+        let lie = Lie { strides: layout.strides, stride: layout.len as u64, listed: false, skew };
+        laid(lie, shape, case.count.into(), width, variant.owners(m, n, k)).is_packed()
+    })
+}
+
+/// C_i = A_i B_i of packed column-major matrices.
+const fn plain(sizes: [u32; 3]) -> Case {
+    Case {
+        sizes,
+        count: 9,
+        problems: 2,
+        stages: 3,
+        blocks: 2,
+        by_rows: [false; 3],
+        gaps: [0; 3],
+        follow: [Follow::Gap(0); 3],
+        offset: 0,
+        alpha: 1.0,
+        beta: 0.0,
+        conj: 0,
+    }
+}
+
+fn check_variant(name: &str) {
+    let entries: Vec<&Batched> = BATCHED.iter().filter(|variant| variant.name == name).collect();
+    assert!(!entries.is_empty(), "there is no variant {name}");
+    for (row, variant) in entries.into_iter().enumerate() {
+        let every = if cfg!(debug_assertions) { 7 } else { 1 };
+        for case in cases(variant).into_iter().skip(row % every).step_by(every) {
+            check(variant, case);
+        }
+    }
+}
+
+macro_rules! tests {
+    ($($variant:ident),*) => {
+        $(#[test] fn $variant() { check_variant(stringify!($variant)) })*
+        const NAMED: [&str; [$(stringify!($variant)),*].len()] = [$(stringify!($variant)),*];
+    };
+}
+tests!(batched_packed, batched_any, batched_single, batched_aggregated, batched_prefetch, batched_blocked);
+
+#[test]
+fn every_variant_has_its_test() {
+    assert!(BATCHED.iter().all(|variant| NAMED.contains(&variant.name)));
+}
+
+/// The cases are what they claim to be.
+#[test]
+fn cases_cover_layouts_factors_and_ways_to_follow() {
+    for variant in BATCHED {
+        let cases = cases(variant);
+        let has = |what: &dyn Fn(&Case) -> bool| assert!(cases.iter().any(what), "{}", variant.entry);
+        for layout in 0..8 {
+            let by_rows = [layout & 1 == 1, layout & 2 == 2, layout & 4 == 4];
+            has(&|case| case.by_rows == by_rows);
+        }
+        for beta in FACTORS {
+            has(&|case| case.beta == beta && case.sizes[2] > 0);
+        }
+        // Of a packed batch that starts past a piece: where it moves as one run.
+        has(&|case| case.offset == 1 || variant.dtype.bytes() == 16);
+        for which in 0..if variant.is_packed() { 0 } else { 3 } {
+            has(&|case| matches!(case.follow[which], Follow::Listed(_)));
+            has(&|case| case.follow[which] == Follow::Gap(3));
+        }
+        if !variant.is_packed() {
+            has(&|case| case.follow[0] == Follow::Shared && case.count > case.stages * case.problems);
+            has(&|case| case.follow[1] == Follow::Shared);
+        }
+        for conj in 0..4 {
+            has(&|case| case.conj == conj);
+        }
+        has(&|case| case.count > 2 * case.problems && case.blocks == 1 && case.problems > 1);
+    }
+}
+
+/// A packed batch is moved once: no element of A, B or C twice, and in whole pieces where it lies so.
+#[test]
+fn packed_batches_are_moved_once_and_by_pieces() {
+    for variant in BATCHED {
+        for sizes in [[3, 3, 3], [4, 4, 4], [8, 8, 8], [7, 5, 9], [16, 16, 16]] {
+            let [m, n, k] = sizes;
+            if variant.design() != Design::Tile || variant.owners(m, n, k) * 2 > variant.threads {
+                continue;
+            }
+            let case = Case { beta: 1.0, count: 18, problems: 2, blocks: 1, ..plain(sizes) };
+            let counters = check(variant, case);
+            for (name, elements) in [("A", m * k), ("B", k * n), ("C", m * n)] {
+                let traffic = counters.operand(name);
+                assert_eq!(traffic.loads.elements, u64::from(18 * elements), "{} {name}", variant.entry);
+            }
+            assert_eq!(counters.operand("C").stores.elements, u64::from(18 * m * n), "{}", variant.entry);
+        }
+    }
+}

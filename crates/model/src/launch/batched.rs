@@ -1,0 +1,268 @@
+//! What the kernels of batches and their launches agree on: where matrices lie in shared memory, and how they get there.
+//!
+//! A tile is several whole problems. Each operand has its part of a stage, in which the matrices follow one another as
+//! they lie in device memory: by lines, which are columns or rows. So a tile of a packed batch is one run of bytes on both
+//! sides. Where that would put what lanes read together into few banks, lines or matrices are spaced ([`SharedSide`]).
+
+use crate::Strides;
+
+/// Threads of one product from which the lines of a matrix are spaced, and not the matrices: a warp then reads few
+/// matrices at a time, but many lines.
+pub const SPACED_LINES: u32 = 16;
+
+/// A matrix in shared memory, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedSide {
+    /// Its lines: columns, or rows.
+    pub lines: u32,
+    /// Elements a line.
+    pub len: u32,
+    /// From a line to the next.
+    pub pitch: u32,
+    /// From a matrix to the next: 0 where all problems have the same.
+    pub each: u32,
+}
+
+/// The same number of elements, or as many as make an odd number of 16-byte pieces where they are whole pieces: lanes that
+/// are so far apart meet in no bank before they have passed all.
+const fn odd(len: u32, width: u32) -> u32 {
+    if len % width == 0 && len > 0 { ((len / width) | 1) * width } else { len }
+}
+
+impl SharedSide {
+    /// Of a rows x cols matrix, `width` elements being 16 bytes; `owners` threads compute a product.
+    pub const fn new(rows: u32, cols: u32, code: Code, width: u32, owners: u32) -> SharedSide {
+        let (len, lines) = if code.by_columns { (rows, cols) } else { (cols, rows) };
+        let (pitch, each) = if owners >= SPACED_LINES {
+            let pitch = odd(len, width);
+            (pitch, pitch * lines)
+        } else {
+            (len, odd(len * lines, width))
+        };
+        SharedSide { lines, len, pitch, each: if code.single { 0 } else { each } }
+    }
+
+    /// The runs of a matrix that are runs in device memory too, `ld` elements from line to line and `step` along a line:
+    /// their number and their length. The whole matrix where neither side has gaps.
+    pub const fn runs(&self, ld: u64, step: u64) -> (u32, u32) {
+        if self.pitch == self.len && ld == self.len as u64 * step {
+            (1, self.len * self.lines)
+        } else {
+            (self.lines, self.len)
+        }
+    }
+
+    /// Whether a tile is a single run, the matrices being `stride` elements apart.
+    pub const fn is_whole(&self, ld: u64, step: u64, stride: u64) -> bool {
+        let matrix = self.len * self.lines;
+        step == 1 && ld == self.len as u64 && stride == matrix as u64 && self.each == matrix
+    }
+
+    /// Elements of a stage for `problems` matrices: whole pieces, and one more since a tile need not start at one.
+    pub const fn region_len(&self, problems: u32, width: u32) -> u32 {
+        (problems.saturating_sub(1) * self.each + self.lines * self.pitch + width).next_multiple_of(width)
+    }
+}
+
+/// How an operand lies in device memory, as kernels are told: a byte of the entry's `codes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// Whether its lines are its columns.
+    pub by_columns: bool,
+    /// Whether all its runs start at multiples of 16 bytes and are whole pieces.
+    pub wide: bool,
+    /// Whether the matrices are listed: element offsets, 64 bits each.
+    pub listed: bool,
+    /// Whether all problems have the same matrix.
+    pub single: bool,
+    /// Elements by which the first matrix starts past a multiple of 16 bytes.
+    pub skew: u32,
+}
+
+impl Code {
+    /// As a byte.
+    pub const fn pack(self) -> u32 {
+        self.by_columns as u32
+            | (self.wide as u32) << 1
+            | (self.listed as u32) << 2
+            | (self.single as u32) << 3
+            | (self.skew & 3) << 4
+    }
+
+    /// From a byte.
+    pub const fn unpack(code: u32) -> Code {
+        Code {
+            by_columns: code & 1 != 0,
+            wide: code & 2 != 0,
+            listed: code & 4 != 0,
+            single: code & 8 != 0,
+            skew: code >> 4 & 3,
+        }
+    }
+}
+
+/// Bit of an entry's `codes` from which on those of conjugates are: A's, then B's. A's byte is the first, then B's, C's.
+pub const CONJ_BIT: u32 = 24;
+
+/// The most problems of a launch: their number counts in 32 bits, with room for tiles that hang over.
+pub const MOST_PROBLEMS: u64 = 1 << 30;
+
+/// A tile of several problems in shared memory, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// Where B's part of a stage begins; A's is the first.
+    pub b_at: u32,
+    /// Where C's begins, if C is read; else it is behind the last stage.
+    pub c_at: u32,
+    /// Elements a stage.
+    pub stage_len: u32,
+    /// Of what is behind the last stage.
+    out_len: u32,
+}
+
+impl Tile {
+    /// Of `problems` problems whose A, B and C lie so.
+    pub const fn new(sides: [SharedSide; 3], problems: u32, reads_c: bool, width: u32) -> Tile {
+        let [a, b, c] = sides;
+        let (b_at, out_len) = (a.region_len(problems, width), c.region_len(problems, width));
+        let c_at = b_at + b.region_len(problems, width);
+        let (stage_len, out_len) = if reads_c { (c_at + out_len, 0) } else { (c_at, out_len) };
+        Tile { b_at, c_at, stage_len, out_len }
+    }
+
+    /// Elements of all stages, and what is behind them.
+    pub const fn shared_len(&self, stages: u32) -> u32 {
+        stages * self.stage_len + self.out_len
+    }
+}
+
+/// An operand of a batch as the caller has it, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lie {
+    /// Of each matrix.
+    pub strides: Strides,
+    /// From a matrix to the next; of listed ones without meaning.
+    pub stride: u64,
+    /// Whether the matrices are listed.
+    pub listed: bool,
+    /// Elements by which the first matrix starts past a multiple of 16 bytes; of listed ones 0 if all start at one.
+    pub skew: u32,
+}
+
+impl Lie {
+    /// Packed column-major matrices, one after the other, from a multiple of 16 bytes on.
+    pub const fn packed(rows: u64, cols: u64) -> Lie {
+        Lie { strides: Strides::column_major(rows), stride: rows * cols, listed: false, skew: 0 }
+    }
+
+    /// Each transposed.
+    pub const fn t(self) -> Lie {
+        Lie { strides: self.strides.transposed(), ..self }
+    }
+
+    /// The same with strides that lead nowhere as if the matrices were packed.
+    const fn plain(self, rows: u32, cols: u32, count: u64) -> Lie {
+        let (m, n) = (rows as u64, cols as u64);
+        let Strides { mut row, mut col } = self.strides;
+        let mut stride = self.stride;
+        if m <= 1 {
+            // One row: as a column or as a row, whichever has its elements next to each other.
+            row = if col == 1 { n } else { 1 };
+        } else if n <= 1 {
+            col = if row == 1 { m } else { 1 };
+        }
+        if count <= 1 {
+            stride = m * n;
+        }
+        Lie { strides: Strides { row, col }, stride, ..self }
+    }
+}
+
+/// An operand as a launch passes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Laid {
+    /// What the entry is told.
+    pub code: Code,
+    /// Strides of a matrix.
+    pub strides: Strides,
+    /// From a matrix to the next.
+    pub stride: u64,
+    /// In shared memory.
+    pub shared: SharedSide,
+}
+
+impl Laid {
+    /// Whether a tile of it is one run of device memory that moves by pieces: what entries for packed batches take.
+    pub fn is_packed(&self) -> bool {
+        let Strides { row, col } = self.strides;
+        let (step, ld) = if self.code.by_columns { (row, col) } else { (col, row) };
+        let SharedSide { len, lines, .. } = self.shared;
+        let linear = step == 1 && ld == u64::from(len) && self.stride == u64::from(len * lines);
+        let whole = self.shared.is_whole(ld, step, self.stride);
+        !self.code.listed && !self.code.single && linear && (whole || self.code.wide)
+    }
+}
+
+/// How an operand of rows x cols matrices is passed to an entry of which `owners` threads compute a product.
+pub const fn laid(lie: Lie, (rows, cols): (u32, u32), count: u64, width: u32, owners: u32) -> Laid {
+    let Lie { strides, stride, listed, skew } = lie.plain(rows, cols, count);
+    let by_columns = strides.row <= strides.col;
+    let (step, ld) = if by_columns { (strides.row, strides.col) } else { (strides.col, strides.row) };
+    let single = !listed && stride == 0 && rows * cols > 0;
+    let code = Code { by_columns, wide: false, listed, single, skew: skew % width };
+    let shared = SharedSide::new(rows, cols, code, width, owners);
+    let (runs, run_len) = shared.runs(ld, step);
+    let w = width as u64;
+    let starts = skew == 0 && (runs == 1 || ld % w == 0) && (listed || single || stride % w == 0);
+    let wide = starts && step == 1 && run_len % width == 0 && shared.pitch % width == 0 && shared.each % width == 0;
+    Laid { code: Code { wide, ..code }, strides, stride, shared }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_come_back() {
+        for bits in 0..64 {
+            assert_eq!(Code::unpack(bits).pack(), bits);
+        }
+    }
+
+    /// Lanes that read neighbouring lines, or matrices, meet in no bank before eight pieces have passed.
+    #[test]
+    fn what_lanes_read_together_is_an_odd_number_of_pieces_apart() {
+        let code = Code { by_columns: true, wide: false, listed: false, single: false, skew: 0 };
+        for n in 1..=32 {
+            for (width, owners) in [(4, 1), (4, 64), (2, 15), (2, 16), (1, 4), (1, 128)] {
+                let side = SharedSide::new(n, n, code, width, owners);
+                let apart = if owners >= SPACED_LINES { side.pitch } else { side.each };
+                assert!(apart % width != 0 || apart / width % 2 == 1, "{n} {width} {owners}: {apart}");
+                assert!(side.pitch >= n && side.each >= side.pitch * (n - 1) + n);
+                assert_eq!(SharedSide::new(n, n, Code { single: true, ..code }, width, owners).each, 0);
+                assert!(side.region_len(3, width) >= 2 * side.each + n * n + width - 1);
+            }
+        }
+    }
+
+    #[test]
+    fn packed_batches_are_told_from_others() {
+        let laid = |lie, owners| laid(lie, (5, 3), 7, 2, owners);
+        let packed = Lie::packed(5, 3);
+        assert!(laid(packed, 4).is_packed() && laid(packed.t(), 4).shared.len == 3);
+        // Odd sizes are one run, wherever they start.
+        assert!(laid(Lie { skew: 1, ..packed }, 4).is_packed());
+        assert!(
+            !laid(Lie { stride: 16, ..packed }, 4).is_packed() && !laid(Lie { listed: true, ..packed }, 4).is_packed()
+        );
+        let shared = laid(Lie { stride: 0, ..packed }, 4);
+        assert!(shared.code.single && !shared.is_packed() && shared.shared.each == 0);
+        // Even ones are spaced, so that they move by pieces, which must be aligned.
+        let even = |skew| super::laid(Lie { skew, ..Lie::packed(4, 4) }, (4, 4), 7, 2, 4);
+        assert!(even(0).is_packed() && even(0).code.wide && !even(1).is_packed());
+        // Strides that are never taken do no harm.
+        let row = Lie { strides: Strides { row: 99, col: 1 }, ..Lie::packed(1, 6) };
+        assert!(super::laid(row, (1, 6), 7, 2, 4).is_packed());
+        assert!(super::laid(Lie { stride: 0, ..packed }, (5, 3), 1, 2, 4).is_packed());
+    }
+}
