@@ -7,7 +7,7 @@
 use crate::launch::batched::{CONJ_BIT, Laid, Lie, MOST_PROBLEMS, Tile, laid};
 use crate::occupancy::{residency, resident_blocks};
 use crate::paper::batched as paper;
-use crate::roofline::{Bound, fma_rate, peak_fma_rate};
+use crate::roofline::{Bound, fma_rate, peak_fma_rate, root_of_fourths};
 use crate::variants::batched::{BATCHED, Batched, Design, SINCE};
 use crate::{Dtype, Machine, Refusal};
 
@@ -73,7 +73,8 @@ impl BatchedProblem {
     }
 }
 
-/// What a batch is expected to take, and of what. The largest of the times is its time, and a launch.
+/// What a batch is expected to take, and of what: the fourth root of the sum of the times' fourth powers, in which the largest counts
+/// most, and a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchedEstimate {
     /// Blocks an SM holds.
@@ -286,6 +287,10 @@ const SHARED_CYCLES: f64 = 30.0;
 /// Cycles a copy takes of a warp that has several one after the other: a dozen instructions, of layouts with gaps twice as many.
 const COPY_CYCLES: f64 = 30.0;
 
+/// Cycles a step takes longer for each sum of a thread whose tile reaches past the matrix, where sums have conditions. On an H200
+/// on 2026-11-22, m = n = k of 3 and 5 by 4 x 4 sums took 4 to 10 times as long as without.
+const GUARD_CYCLES: f64 = 12.0;
+
 fn estimate(
     variant: &Batched,
     p: &BatchedProblem,
@@ -317,14 +322,16 @@ fn estimate(
     let copies = sides.iter().map(copies).sum::<u64>() as f64;
     let fma_cycles = 8.0 * sms * machine.clock_hz / fma_rate(machine, p.dtype);
     let fmas_a_step = tm * tn * f64::from(p.dtype.fmas()) * fma_cycles.max(1.0);
-    let steps = k * (SHARED_CYCLES / 4.0 + tm + tn + fmas_a_step);
+    let is_guarded = p.m % u64::from(variant.tm) != 0 || p.n % u64::from(variant.tn) != 0;
+    let guards = if is_guarded { GUARD_CYCLES * tm * tn } else { 0.0 };
+    let steps = k * (SHARED_CYCLES / 4.0 + tm + tn + fmas_a_step + guards);
     let at_a_time = (variant.threads / variant.owners(p.m as u32, p.n as u32, p.k as u32)).max(1);
     let cycles =
         copies * COPY_CYCLES + f64::from(problems.div_ceil(at_a_time)) * (steps + 4.0 * tm * tn) + 4.0 * SHARED_CYCLES;
     let turns = p.count.div_ceil(u64::from(problems)).div_ceil(turn);
     let turns_s = turns as f64 * cycles / machine.clock_hz;
-    let largest = memory_s.max(shared_s).max(arithmetic_s).max(turns_s);
-    let seconds = largest + machine.launch_s + machine.memory_latency_s;
+    let terms = [memory_s, shared_s.max(arithmetic_s), turns_s];
+    let seconds = root_of_fourths(terms) + machine.launch_s + machine.memory_latency_s;
     BatchedEstimate { resident, in_flight, memory_s, shared_s, arithmetic_s, turns_s, seconds }
 }
 
@@ -347,8 +354,11 @@ mod tests {
                 assert!(choice.variant.is_packed(), "{}", choice.variant.entry);
                 let (found, bound) = (choice.estimate, choice.bound);
                 assert!(bound.memory_s > bound.arithmetic_s, "{dtype} {n}");
+                // Where threads' tiles reach past the matrix, sums have conditions: measured, m = n = 5 takes 1.4 times the bound.
+                let (tm, tn) = (u64::from(choice.variant.tm), u64::from(choice.variant.tn));
+                let most = if n % tm == 0 && n % tn == 0 { 1.35 } else { 2.0 };
                 assert!(
-                    found.in_flight >= 0.9 * NEEDED_IN_FLIGHT && found.seconds <= 1.25 * bound.seconds(),
+                    found.in_flight >= 0.9 * NEEDED_IN_FLIGHT && found.seconds <= most * bound.seconds(),
                     "{dtype} {n}: {found:?}"
                 );
                 let shared = choice.shared_bytes * found.resident;

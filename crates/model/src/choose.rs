@@ -167,7 +167,7 @@ fn considered<'a>(
 /// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but GEMV's where that side
 /// is 1 and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
-    let few = problem.k <= crate::shape::SKINNY || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
+    let few = problem.k <= FEW_STEPS || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
     if variant.kernel != Kernel::Gemv && !few && is_vectors(problem) {
         return false;
     }
@@ -191,6 +191,8 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     }
 }
 
+/// Most steps of a vector's product for which the kernels of a tall A are considered: those of GEMV have more on their way than that.
+const FEW_STEPS: u64 = 8;
 /// Most elements of a vector's product for which the kernels of two tall matrices are considered.
 const FEW_SUMS: u64 = 4;
 
@@ -543,11 +545,11 @@ mod tests {
         Ok(())
     }
 
-    /// A tall product is served by its own kernels, on a grid of no more blocks than the machine holds.
+    /// A tall product is served by its own kernels, on a grid of no more blocks than the machine holds; a vector's by those of vectors.
     #[test]
     fn tall_products_have_kernels_of_their_own() -> Result<(), Refusal> {
         for dtype in [Dtype::F32, Dtype::F64] {
-            for (n, k) in [(1, 1), (3, 5), (1, 64), (17, 3), (48, 16), (16, 16), (33, 33), (64, 64), (64, 1)] {
+            for (n, k) in [(1, 1), (3, 5), (2, 64), (17, 3), (48, 16), (16, 16), (33, 33), (64, 64), (64, 1)] {
                 let by_columns = Problem::column_major(dtype, 10_000_000, n, k);
                 let (a, c) = (crate::Strides::row_major(k), crate::Strides::row_major(n));
                 for p in [by_columns, Problem { a, c, ..by_columns }, Problem { a, ..by_columns }] {
@@ -562,6 +564,17 @@ mod tests {
                         );
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_tall_matrix_times_a_vector_is_a_vectors_product() -> Result<(), Refusal> {
+        for dtype in [Dtype::F32, Dtype::F64] {
+            for k in [9, 30, 64] {
+                let p = Problem::column_major(dtype, 10_000_000, 1, k);
+                assert_eq!(choose(&p, &Machine::H200, None)?.variant.kernel, Kernel::Gemv, "{dtype} {k}");
             }
         }
         Ok(())

@@ -40,7 +40,7 @@ pub(super) fn root_of_cubes(a: f64, b: f64) -> f64 {
 }
 
 /// (Σ terms⁴)^¼.
-pub(super) fn root_of_fourths(terms: [f64; 3]) -> f64 {
+pub(crate) fn root_of_fourths(terms: [f64; 3]) -> f64 {
     square_root(square_root(terms.iter().map(|t| (t * t) * (t * t)).sum()))
 }
 
