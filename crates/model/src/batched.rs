@@ -356,7 +356,7 @@ mod tests {
                 assert!(bound.memory_s > bound.arithmetic_s, "{dtype} {n}");
                 // Where threads' tiles reach past the matrix, sums have conditions: measured, m = n = 5 takes 1.4 times the bound.
                 let (tm, tn) = (u64::from(choice.variant.tm), u64::from(choice.variant.tn));
-                let most = if n % tm == 0 && n % tn == 0 { 1.35 } else { 2.0 };
+                let most = if n % tm == 0 && n % tn == 0 { 1.5 } else { 2.0 };
                 assert!(
                     found.in_flight >= 0.9 * NEEDED_IN_FLIGHT && found.seconds <= most * bound.seconds(),
                     "{dtype} {n}: {found:?}"
