@@ -167,7 +167,7 @@ fn considered<'a>(
 /// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but GEMV's where that side
 /// is 1 and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
-    let few = problem.k <= FEW_STEPS || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
+    let few = problem.k <= few_steps(problem) || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
     if variant.kernel != Kernel::Gemv && !few && is_vectors(problem) {
         return false;
     }
@@ -191,8 +191,13 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     }
 }
 
-/// Most steps of a vector's product for which the kernels of a tall A are considered: those of GEMV have more on their way than that.
-const FEW_STEPS: u64 = 8;
+/// Most steps of a vector's product for which the kernels of a tall A are considered: those of GEMV have more on their way than
+/// that, lanes of the one along rows more than 64.
+fn few_steps(problem: &Problem) -> u64 {
+    let launched = if problem.n > problem.m { problem.transposed() } else { *problem };
+    if launched.a.row == 1 { 8 } else { crate::shape::SKINNY }
+}
+
 /// Most elements of a vector's product for which the kernels of two tall matrices are considered.
 const FEW_SUMS: u64 = 4;
 
@@ -403,212 +408,4 @@ const OCTAVES: usize = MOST_SPLITS.ilog2() as usize + 1;
 const ALIKE: f64 = 1.01;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Dtype, Operation};
-
-    #[test]
-    fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
-        for v in VARIANTS {
-            // As wide as it can be, if it serves no more than that.
-            let (n, k) = widest(v).map_or((7, 300), |(columns, steps)| (columns.into(), steps.into()));
-            let n = if v.kernel == Kernel::Gemv { 1 } else { n };
-            let mut p = Problem::column_major(v.dtype, 1000, n, k);
-            if let Some((columns, steps)) = widest(v) {
-                let wider = Problem::column_major(v.dtype, 1000, n + 1, k);
-                assert_eq!(
-                    choose(&wider, &Machine::H200, Some(v.entry)),
-                    Err(Refusal::TooWide { columns, steps: Some(steps) })
-                );
-            }
-            if v.kernel == Kernel::Gram {
-                assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::OtherOperation { gram: false }));
-                p = Problem::gram(v.dtype, 1, 300, p.a);
-            }
-            if v.layout == Layout::Rows {
-                assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::Layout { wanted: Layout::Rows }));
-                p.a = crate::Strides::row_major(301);
-            }
-            if let Some(of) = v.multiples() {
-                assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::NotWhole { of }));
-                p = Problem::column_major(v.dtype, 1024, 64, 320);
-            }
-            assert_eq!(choose(&p, &Machine::H200, Some(v.name))?.variant.name, v.name);
-            let choice = choose(&p, &Machine::H200, Some(v.entry))?;
-            assert_eq!((choice.variant.entry, choice.chooser), (v.entry, Chooser::Caller));
-        }
-        Ok(())
-    }
-
-    /// What timings on an H200 found within 2% of the fastest is thought to be within 3% of what is chosen.
-    #[test]
-    fn an_h200_gets_its_fastest_entries() -> Result<(), Refusal> {
-        for (dtype, n, entry, splits) in [
-            (Dtype::F64, 1, "dtsm2r_prefetch_1x1_u16_t128", 4),
-            (Dtype::F64, 2, "dtsm2r_prefetch_1x2_u16_t128", 4),
-            (Dtype::F64, 4, "dtsm2r_prefetch_1x4_u16_t128", 4),
-            (Dtype::F32, 2, "stsm2r_prefetch_1x2_u32_t128", 4),
-            (Dtype::F32, 4, "stsm2r_prefetch_1x4_u32_t128", 4),
-        ] {
-            let p = Problem::column_major(dtype, 20480, n, 20480);
-            let choice = choose(&p, &Machine::H200, None)?;
-            let Some(fast) = VARIANTS.iter().find(|v| v.entry == entry) else { panic!("{entry}") };
-            let timed = crate::roofline::estimate(fast, &tiling(fast, p.m, p.n), splits, &p, &Machine::H200);
-            assert!(timed.seconds <= choice.estimate.seconds * 1.03, "{splits} parts: {timed:?}, {choice}");
-        }
-        Ok(())
-    }
-
-    /// Both tall matrices by rows, or both by columns, and k as in Ernst et al.
-    fn tall(dtype: Dtype, m: u64, n: u64, by_rows: bool) -> Problem {
-        let k = (1 << 29) / m.max(n);
-        let p = Problem::column_major(dtype, m, n, k);
-        let (a, b) = (crate::Strides::row_major(k), crate::Strides::column_major(k));
-        if by_rows { Problem { b: crate::Strides::row_major(n), ..p } } else { Problem { a, b, ..p } }
-    }
-
-    #[test]
-    fn two_tall_matrices_of_up_to_32_columns_get_kernels_of_their_own() -> Result<(), Refusal> {
-        for dtype in Dtype::ALL {
-            for (m, n) in
-                [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (32, 32), (48, 48), (64, 64), (64, 1), (3, 17), (48, 16)]
-            {
-                for by_rows in [false, true] {
-                    let p = tall(dtype, m, n, by_rows);
-                    let choice = choose(&p, &Machine::H200, None)?;
-                    assert!(choice.variant.is_reduced() || m >= 48, "{choice}");
-                    // What is finished by a second launch has the slots for it.
-                    assert_eq!(
-                        choice.slots_len,
-                        choice.problem.m * choice.problem.n * u64::from(choice.splits),
-                        "{choice}"
-                    );
-                    let gram = choose(&Problem::gram(dtype, m, p.k, p.a), &Machine::H200, None)?;
-                    assert!(gram.variant.kernel == Kernel::Gram && gram.operation == Operation::Gram, "{gram}");
-                }
-            }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn gram_matrices_of_any_width_are_served() -> Result<(), Refusal> {
-        for n in [1, 63, 64, 65, 1000, 20_000] {
-            for dtype in Dtype::ALL {
-                let p = Problem::gram(dtype, n, 100_000, crate::Strides::column_major(n));
-                assert!(u64::from(choose(&p, &Machine::H200, None)?.variant.rows) >= n.min(4));
-            }
-        }
-        let p = Problem::gram(Dtype::F64, 17, 1000, crate::Strides::column_major(17));
-        let entry = Some("dgram_mma_16x16_m16n16_d4_t256");
-        assert_eq!(choose(&p, &Machine::H200, entry), Err(Refusal::TooWide { columns: 16, steps: None }));
-        assert_eq!(choose(&p, &Machine::H200, Some("tsm2r_inner")), Err(Refusal::OtherOperation { gram: true }));
-        Ok(())
-    }
-
-    /// Of all splits the first whose time is like the least.
-    fn has_its_best_splits(choice: &Choice, machine: &Machine) {
-        let tiles = tiling(choice.variant, choice.problem.m, choice.problem.n);
-        let estimator = Estimator::new(choice.variant, &tiles, &choice.problem, machine);
-        let all = || estimator.splits().map(|splits| (splits, estimator.seconds(splits)));
-        let least = all().fold(f64::INFINITY, |least, (_, seconds)| least.min(seconds));
-        let first = all().find(|(_, seconds)| *seconds <= least * ALIKE).map(|(splits, _)| splits);
-        assert_eq!(first, Some(choice.splits), "{choice}");
-    }
-
-    /// What [`choose`] leaves out cannot be the least, and of each entry all splits count.
-    #[test]
-    fn nothing_that_is_left_out_is_better() -> Result<(), Refusal> {
-        for machine in [Machine::H200, Machine::V100, Machine::RTX4090, Machine::A100] {
-            for dtype in [Dtype::F32, Dtype::F64] {
-                for (m, n, k) in [
-                    (128, 16, 3000),
-                    (1000, 1, 30_000),
-                    (20_480, 1, 20_480),
-                    (20_480, 16, 20_480),
-                    (10_240, 64, 1280),
-                    (128, 4, 1_000_000),
-                    (16, 16, 10_000_000),
-                    (1_000_000, 7, 300),
-                    (5000, 5000, 5000),
-                    (1, 1, 4_000_000_000),
-                ] {
-                    let p = Problem::column_major(dtype, m, n, k);
-                    let choice = choose(&p, &machine, None)?;
-                    let of_all = candidates(&p, &machine, None)?
-                        .reduce(|best, next| if next.estimate.seconds < best.estimate.seconds { next } else { best });
-                    assert_eq!(of_all, Some(choice));
-                    candidates(&p, &machine, None)?.for_each(|candidate| has_its_best_splits(&candidate, &machine));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A tall product is served by its own kernels, on a grid of no more blocks than the machine holds; a vector's by those of vectors.
-    #[test]
-    fn tall_products_have_kernels_of_their_own() -> Result<(), Refusal> {
-        for dtype in [Dtype::F32, Dtype::F64] {
-            for (n, k) in [(1, 1), (3, 5), (2, 64), (17, 3), (48, 16), (16, 16), (33, 33), (64, 64), (64, 1)] {
-                let by_columns = Problem::column_major(dtype, 10_000_000, n, k);
-                let (a, c) = (crate::Strides::row_major(k), crate::Strides::row_major(n));
-                for p in [by_columns, Problem { a, c, ..by_columns }, Problem { a, ..by_columns }] {
-                    for p in [p, p.transposed()] {
-                        let choice = choose(&p, &Machine::H200, None)?;
-                        assert!(matches!(choice.variant.kernel, Kernel::Tsmm | Kernel::Tall), "{choice}");
-                        assert!(choice.splits == 1 && choice.slots_len == 0, "{choice}");
-                        let places = u64::from(choice.estimate.resident) * u64::from(Machine::H200.sms);
-                        assert!(
-                            u64::from(choice.grid[0]) <= places || choice.variant.name.starts_with("tsm2l_"),
-                            "{choice}"
-                        );
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn a_tall_matrix_times_a_vector_is_a_vectors_product() -> Result<(), Refusal> {
-        for dtype in [Dtype::F32, Dtype::F64] {
-            for k in [9, 30, 64] {
-                let p = Problem::column_major(dtype, 10_000_000, 1, k);
-                assert_eq!(choose(&p, &Machine::H200, None)?.variant.kernel, Kernel::Gemv, "{dtype} {k}");
-            }
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn refusals_name_their_reason() {
-        let p = Problem::column_major(Dtype::F64, 1 << 32, 2, 2);
-        let refused = choose(&p, &Machine::H200, None);
-        assert_eq!(refused, Err(Refusal::DimensionTooLarge { name: "m", value: 1 << 32 }));
-        let p = Problem::column_major(Dtype::F64, 10, 10, 10);
-        assert_eq!(choose(&p, &Machine::H200, Some("tsm3r")), Err(Refusal::UnknownVariant));
-        let entry = Some("stsm2r_inner_1x1_u1_t128");
-        assert_eq!(choose(&p, &Machine::H200, entry), Err(Refusal::NoSuchDtype { dtype: Dtype::F64 }));
-    }
-
-    #[test]
-    fn few_rows_are_split_until_the_chip_is_full() -> Result<(), Refusal> {
-        let p = Problem::column_major(Dtype::F64, 128, 4, 1_000_000);
-        let choice = choose(&p, &Machine::H200, None)?;
-        assert!(choice.estimate.memory_utilisation >= 0.95, "{choice}");
-        assert_eq!(choice.slots_len, 128 * 4 * u64::from(choice.splits));
-        Ok(())
-    }
-
-    #[test]
-    fn grids_fit_at_every_edge() -> Result<(), Refusal> {
-        for (m, n, k) in [(1, 1, 1), (LARGEST_DIMENSION, 1, 65), (65, 65, LARGEST_DIMENSION), (65, 1 << 30, 1)] {
-            for dtype in [Dtype::F32, Dtype::F64] {
-                let choice = choose(&Problem::column_major(dtype, m, n, k), &Machine::H200, None)?;
-                assert!(choice.grid[1] <= GRID_YZ && choice.grid[2] <= GRID_YZ && u64::from(choice.grid[0]) <= GRID_X);
-                assert!(choice.estimate.seconds >= choice.bound.seconds() * 0.99, "{choice}");
-            }
-        }
-        Ok(())
-    }
-}
+mod tests;

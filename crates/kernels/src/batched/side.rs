@@ -103,7 +103,8 @@ impl<T: Scalar> Side<T> {
             (_, false) => (of.col, of.row),
         };
         let (down, across) = if code.by_columns { (1, shared.pitch) } else { (shared.pitch, 1) };
-        let (runs, run_len) = shared.runs(line_ld, step);
+        // Of a product of no steps nothing of A and B is there.
+        let (runs, run_len) = if rows == 0 || cols == 0 { (0, 0) } else { shared.runs(line_ld, step) };
         let is_even = !code.listed && !code.single;
         let matrix = (shared.len * shared.lines) as u64;
         let whole = is_even && shared.is_whole(line_ld, step, if PACKED { matrix } else { of.stride });

@@ -295,6 +295,19 @@ fn is_packed(variant: &Batched, case: &Case) -> bool {
     })
 }
 
+/// Where k is 0 there is nothing of A and B, and nothing of them is touched.
+#[test]
+fn a_product_of_no_steps_reads_neither_a_nor_b() {
+    for variant in BATCHED.iter().filter(|variant| variant.design() == Design::Tile) {
+        for sizes in [[8, 7, 0], [3, 5, 0]] {
+            let counters = check(variant, Case { beta: 0.5, ..plain(sizes) });
+            for operand in ["A", "B"] {
+                assert_eq!(counters.operand(operand).loads.elements, 0, "{} {operand}", variant.entry);
+            }
+        }
+    }
+}
+
 /// C_i = A_i B_i of packed column-major matrices.
 const fn plain(sizes: [u32; 3]) -> Case {
     Case {
