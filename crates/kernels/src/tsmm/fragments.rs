@@ -171,10 +171,11 @@ impl Lane {
     unsafe fn fragment(&mut self) -> [f64; 8] {
         let mut ra = [0.0; 8];
         for i in 0..4 {
-            for (e, (steps, from)) in self.rows.iter_mut().enumerate() {
+            for e in 0..2 {
+                let (steps, from) = self.rows[e];
                 // SAFETY: a row and a step of A.
-                ra[2 * i + e] = unsafe { from.stream_if(self.l < *steps, 0) };
-                *from = from.starting_at(self.four_on);
+                ra[2 * i + e] = unsafe { from.stream_if(self.l < steps, 0) };
+                self.rows[e].1 = from.starting_at(self.four_on);
             }
             self.l += 4;
         }
