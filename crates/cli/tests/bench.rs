@@ -19,10 +19,10 @@ fn a_run_has_a_table_a_file_and_json() {
     let csv = text(&bench.get("r.csv"));
     assert_eq!(csv.lines().next(), Some(HEADER));
     assert_eq!(csv.lines().count(), 9, "{csv}");
-    assert!(csv.lines().skip(1).all(|line| line.contains(",cpu,model,5,")), "{csv}");
+    assert!(csv.lines().skip(1).all(|line| line.contains(",cpu,model,,5,")), "{csv}");
     assert_eq!(bench.names(), ["r-ceilings.csv", "r.csv"], "nothing was forced");
     let ceilings = text(&bench.get("r-ceilings.csv"));
-    let kinds: Vec<&str> = ceilings.lines().skip(1).filter_map(|line| line.rsplit(',').nth(18)).collect();
+    let kinds: Vec<&str> = ceilings.lines().skip(1).filter_map(|line| line.rsplit(',').nth(19)).collect();
     assert_eq!(kinds, ["read", "copy", "write", "update", "fma", "fma"], "{ceilings}");
     assert_eq!(ceilings.lines().next(), Some(HEADER));
 
@@ -241,7 +241,7 @@ fn comparing_finds_what_became_slower() {
     let bench = Bench::new();
     let row = |n: u32, ns: u32| {
         format!(
-            "tsm2r,f64,ccc,n,n,0,100,{n},50,100,50,100,1,gpu,v,model,30,{ns},{},{},{},1000,1000,{:.3},500,{:.4},,,,1,,,\n",
+            "tsm2r,f64,ccc,n,n,0,100,{n},50,100,50,100,1,gpu,v,model,,30,{ns},{},{},{},1000,1000,{:.3},500,{:.4},,,,1,,,\n",
             ns - 9,
             ns + 9,
             ns - 20,

@@ -362,8 +362,8 @@ const WITHIN_10_PERCENT: f64 = 0.90;
 /// Share of the choices there whose variant must be at most 3% slower than the best of all variants.
 const VARIANTS_WITHIN_3_PERCENT: f64 = 0.95;
 /// Share of the choices that must take at most 3% longer than the fastest entry that was measured, be it of another variant or
-/// a sibling. Of two H200s whose results were compared with one set of constants, one gave 95.9%, the one of these files 94.3%.
-const WITHIN_3_PERCENT: f64 = 0.94;
+/// a sibling.
+const WITHIN_3_PERCENT: f64 = 0.95;
 /// The same by one time of every entry: two times of one entry differ by more than 2% in a third of the cases.
 const WITHIN_3_PERCENT_ONE_TIME: f64 = 0.92;
 /// Cases that were measured with several entries and whose choice is not among them: the more, the less the share says.
@@ -427,8 +427,8 @@ fn predictions_are_what_an_h200_took() {
     assert!(words.contains(&format!("within 10%  {:.1}% of the predictions", 100.0 * within)), "{words}");
 }
 
-/// Rows of the results are of what the model of their commit chose: what is chosen today has a time in the other file, for every
-/// case.
+/// Rows of the results are of what the model of their commit chose: what is chosen today has a time in the other file, but where
+/// it is chosen in other parts of k.
 #[test]
 fn predictions_of_todays_choices_are_what_an_h200_took() {
     let compared = object(&Bench::new(), &["--against", VARIANTS]);
@@ -436,7 +436,8 @@ fn predictions_of_todays_choices_are_what_an_h200_took() {
     let losses = list(&compared["choices"]["losses"]);
     let is_picked = |row: &Value| losses.iter().any(|l| (&l["case"], &l["picked"]) == (&row["case"], &row["entry"]));
     let picks: Vec<Value> = list(&compared["predictions"]).into_iter().filter(|row| is_picked(row)).collect();
-    assert_eq!(picks.len() as u64, rows(RESULTS));
+    let unmeasured = compared["choices"]["unmeasured"].as_u64().expect("a count");
+    assert!(picks.len() as u64 + unmeasured == rows(RESULTS) && unmeasured <= MOST_UNMEASURED, "{unmeasured}");
     let near = picks.iter().filter(|row| row["ratio"].as_f64().is_some_and(|ratio| (ratio - 1.0).abs() <= 0.1)).count();
     assert!(near as f64 >= WITHIN_10_PERCENT * picks.len() as f64, "{near} of {}", picks.len());
 }

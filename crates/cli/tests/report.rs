@@ -14,7 +14,7 @@ fn results_of_a_test() -> String {
         let ns = 1000.0 + 37.5 * n as f64;
         let opponent = if index % 2 == 0 { format!("o<&>,{:.1},{:.4}", 2.0 * ns, 2.0) } else { ",,".into() };
         format!(
-            "tsm2r,f64,ccc,n,n,0,100,{n},50,100,50,100,1,\"</title><b> & \"\"GPU\"\"\",v'{n},model,30,{ns:.1},{:.1},{:.1},{:.1},\
+            "tsm2r,f64,ccc,n,n,0,100,{n},50,100,50,100,1,\"</title><b> & \"\"GPU\"\"\",v'{n},model,,30,{ns:.1},{:.1},{:.1},{:.1},\
              {bytes},{flops},{:.3},800.0,{:.4},{opponent},1,c1,580,2026-11-21\n",
             ns - 1.0,
             ns + 1.0,

@@ -1,9 +1,7 @@
 //! Fits the constants of the estimate to measured results:
-//! `cargo run --release -p lanky-model --example refit -- [--parts-of CONSTANTS] [--hold NAME,..] benches/results/h200/tsm2r*.csv`.
+//! `cargo run --release -p lanky-model --example refit -- [--hold NAME,..] benches/results/h200/tsm2r*.csv`.
 //!
-//! Results do not say in how many parts k was. They are taken to be what the estimate chooses by the constants in a file,
-//! those that the results were measured with: lines of `name: value,`, as `src/roofline/constants.rs` of the commit in the
-//! rows has them; without it by the present ones. What else of the estimate has changed since then, this does not know.
+//! Results that do not say in how many parts k was are taken to be of what the estimate chooses by the present constants.
 //! Each constant in turn, but those that are held, is moved as long as that lessens the error: the mean over the rows of weight times
 //! min(|ln(predicted / measured)|, 0.25), a variant that takes r times as long as the fastest of its case weighing 1 / r²,
 //! and the mean over the cases of what the entry with the least prediction loses against the fastest, 0.1 at most.
@@ -16,13 +14,19 @@ use lanky_model::roofline::{Constants, Estimator};
 use lanky_model::{Choice, Dtype, Machine, Problem, Strides, choose, machine};
 use std::collections::HashMap;
 
+/// A choice is good that loses no more; what another one costs, and one whose parts of k nobody timed.
+const GOOD: f64 = 0.03;
+const BAD: f64 = 0.5;
+const UNTIMED: f64 = 0.1;
+
 /// A constant, and its place.
 type Constant = (&'static str, fn(&mut Constants) -> &mut f64);
 
-const CONSTANTS: [Constant; 17] = [
+const CONSTANTS: [Constant; 18] = [
     ("mma_share", |c| &mut c.mma_share),
     ("ring_latencies", |c| &mut c.ring_latencies),
     ("ring_reads", |c| &mut c.ring_reads),
+    ("strayed", |c| &mut c.strayed),
     ("read_again", |c| &mut c.read_again),
     ("slot_cost", |c| &mut c.slot_cost),
     ("crowded", |c| &mut c.crowded),
@@ -58,11 +62,14 @@ impl Row {
         Estimator::with(constants, variant, &tiling(variant, problem.m, problem.n), problem, &self.machine)
     }
 
-    /// The fewest parts of k that were like the best by some constants: within 1%, as the model chooses.
-    fn chosen_by(&self, constants: &Constants) -> u32 {
+    /// The parts of k that would be chosen, and their time: the fewest that take what the best do, within 1%.
+    fn chosen(&self, constants: &Constants) -> (u32, f64) {
+        const ALIKE: f64 = 1.01;
         let estimator = self.estimator(constants);
-        let least = estimator.splits().map(|splits| estimator.seconds(splits)).fold(f64::INFINITY, f64::min);
-        estimator.splits().find(|splits| estimator.seconds(*splits) <= least * 1.01).unwrap_or(1)
+        let limit =
+            estimator.splits().fold(f64::INFINITY, |least, s| least.min(estimator.seconds_within(s, least))) * ALIKE;
+        let chosen = estimator.splits().map(|s| (s, estimator.seconds_within(s, limit))).find(|(_, s)| *s <= limit);
+        chosen.unwrap_or((1, f64::INFINITY))
     }
 
     /// |ln(predicted / measured)|.
@@ -73,14 +80,11 @@ impl Row {
 
 fn main() -> Result<(), String> {
     let text = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
-    let (mut rows, mut then) = (Vec::new(), Constants::FITTED);
+    let mut rows = Vec::new();
     let mut free = CONSTANTS.to_vec();
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
-        if arg == "--parts-of" {
-            let path = args.next().ok_or("--parts-of: a file of constants is missing")?;
-            then = values(&text(&path)?).map_err(|error| format!("{path}: {error}"))?;
-        } else if arg == "--hold" {
+        if arg == "--hold" {
             for held in args.next().ok_or("--hold: the names are missing")?.split(',') {
                 let place = free.iter().position(|(name, _)| *name == held);
                 free.remove(place.ok_or(format!("--hold: {held} is no constant, or is held already"))?);
@@ -92,11 +96,6 @@ fn main() -> Result<(), String> {
     if rows.is_empty() {
         return Err("no rows to fit: name results of a GPU that the machines' table has".into());
     }
-    for row in &mut rows {
-        row.splits = row.chosen_by(&then);
-    }
-    let others = rows.iter().filter(|row| row.splits != row.choice.splits).count();
-    println!("{others} of {} rows are in other parts of k than the present constants choose", rows.len());
     weigh(&mut rows);
     let mut constants = Constants::FITTED;
     println!("{} rows, before: {}", rows.len(), summary(&rows, &constants));
@@ -106,16 +105,6 @@ fn main() -> Result<(), String> {
         println!("{name}: {:.4},", place(&mut constants));
     }
     Ok(())
-}
-
-/// Constants in a file: the last line that gives each a value.
-fn values(text: &str) -> Result<Constants, String> {
-    let mut constants = Constants::FITTED;
-    for (name, place) in CONSTANTS {
-        let value = |line: &str| line.trim().strip_prefix(name)?.strip_prefix(": ")?.trim_end_matches(',').parse().ok();
-        *place(&mut constants) = text.lines().rev().find_map(value).ok_or(format!("no value of {name}"))?;
-    }
-    Ok(constants)
 }
 
 /// The rows of a results file that a product of one entry on a known GPU took; `None` for another file.
@@ -145,7 +134,11 @@ fn read(text: &str) -> Option<Vec<Row>> {
         let (_, machine) = machine::TABLE.iter().find(|(_, machine)| Some(machine.name.as_str()) == field("device"))?;
         let choice = choose(&problem, machine, field("variant")).ok()?;
         let seconds = field("ns_median")?.parse::<f64>().ok()? / 1e9;
-        Some(Row { machine: *machine, splits: choice.splits, choice, seconds, weight: 1.0 })
+        let splits = match field("splits")? {
+            "" => choice.splits,
+            splits => splits.parse().ok()?,
+        };
+        Some(Row { machine: *machine, splits, choice, seconds, weight: 1.0 })
     };
     Some(lines.filter_map(row).collect())
 }
@@ -166,18 +159,22 @@ fn weigh(rows: &mut [Row]) {
 fn error(rows: &[Row], constants: &Constants) -> f64 {
     const MOST: f64 = 0.25;
     const MOST_LOST: f64 = 0.1;
+    const IN_QUESTION: f64 = 0.5;
     let mut picks: HashMap<Problem, (f64, f64)> = HashMap::new();
     let (mut sum, mut weights) = (0.0, 0.0);
     for row in rows {
-        let predicted = row.predicted(constants);
-        sum += row.weight * (predicted / row.seconds).ln().abs().min(MOST);
+        sum += row.weight * row.error(constants).min(MOST);
         weights += row.weight;
-        let pick = picks.entry(row.choice.problem).or_insert((f64::INFINITY, 0.0));
-        if predicted < pick.0 {
-            *pick = (predicted, row.weight.sqrt().recip() - 1.0);
+        if row.weight >= IN_QUESTION {
+            let (splits, seconds) = row.chosen(constants);
+            let pick = picks.entry(row.choice.problem).or_insert((f64::INFINITY, 0.0));
+            if seconds < pick.0 {
+                let lost = row.weight.sqrt().recip() - 1.0;
+                *pick = (seconds, if splits == row.splits { lost.min(MOST_LOST) } else { UNTIMED });
+            }
         }
     }
-    let lost: f64 = picks.values().map(|(_, lost)| lost.min(MOST_LOST)).sum();
+    let lost: f64 = picks.values().map(|(_, lost)| lost + if *lost > GOOD { BAD } else { 0.0 }).sum();
     sum / weights + lost / picks.len() as f64
 }
 

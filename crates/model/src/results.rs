@@ -1,7 +1,7 @@
 //! The fields of measured results: one schema for all families, here and nowhere else.
 
 /// The columns of a results file, in their order. README.md in benches/ says what each holds.
-pub const FIELDS: [&str; 33] = [
+pub const FIELDS: [&str; 34] = [
     "family",
     "dtype",
     "layout",
@@ -18,6 +18,7 @@ pub const FIELDS: [&str; 33] = [
     "device",
     "variant",
     "chooser",
+    "splits",
     "samples",
     "ns_median",
     "ns_low",

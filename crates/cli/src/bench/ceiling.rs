@@ -159,7 +159,7 @@ pub mod tests {
         let copy = ceiling("copy", "f64", 16.0);
         assert_eq!((copy.rate(), copy.elements(), copy.samples), (16.0, 990.0, 3));
         let line = crate::csv::line(copy.fields());
-        let begin = "ceiling,f64,ccc,n,n,0,990,1,1,990,1,990,1,\"a \"\"GPU\"\", <b>\",copy,,3,1000.0,990.0,1010.0,990.0,15840,0,";
+        let begin = "ceiling,f64,ccc,n,n,0,990,1,1,990,1,990,1,\"a \"\"GPU\"\", <b>\",copy,,,3,1000.0,990.0,1010.0,990.0,15840,0,";
         assert!(line.starts_with(begin) && line.ends_with(",15.840,,,,,,1,abc,580,2026-01-02\n"), "{line}");
         let mma = ceiling("mma", "f64", 60.0);
         assert_eq!((mma.rate(), mma.elements(), mma.is_memory()), (60.0, 29_700.0, false));

@@ -48,6 +48,17 @@ impl<'a> Fields<'a> {
         if value.is_finite() { Ok(value) } else { Err(format!("{name} is {value}, not a finite number")) }
     }
 
+    /// A number of parts, where it is noted.
+    pub fn parts(&self, name: &str) -> Result<Option<u32>, String> {
+        match self.text(name) {
+            "" => Ok(None),
+            text => match text.parse() {
+                Ok(parts) if parts > 0 => Ok(Some(parts)),
+                _ => Err(format!("{name} is '{text}', not a number of parts above 0")),
+            },
+        }
+    }
+
     /// Times of ours.
     pub fn timing(&self) -> Result<Timing, String> {
         let [ns_median, ns_low, ns_high, ns_min] =

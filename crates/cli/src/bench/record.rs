@@ -93,11 +93,13 @@ impl<'b> Bench<'b> {
         let fastest = others.iter().min_by(|a, b| a.ns.total_cmp(&b.ns));
         let origin = &self.outcome.origin;
         let (chooser, times) = (ours.map_or("", |(own, _)| own.chooser), ours.map(|(_, times)| times));
+        let launch = ours.and_then(|(own, _)| own.launch.clone());
         let row = Row {
             case: case.clone(),
             device: origin.device.clone(),
             variant,
             chooser: chooser.into(),
+            splits: launch.as_ref().map(|launch| launch.splits),
             samples: times.map_or(self.args.samples, |times| times.samples),
             ours: times.map(|times| Timing {
                 ns_median: ns(times.median),
@@ -117,7 +119,6 @@ impl<'b> Bench<'b> {
         };
         let row = row.derive();
         self.journal.row(&row)?;
-        let launch = ours.and_then(|(own, _)| own.launch.clone());
         let measured = Measured { error_of_measurement: row.is_error(), row, launch, opponents: others.to_vec() };
         if !self.args.json {
             say::print(&table::row(&measured))?;

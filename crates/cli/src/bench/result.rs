@@ -49,6 +49,8 @@ pub struct Row {
     pub variant: String,
     /// `model`, or `caller` for a forced variant; empty where nothing was to choose.
     pub chooser: String,
+    /// Parts of k; `None` where nobody noted them, or there are none.
+    pub splits: Option<u32>,
     pub samples: usize,
     /// `None` where this project computes nothing of the kind yet: then an opponent ran.
     pub ours: Option<Timing>,
@@ -152,6 +154,7 @@ impl Row {
             self.device.clone(),
             self.variant.clone(),
             self.chooser.clone(),
+            self.splits.map(|splits| splits.to_string()).unwrap_or_default(),
             self.samples.to_string(),
             time(|ours| ours.ns_median),
             time(|ours| ours.ns_low),
@@ -214,6 +217,7 @@ impl Row {
             device: at.text("device").into(),
             variant: at.text("variant").into(),
             chooser: at.text("chooser").into(),
+            splits: at.parts("splits")?,
             samples: at.number("samples")?,
             ours,
             bytes: at.positive("bytes")?,
@@ -294,6 +298,7 @@ pub mod tests {
             device: "a \"GPU\", <b>".into(),
             variant: "dtsm2r_prefetch".into(),
             chooser: "model".into(),
+            splits: Some(3),
             samples: 30,
             ours: Some(Timing { ns_median: 1000.0, ns_low: 990.0, ns_high: 1010.0, ns_min: 980.0 }),
             bytes: 4000.0,
@@ -315,7 +320,8 @@ pub mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let unserved = Row { ours: None, variant: "".into(), chooser: "".into(), ..row(8, Some(900.0)) }.derive();
+        let unserved =
+            Row { ours: None, variant: "".into(), chooser: "".into(), splits: None, ..row(8, Some(900.0)) }.derive();
         let rows = [row(2, Some(1100.0)), row(4, None), unserved];
         let text = to_csv(&rows);
         assert_eq!(from_csv(&text), Ok(Results { rows: rows.to_vec(), ceilings: Vec::new() }));
@@ -323,12 +329,12 @@ pub mod tests {
         assert!(line.contains(",1000.0,990.0,1010.0,980.0,4000,1000000,4.000,800.0,0.8000,cublas,1100.0,1.1000,"));
         assert!(text.lines().nth(2).expect("a row").contains(",0.8000,,,,1,abc,"), "a missing opponent is blank");
         let unserved = text.lines().nth(3).expect("a row");
-        assert!(unserved.contains(",,,30,,,,,4000,1000000,,800.0,,cublas,900.0,,1,abc,"), "so are we: {unserved}");
+        assert!(unserved.contains(",,,,30,,,,,4000,1000000,,800.0,,cublas,900.0,,1,abc,"), "so are we: {unserved}");
     }
 
     #[test]
     fn the_header_is_the_schema() {
-        let schema = "family,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,device,variant,chooser,samples,ns_median,\
+        let schema = "family,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,device,variant,chooser,splits,samples,ns_median,\
             ns_low,ns_high,ns_min,bytes,flops,gbs,bound_ns,fraction,opponent,opponent_ns,ratio,seed,commit,driver,date\n";
         assert_eq!(header(), schema);
     }
@@ -344,6 +350,7 @@ pub mod tests {
         assert_eq!(of("ccc,n,n,0,", "ccc,n,n,NaN,"), "line 2: beta is NaN, not a finite number");
         assert_eq!(of(",1000.0,", ",NaN,"), "line 2: ns_median is NaN, not above 0");
         assert_eq!(of(",1000.0,990.0,1010.0,980.0,", ",,,,,"), "line 2: neither ns_median nor an opponent is there");
+        assert_eq!(of(",model,3,", ",model,0,"), "line 2: splits is '0', not a number of parts above 0");
         assert_eq!(of(",500,", ",5OO,"), "line 2: k is '5OO', not a number as it must be");
         assert!(of("tsm2r,f64", "tsm9r,f64").starts_with("line 2: known are tsm2r"));
         assert!(from_csv(&(text + "x,y\n")).unwrap_err().contains("line 3 has 2 fields"));

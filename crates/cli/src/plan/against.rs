@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use model::machine::{Cold, TABLE};
 use model::roofline::bound;
-use model::{Machine, Problem, VARIANTS, choose};
+use model::{Machine, Parts, Problem, VARIANTS, choose, choose_given};
 use serde::Serialize;
 
 use super::choice::terms;
@@ -69,7 +69,7 @@ struct Prediction {
 struct Choices {
     /// Cases of which the picked entry and another were measured.
     cases: usize,
-    /// Cases whose picked entry was not measured.
+    /// Cases whose picked entry was not measured, or in another number of parts of k than is picked.
     unmeasured: usize,
     /// Share of the cases in which the pick takes at most 3% longer than the fastest.
     within_3_percent: f64,
@@ -148,7 +148,11 @@ impl<'r> Timed<'r> {
 
     /// `None` where the entry no longer takes such a product.
     fn predict(&self) -> Option<Prediction> {
-        let choice = choose(&self.problem, &self.machine, Some(self.entry)).ok()?;
+        let choice = match self.row.splits {
+            Some(splits) => choose_given(&self.problem, &self.machine, self.entry, Parts::Exactly(splits)),
+            None => choose(&self.problem, &self.machine, Some(self.entry)),
+        };
+        let choice = choice.ok()?;
         let (measured, predicted) = (self.ns / 1e9, choice.estimate.seconds);
         let by_rows = self.problem.a.row != 1;
         Some(Prediction {
@@ -247,7 +251,7 @@ impl Choices {
 
     fn text(&self) -> String {
         let mut text = format!(
-            "\n  the choice within 3% of the fastest entry measured: {:.1}% of {} cases; of {} others the choice was not measured",
+            "\n  the choice within 3% of the fastest entry measured: {:.1}% of {} cases; of {} others the choice was not measured, or in other parts of k",
             100.0 * self.within_3_percent,
             self.cases,
             self.unmeasured
@@ -263,10 +267,12 @@ impl Choices {
 impl Loss {
     /// Of rows of one case; `None` where the pick is none of them.
     fn of(case: &[&Timed<'_>]) -> Option<Self> {
-        let picked = choose(&case[0].problem, &case[0].machine, None).ok()?.variant.entry;
+        let pick = choose(&case[0].problem, &case[0].machine, None).ok()?;
+        let picked = pick.variant.entry;
+        let is_picked = |one: &&&Timed<'_>| one.entry == picked && one.row.splits.is_none_or(|s| s == pick.splits);
         let ns = |one: &&&Timed<'_>| one.ns;
         let fastest = case.iter().min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
-        let pick = case.iter().filter(|one| one.entry == picked).min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
+        let pick = case.iter().filter(is_picked).min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
         let loss = ns(&pick) / ns(&fastest) - 1.0;
         Some(Self { case: case[0].case(), picked, fastest: fastest.entry, loss })
     }
@@ -298,9 +304,9 @@ mod tests {
     use crate::bench::result::Timing;
     use crate::bench::result::tests::row;
 
-    /// A row of an H200 that took `factor` times what the model says of the entry.
+    /// A row of an H200 that took `factor` times what the model says of the entry, in parts that nobody noted.
     fn measured(n: u64, entry: &str, factor: f64) -> Row {
-        let row = Row { device: "NVIDIA H200".into(), variant: entry.into(), ..row(n, None) };
+        let row = Row { device: "NVIDIA H200".into(), variant: entry.into(), splits: None, ..row(n, None) };
         let problem = row.case.job().expect("a product").problem;
         let predicted = choose(&problem, &Machine::H200, Some(entry)).expect("an entry").estimate.seconds;
         taking(predicted * 1e9 * factor, row)
@@ -392,5 +398,27 @@ mod tests {
         };
         assert_eq!((loss(900.0), loss(1029.0).1), ((0.0, 1.0), 1.0));
         assert!((loss(1100.0).0 - 0.1).abs() <= 1e-9 && loss(1100.0).1 == 0.0);
+    }
+
+    /// A time counts for the parts of k in which it was taken, and for no others.
+    #[test]
+    fn times_are_of_their_parts() {
+        let problem = row(2, None).case.job().expect("a product").problem;
+        let pick = choose(&problem, &Machine::H200, None).expect("an entry");
+        let of_parts = |splits| Row { splits: Some(splits), ..measured(2, pick.variant.entry, 1.0) };
+        let other = measured(2, "dtsm2r_shared_1x2_u4_t128", 1.0);
+        for (splits, counted) in [(pick.splits, (1, 0)), (pick.splits + 1, (0, 1))] {
+            let object = of(&[of_parts(splits), other.clone()]);
+            let choices = object.choices.as_ref().expect("two entries");
+            assert_eq!((choices.cases, choices.unmeasured), counted, "{splits}");
+            let given = choose_given(&problem, &Machine::H200, pick.variant.entry, Parts::Exactly(splits));
+            let own = |p: &&Prediction| p.entry == pick.variant.entry;
+            let found = object.predictions.iter().find(own).expect("a prediction");
+            assert_eq!(
+                (found.splits, found.predicted_seconds),
+                (splits, given.expect("an entry").estimate.seconds),
+                "{splits}"
+            );
+        }
     }
 }

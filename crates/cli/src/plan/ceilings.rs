@@ -171,7 +171,7 @@ mod tests {
                 vec![read.replace(",read,", ",reed,")],
                 "line 2: variant is 'reed' in 'f64': known are read, copy, write, update, fma, mma",
             ),
-            (vec![read.clone(), "ceiling,f64\n".into()], "line 3: 2 fields, not 33"),
+            (vec![read.clone(), "ceiling,f64\n".into()], "line 3: 2 fields, not 34"),
         ] {
             assert_eq!(parse(&file(&rows), "NVIDIA H200"), Err(reason.into()), "{rows:?}");
         }

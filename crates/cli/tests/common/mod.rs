@@ -80,7 +80,7 @@ pub const SMALL: [&str; 13] =
     ["bench", "--m", "90", "--k", "70", "--n", "3", "--samples", "5", "--device", "cpu", "--beta", "0"];
 
 /// The first line of its results.
-pub const HEADER: &str = "family,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,device,variant,chooser,samples,ns_median,\
+pub const HEADER: &str = "family,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,device,variant,chooser,splits,samples,ns_median,\
     ns_low,ns_high,ns_min,bytes,flops,gbs,bound_ns,fraction,opponent,opponent_ns,ratio,seed,commit,driver,date";
 
 /// Arguments, and more of them.

@@ -12,6 +12,9 @@ pub struct Constants {
     /// How many latencies of the memory pass while what a ring has in flight arrives: its threads wait for a whole stage,
     /// meet, and multiply before they ask for more.
     pub ring_latencies: f64,
+    /// How much longer a ring of two stages takes whose block is alone on its SM, for each thousand steps of k in a part: a late
+    /// stage is waited for at once, and blocks that began together ask for lines ever further apart.
+    pub strayed: f64,
     /// Share of A that comes from memory again when another group of columns reads it; the rest is still in a cache.
     pub read_again: f64,
     /// Times of a slot's bytes at the rates of the memory that storing and adding them takes: accesses are short, and the
@@ -53,29 +56,32 @@ impl Constants {
     /// What choices are made with.
     ///
     /// # Source
-    /// 10490 times of TSM2R on an H200 (driver 580.159, 2026-11-21), benches/results/h200, each in the parts of k in which it was taken:
+    /// 10574 times of TSM2R on an H200 (driver 580.159, 2026-11-22), benches/results/h200, each in the parts of k in which it was taken:
     /// what most choices are within 3% of the fastest with, and most predictions within 10%. `read_again`, `slot_cost` and
     /// `crowded` are held at what 2510 times of earlier kernels gave, since these were taken in few numbers of parts.
+    /// `strayed` is from `stsm2r_staged_8x8_n16_k16_s2_t256` at 40960 x 12 x 40960, 1740 us in 3 parts, and on two other H200s 1483 and 1494
+    /// in 13, and from what grows with the length of a part in between.
     /// `lone_warp` is from m = 10240 to 30720 in f32 on another H200 that day: with 120 blocks of 4 warps on 132 SMs seven cases by
     /// `stsm2r_staged_8x12_n48` take 1.35 times as long a stage as with 240, three by entries of 8 x 8 1.2 to 1.37 times.
     /// `drained` is from 40960 x 16 x 40960 in f64, 640 blocks in 396 places 3070 us, 1920 blocks 2955 us; `by_rows_f64` is from
     /// a comparison at m = k = 20480, where such an A took 2.4 times as long. Choices moved with the fit and were not timed
     /// again: benches/NOTES.md has how many.
     pub const FITTED: Constants = Constants {
-        mma_share: 0.86,
-        ring_reads: 0.99,
-        ring_latencies: 1.161,
+        mma_share: 0.85,
+        ring_reads: 0.991,
+        ring_latencies: 1.133,
+        strayed: 0.0038,
         read_again: 0.979,
         slot_cost: 1.358,
         crowded: 0.283,
-        drained: 0.12,
+        drained: 0.1285,
         stage_slots: 139.4,
         lone_warp: 0.35,
         step_slots: 9.0,
         gemm_step_slots: 36.0,
         gemm_stage_slots: 60.0,
         wide_bytes_per_cycle: 180.8,
-        ring_bytes_per_cycle: 143.2,
+        ring_bytes_per_cycle: 140.2,
         narrow_bytes_per_cycle: 72.2,
         stored_bytes_per_cycle: 14.65,
         by_rows_f32: 5.05,

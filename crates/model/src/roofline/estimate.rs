@@ -56,6 +56,8 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// and a last wave of few draws what it has in flight. A block of one of s parts of k moves and multiplies 1/s of what one of
 /// the whole k does, and a wave of them takes 1/s of its time.
 ///
+/// Parts of so many steps of k that their blocks lose step take longer by [`Constants::strayed`].
+///
 /// Kernels that walk over tiles write C, and read it, while they read A: their bandwidth has C's bytes too.
 ///
 /// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them, or what the last block takes for it; C, written, and read where β is not
@@ -88,6 +90,8 @@ pub struct Estimator<'a> {
     last_block_splits: u32,
     /// What a last block takes to add one slot, and another, s.
     last_block_s: (f64, f64),
+    /// How much longer waves take, k whole: [`Constants::strayed`].
+    strayed: f64,
     /// Time that no number of splits changes, s.
     fixed_s: f64,
 }
@@ -173,6 +177,11 @@ impl<'a> Estimator<'a> {
             slot_s: constants.slot_cost * (written_s + read_s),
             last_block_splits: if variant.is_reduced() { most_last_block_splits(tiling, c_bytes as u64) } else { 1 },
             last_block_s: (last_block_s(machine, tiling, c_bytes, 0), last_block_s(machine, tiling, c_bytes, 1)),
+            strayed: if variant.kernel == Kernel::Ring && variant.stages == 2 && resident == 1 {
+                constants.strayed * problem.k as f64 / 1000.0
+            } else {
+                0.0
+            },
             fixed_s: machine.launch_s
                 + if super::tsmm::streams(variant) {
                     0.0
@@ -203,7 +212,7 @@ impl<'a> Estimator<'a> {
             return f64::INFINITY;
         }
         let fulls_s = if fulls > 0.0 { fulls * self.full.seconds() } else { 0.0 };
-        (fulls_s + last.seconds()) * part + rest_s
+        (fulls_s + last.seconds()) * part * (1.0 + self.strayed * part) + rest_s
     }
 
     /// How the blocks of all parts are cut into waves.
