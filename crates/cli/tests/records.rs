@@ -45,7 +45,7 @@ fn a_figure_above_the_ceiling_is_an_error_of_measurement() {
         "{error}"
     );
     let csv = text(&bench.get("r.csv"));
-    assert!(csv.lines().count() == 3 && csv.lines().skip(1).all(|line| line.contains(",cpu@above,model,5,")), "{csv}");
+    assert!(csv.lines().count() == 3 && csv.lines().skip(1).all(|line| line.contains(",cpu@above,model,,5,")), "{csv}");
     // It is no result: no figure has it, and it has vanished.
     assert!(run(&["--csv", "r.csv", "--json"]).status.code() == Some(1) && bench.names().len() == 2);
     let fine = alone(&bench, &plus(&SMALL, &["--csv", "fine.csv"]));
@@ -58,7 +58,7 @@ fn a_figure_above_the_ceiling_is_an_error_of_measurement() {
     assert!(cached.status.success() && words.contains("2 rows") && words.contains("cpu@cached"), "{words}");
     assert_eq!(text(&bench.get("cached.csv")).lines().count(), 1);
     let variants = text(&bench.get("cached-variants.csv"));
-    assert_eq!((variants.lines().next(), variants.matches(",cpu@cached,model,5,").count()), (Some(HEADER), 2));
+    assert_eq!((variants.lines().next(), variants.matches(",cpu@cached,model,,5,").count()), (Some(HEADER), 2));
 }
 
 /// One plan that fails does not end the run.
@@ -129,7 +129,7 @@ fn a_file_that_cannot_grow_keeps_whole_rows() {
     let rows = csv.lines().count() - 1;
     assert!((1..40).contains(&rows) && csv.starts_with(HEADER) && csv.ends_with('\n'), "{csv}");
     assert!(
-        csv.lines().skip(1).all(|line| line.starts_with("tsm2r,f64,ccc") && line.contains(",cpu,model,3,")),
+        csv.lines().skip(1).all(|line| line.starts_with("tsm2r,f64,ccc") && line.contains(",cpu,model,,3,")),
         "{csv}"
     );
     let missing = 40 - rows;
