@@ -95,7 +95,7 @@ fn ceilings_beside_the_results_are_drawn_and_stated() {
     let ceiling = |what: &str, dtype: &str, bytes: u32, flops: u32| {
         let gbs = if bytes > 0 { format!("{:.3}", f64::from(bytes) / 1000.0) } else { String::new() };
         format!(
-            "ceiling,{dtype},ccc,n,n,0,10,1,1,10,1,10,1,{device},{what},,4,1000.0,990.0,1010.0,980.0,{bytes},{flops},{gbs},,,,,,1,c1,\
+            "ceiling,{dtype},ccc,n,n,0,10,1,1,10,1,10,1,{device},{what},,,4,1000.0,990.0,1010.0,980.0,{bytes},{flops},{gbs},,,,,,1,c1,\
              580,2026-11-21\n"
         )
     };
