@@ -7,9 +7,9 @@
 pub use host::interop::dlpack;
 #[cfg(feature = "host")]
 pub use host::{
-    BatchMut, BatchRef, CeilingTimes, Ceilings, Complex, Device, Dtype, Error, Graph, Layout, Mark, MatMut, MatRef,
-    Matrix, Operand, Plan, PlanBuilder, Result, Rule, Scalar, Shape, ShapeError, Stream, Strides, Triangle, Version,
-    gemm, gemm_batched, gemm_batched_by, gemv, gram, gram_triangle, tsmm_in_place,
+    BatchMut, BatchRef, CeilingTimes, Ceilings, Complex, Determinism, Device, Dtype, Error, Graph, Layout, Mark,
+    MatMut, MatRef, Matrix, Operand, Plan, PlanBuilder, Result, Rule, Scalar, Shape, ShapeError, Stream, Strides,
+    Triangle, Version, gemm, gemm_batched, gemm_batched_by, gemv, gram, gram_triangle, tsmm_in_place,
 };
 #[cfg(feature = "host")]
 pub use host::{env, ptx, tuned};

@@ -215,6 +215,9 @@ pub struct HowArgs {
     /// Force a kernel, by the name of its variant or of its entry (see lanky info)
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
+    /// Plan for the same bits on every GPU of compute capability 8.0 or later, fast or not
+    #[arg(long)]
+    pub across_gpus: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,

@@ -91,8 +91,7 @@ fn demo<T: Scalar>(args: &DemoArgs, device: &Device) -> Result<(), Fault> {
     let a = make::<T>(&stream, A, m, k, &progress)?;
     let b = make::<T>(&stream, B, k, n, &progress)?;
     let mut c = device.zeros::<T>(m, n)?;
-    let builder = Plan::gemm(device, a.shape(), b.shape(), c.shape());
-    let plan = args.how.variant.iter().fold(builder, |builder, name| builder.variant(name)).build()?;
+    let plan = args.how.plan(Plan::gemm(device, a.shape(), b.shape(), c.shape()))?;
     progress.compute("multiplying");
     plan.warm_up()?;
     let ceiling = device.read_ceiling(&stream)?;

@@ -1,6 +1,6 @@
 //! `lanky gemv`: C = alpha op(A) x + beta C0, of which C has one column, from files to a file.
 
-use lanky::{Device, Plan, Scalar};
+use lanky::{Device, Plan, PlanBuilder, Scalar};
 
 use crate::args::GemvArgs;
 use crate::error::Fault;
@@ -54,7 +54,7 @@ impl Job {
         let (alpha, beta) = args.result.factors::<T>()?;
         let mut output = Output::create(&args.result.output)?;
         let device = args.how.open()?;
-        let plan = self.plan(&device, args.how.variant.as_deref(), beta != T::zero())?;
+        let plan = args.how.plan(self.builder(&device, beta != T::zero()))?;
         let stream = device.stream()?;
         let elements = self.a.elements().saturating_add(self.x.elements()).saturating_add(self.c.elements(beta));
         let progress = Progress::new("reading", bytes::<T>(elements));
@@ -72,9 +72,8 @@ impl Job {
         self.c.report(&args.how, &device, &plan, Done { k: self.k, elements, seconds })
     }
 
-    fn plan(&self, device: &Device, variant: Option<&str>, reads_c: bool) -> Result<Plan, Fault> {
+    fn builder(&self, device: &Device, reads_c: bool) -> PlanBuilder {
         let builder = Plan::gemv(device, self.a.shape(), self.x.shape(), self.c.shape());
-        let builder = if reads_c { builder.reads_c() } else { builder };
-        Ok(variant.into_iter().fold(builder, |builder, name| builder.variant(name)).build()?)
+        if reads_c { builder.reads_c() } else { builder }
     }
 }

@@ -1,6 +1,6 @@
 //! `lanky gram`: C = alpha A^H A + beta C0, from a file to a file.
 
-use lanky::{Device, Plan, Scalar};
+use lanky::{Device, Plan, PlanBuilder, Scalar};
 
 use crate::args::GramArgs;
 use crate::error::Fault;
@@ -40,7 +40,7 @@ impl Job {
         let (alpha, beta) = args.result.factors::<T>()?;
         let mut output = Output::create(&args.result.output)?;
         let device = args.how.open()?;
-        let plan = self.plan(&device, args, beta != T::zero())?;
+        let plan = args.how.plan(self.builder(&device, args, beta != T::zero()))?;
         let stream = device.stream()?;
         let elements = self.a.elements().saturating_add(self.c.elements(beta));
         let progress = Progress::new("reading", bytes::<T>(elements));
@@ -57,10 +57,9 @@ impl Job {
         self.c.report(&args.how, &device, &plan, Done { k: self.k, elements, seconds })
     }
 
-    fn plan(&self, device: &Device, args: &GramArgs, reads_c: bool) -> Result<Plan, Fault> {
+    fn builder(&self, device: &Device, args: &GramArgs, reads_c: bool) -> PlanBuilder {
         let builder = Plan::gram(device, self.a.shape(), self.c.shape());
         let builder = if reads_c { builder.reads_c() } else { builder };
-        let builder = if args.no_conj { builder.no_conj() } else { builder };
-        Ok(args.how.variant.as_deref().into_iter().fold(builder, |builder, name| builder.variant(name)).build()?)
+        if args.no_conj { builder.no_conj() } else { builder }
     }
 }

@@ -1,6 +1,6 @@
 //! `lanky mul`: C = alpha op(A) op(B) + beta C0, from files to a file.
 
-use lanky::{Device, Plan, Scalar};
+use lanky::{Plan, Scalar};
 
 use crate::args::MulArgs;
 use crate::error::Fault;
@@ -48,7 +48,7 @@ impl Job {
         let (alpha, beta) = args.result.factors::<T>()?;
         let mut output = Output::create(&args.result.output)?;
         let device = args.how.open()?;
-        let plan = self.plan(&device, args.how.variant.as_deref())?;
+        let plan = args.how.plan(Plan::gemm(&device, self.a.shape(), self.b.shape(), self.c.shape()))?;
         let stream = device.stream()?;
         let elements = self.a.elements().saturating_add(self.b.elements()).saturating_add(self.c.elements(beta));
         let progress = Progress::new("reading", bytes::<T>(elements));
@@ -64,10 +64,5 @@ impl Job {
         drop(progress);
         output.commit()?;
         self.c.report(&args.how, &device, &plan, Done { k: self.k, elements, seconds })
-    }
-
-    fn plan(&self, device: &Device, variant: Option<&str>) -> Result<Plan, Fault> {
-        let builder = Plan::gemm(device, self.a.shape(), self.b.shape(), self.c.shape());
-        Ok(variant.into_iter().fold(builder, |builder, name| builder.variant(name)).build()?)
     }
 }

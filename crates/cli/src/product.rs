@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::io::{self, Write};
 
-use lanky::{Device, Layout, MatMut, Matrix, Plan, Scalar, Shape, Stream};
+use lanky::{Determinism, Device, Layout, MatMut, Matrix, Plan, PlanBuilder, Scalar, Shape, Stream};
 
 use crate::args::{Coefficient, HowArgs, ResultArgs, check_variant};
 use crate::device;
@@ -66,6 +66,17 @@ impl HowArgs {
         let device = device::open(self.device)?;
         device::check_variant(&device, self.device, self.variant.as_deref())?;
         Ok(device)
+    }
+
+    /// The plan that is asked for.
+    pub fn plan(&self, builder: PlanBuilder) -> Result<Plan, Fault> {
+        Ok(self.told(builder).build()?)
+    }
+
+    fn told(&self, builder: PlanBuilder) -> PlanBuilder {
+        let determinism = if self.across_gpus { Determinism::AcrossGpus } else { Determinism::OneGpu };
+        let builder = builder.determinism(determinism);
+        self.variant.iter().fold(builder, |builder, name| builder.variant(name))
     }
 }
 
@@ -205,4 +216,29 @@ fn upload<T: Scalar>(
 fn keep(failed: &RefCell<Option<Fault>>, fault: Fault, error: io::Error) -> io::Error {
     *failed.borrow_mut() = Some(fault);
     error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use lanky::Dtype;
+
+    #[derive(Parser)]
+    struct Told {
+        #[command(flatten)]
+        how: HowArgs,
+    }
+
+    #[test]
+    fn plans_are_told_what_the_command_line_says() {
+        let told = |words: &[&str]| {
+            let told = Told::try_parse_from(["lanky"].iter().chain(words)).unwrap_or_else(|error| panic!("{error}"));
+            let shape = Shape::packed(2, 2, Layout::RowMajor, Dtype::F64);
+            format!("{:?}", told.how.told(Plan::gemm(&Device::cpu(), shape, shape, shape)))
+        };
+        assert!(told(&[]).contains("OneGpu") && told(&[]).contains("variant: None"));
+        let both = told(&["--across-gpus", "--variant", "tsm2r_outer"]);
+        assert!(both.contains("AcrossGpus") && both.contains("tsm2r_outer"), "{both}");
+    }
 }

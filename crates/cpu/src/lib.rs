@@ -11,6 +11,7 @@
 //! | `epilogue`, `combine` | α, β, and the conjugates of complex numbers |
 //! | `job` | a batch as the kernels see it: addresses, strides, factors |
 //! | `stage` | C collected, and sent in whole lines, past the caches where it is large |
+//! | `mode` | how a thread computes: subnormal numbers, rounding, traps |
 //! | `run`, `route` | a range of a batch on one thread; which kernel, and which thread |
 //!
 //! The interface is of addresses, unchecked: `lanky-host` has the safe one.
@@ -24,6 +25,7 @@
 mod combine;
 mod epilogue;
 mod job;
+mod mode;
 mod packed;
 mod route;
 mod run;
@@ -31,6 +33,7 @@ mod simd;
 mod stage;
 mod tile;
 
+pub use mode::as_ieee_has_it;
 use num_complex::Complex;
 pub use route::{Instructions, gemm_batched, gemm_batched_with};
 

@@ -2,6 +2,7 @@
 
 use crate::combine::scale;
 use crate::job::Job;
+use crate::mode::as_ieee_has_it;
 use crate::packed::{MOST_STEPS, Packed, a_vector};
 use crate::run::{AnySize, Delivery, Kernel, Run, Square, Supply};
 use crate::simd::{Portable, Real, Simd};
@@ -139,6 +140,7 @@ pub unsafe fn gemm_batched_with<T: Element>(instructions: Instructions, batch: &
 
 /// One contiguous range of the batch a thread.
 fn share(count: usize, bytes: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+    let work = |range| as_ieee_has_it(|| work(range));
     let threads = rayon::current_num_threads().min(count);
     if threads <= 1 || bytes < LEAST_SHARED_BYTES {
         return work(0..count);

@@ -2,7 +2,7 @@
 
 use crate::ceiling::Ceilings;
 use crate::error::{Error, Result};
-use crate::gpu::lock;
+use crate::gpu::{hold, lock};
 use crate::ops::enqueue::{refused, unknown_variant};
 use crate::tuned::{Database, shipped};
 use model::{BatchedChoice, BatchedProblem, Choice, Machine, Parts, Problem, Refusal, Refusals, choose_given};
@@ -104,7 +104,7 @@ impl Choices {
         if force.is_some() {
             return model::choose(problem, machine, force).map_err(of);
         }
-        let changes = match &*lock(&self.made) {
+        let changes = match &*hold(&self.made)? {
             Made { choices, .. } if choices.contains_key(problem) => return Ok(choices[problem]),
             Made { changes, .. } => *changes,
         };
@@ -128,6 +128,13 @@ impl Choices {
             .map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))
     }
 
+    /// What every GPU is given alike; measurements, also calibrations, are of one and not looked at.
+    pub(crate) fn choose_across(&self, problem: &Problem, force: Option<&str>, parts: Option<u32>) -> Result<Choice> {
+        let machine = &Machine::COMMON;
+        model::choose_across(problem, self.machine(), force, parts)
+            .map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))
+    }
+
     /// What the model chooses for a product whose C is A's first columns.
     pub(crate) fn choose_in_place(&self, problem: &Problem) -> Result<Choice> {
         let machine = self.machine();
@@ -137,7 +144,8 @@ impl Choices {
 
     /// What the model chooses for a batch; remembered, unless a variant is forced.
     pub(crate) fn choose_batched(&self, problem: &BatchedProblem, force: Option<&str>) -> Result<BatchedChoice> {
-        if let Some(choice) = force.map_or_else(|| lock(&self.batched).get(problem).copied(), |_| None) {
+        let known = hold(&self.batched)?.get(problem).copied();
+        if let Some(choice) = known.filter(|_| force.is_none()) {
             return Ok(choice);
         }
         let machine = self.machine();

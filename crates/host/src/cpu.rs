@@ -1,12 +1,13 @@
 //! Products on the CPU: the `gemm` crate, serially, on blocks of rows that rayon hands out, and on parts of k where C is small.
 //!
 //! Blocks and parts depend on the shape only, each is computed by one thread, and parts are added in order: the bits of the
-//! result are the same for any number of threads.
+//! result are the same for any number of threads, and whatever a caller has told its own about subnormal numbers and rounding.
 
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::scalar::Scalar;
 use crate::view::{MatMut, MatRef, offset};
+use ::cpu::as_ieee_has_it;
 use rayon::prelude::*;
 
 /// A block is at least this many rows, so that the kernels of `gemm` (up to 48 rows) are not all edge.
@@ -27,14 +28,16 @@ pub(crate) fn product<T: Scalar>(
     c: MatMut<'_, T>,
 ) -> Result<()> {
     let (m, n, k) = (a.nrows(), b.ncols(), a.ncols());
-    if alpha == T::zero() || k == 0 {
-        scale(beta, c);
-        return Ok(());
-    }
-    match parts(m, n, k) {
-        1 => product_by_blocks(alpha, a, b, beta, c),
-        parts => product_by_parts(parts, alpha, a, b, beta, c),
-    }
+    as_ieee_has_it(|| {
+        if alpha == T::zero() || k == 0 {
+            scale(beta, c);
+            return Ok(());
+        }
+        match parts(m, n, k) {
+            1 => product_by_blocks(alpha, a, b, beta, c),
+            parts => product_by_parts(parts, alpha, a, b, beta, c),
+        }
+    })
 }
 
 /// The same with k in parts, whose sums are added in order.
@@ -49,8 +52,9 @@ fn product_by_parts<T: Scalar>(
     let (m, n, k) = (a.nrows(), b.ncols(), a.ncols());
     let part_of_k = |part: usize| {
         let range = k * part / parts..k * (part + 1) / parts;
+        let (a, b) = (a.cols(range.clone())?, b.rows(range)?);
         let mut sums = Matrix::zeros(m, n)?;
-        product_by_blocks(alpha, a.cols(range.clone())?, b.rows(range)?, T::zero(), sums.view_mut())?;
+        as_ieee_has_it(|| product_by_blocks(alpha, a, b, T::zero(), sums.view_mut()))?;
         Ok(sums)
     };
     let sums = (0..parts).into_par_iter().map(part_of_k).collect::<Result<Vec<Matrix<T>>>>()?;
@@ -122,7 +126,8 @@ fn product_by_rows<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta
         blocks.push((a.rows(start..start + count)?, head));
         rest = tail;
     }
-    blocks.into_par_iter().for_each(|(a, c)| block(alpha, a, b, beta, c));
+    // Each thread of rayon's has a setting of its own, which was that of the thread that first asked for them.
+    blocks.into_par_iter().for_each(|(a, c)| as_ieee_has_it(|| block(alpha, a, b, beta, c)));
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use crate::ceiling::{CeilingTimes, Ceilings};
 use crate::driver;
 use crate::env;
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, lock};
+use crate::gpu::{Gpu, hold, lock};
 use crate::left::no_recording;
 use crate::matrix::Matrix;
 use crate::ops;
@@ -187,7 +187,10 @@ impl Device {
     /// ```
     pub fn calibrate(&self, ceilings: &Ceilings) -> Result<()> {
         match &self.kind {
-            Kind::Cuda(gpu) => gpu.choices.calibrate(ceilings),
+            Kind::Cuda(gpu) => {
+                driver::same_process()?;
+                gpu.choices.calibrate(ceilings)
+            }
             Kind::Cpu => {
                 Err(Error::Unsupported { what: "calibration of the CPU: the model chooses for GPUs".to_owned() })
             }
@@ -227,6 +230,7 @@ impl Device {
     fn follow(&self, name: &str, database: Option<Database>) -> Result<()> {
         match &self.kind {
             Kind::Cuda(gpu) => {
+                driver::same_process()?;
                 let refused = |reason| Error::Tuned { database: name.to_owned(), reason };
                 gpu.choices.follow(database).map_err(refused)
             }
@@ -237,11 +241,11 @@ impl Device {
         }
     }
 
-    /// The measurements that plans follow; `None` where the model alone decides, and on the CPU.
+    /// The measurements that plans follow; `None` where the model alone decides, on the CPU, and in a forked process.
     pub fn tuned(&self) -> Option<Arc<Database>> {
         match &self.kind {
-            Kind::Cuda(gpu) => gpu.choices.tuned(),
-            Kind::Cpu | Kind::Refused(_) => None,
+            Kind::Cuda(gpu) if driver::same_process().is_ok() => gpu.choices.tuned(),
+            _ => None,
         }
     }
 
@@ -378,7 +382,7 @@ impl Device {
     /// Runs `work` on a stream that nobody else uses meanwhile, kept for the next call.
     pub(crate) fn with_stream<R>(&self, work: impl FnOnce(&Stream) -> Result<R>) -> Result<R> {
         let Kind::Cuda(gpu) = &self.kind else { return work(&self.stream()?) };
-        let idle = lock(&gpu.idle).pop();
+        let idle = hold(&gpu.idle)?.pop();
         let stream = match idle {
             Some(stream) => stream,
             None => self.stream()?,

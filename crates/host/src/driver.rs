@@ -7,6 +7,8 @@ use crate::error::{Error, Result, Version};
 use crate::shape::wide;
 use cust::context::Context;
 use cust::error::{CudaError, CudaResult};
+use cust::function::Function;
+use cust::module::Module;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
@@ -224,12 +226,18 @@ pub(crate) fn shared_per_block(device: cust::device::Device) -> CudaResult<i32> 
     platform::shared_per_block(device)
 }
 
-/// Shared memory that a block may have without opting in, bytes.
-const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
+/// Lets a kernel's blocks have so much dynamic shared memory, and no more.
+pub(crate) fn allow_shared(function: &Function<'_>, bytes: u32) -> CudaResult<()> {
+    platform::allow_shared(function, bytes)
+}
 
-/// Lets a kernel's blocks have so much dynamic shared memory.
-pub(crate) fn allow_shared(function: &cust::function::Function<'_>, bytes: u32) -> CudaResult<()> {
-    if bytes > SHARED_WITHOUT_ASKING { platform::allow_shared(function, bytes) } else { Ok(()) }
+/// A function of the module that was got before.
+///
+/// # Safety
+/// `raw` is a function of this module.
+pub(crate) unsafe fn function_of(module: &Module, raw: *mut c_void) -> Function<'_> {
+    // SAFETY: the caller's promise is the callee's.
+    unsafe { platform::function_of(module, raw) }
 }
 
 /// Whether launches on the stream are being recorded into a graph.
@@ -297,8 +305,13 @@ mod platform {
         extra::device_attribute(device, OPT_IN)
     }
 
-    pub(super) fn allow_shared(function: &cust::function::Function<'_>, bytes: u32) -> CudaResult<()> {
+    pub(super) fn allow_shared(function: &Function<'_>, bytes: u32) -> CudaResult<()> {
         extra::set_max_dynamic_shared(function, bytes)
+    }
+
+    pub(super) unsafe fn function_of(module: &Module, raw: *mut c_void) -> Function<'_> {
+        // SAFETY: the caller's promise is the callee's.
+        unsafe { extra::function_of(module, raw) }
     }
 
     pub(super) fn is_capturing(stream: &cust::stream::Stream) -> CudaResult<bool> {
@@ -361,8 +374,12 @@ mod platform {
         device.get_attribute(cust::device::DeviceAttribute::MaxSharedMemoryPerBlock)
     }
 
-    pub(super) fn allow_shared(_: &cust::function::Function<'_>, _: u32) -> CudaResult<()> {
+    pub(super) fn allow_shared(_: &Function<'_>, _: u32) -> CudaResult<()> {
         Err(CudaError::NotSupported)
+    }
+
+    pub(super) unsafe fn function_of(_: &Module, _: *mut c_void) -> Function<'_> {
+        unimplemented!("the published crate has no way to make a function of a handle")
     }
 
     pub(super) fn is_capturing(_: &cust::stream::Stream) -> CudaResult<bool> {

@@ -3,6 +3,7 @@
 use crate::choices::Choices;
 use crate::driver::{self, Entered};
 use crate::error::{Error, Result, Version};
+use crate::kernel::Kernel;
 use crate::left::Left;
 use crate::ptx;
 use crate::stream::Stream;
@@ -33,12 +34,18 @@ pub(crate) struct Gpu {
     /// What was let go of and could not be freed then.
     pub(crate) left: Left,
     context: Context,
-    modules: Mutex<HashMap<&'static str, Arc<Module>>>,
+    kernels: Mutex<HashMap<&'static str, Arc<Kernel>>>,
 }
 
 /// The guarded value, also after a panic elsewhere: what is guarded here is never left half done.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same of what a thread of the parent may have had locked when this process was forked: it is not here to unlock it.
+pub(crate) fn hold<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>> {
+    driver::same_process()?;
+    Ok(lock(mutex))
 }
 
 impl Gpu {
@@ -91,7 +98,7 @@ impl Gpu {
             choices: Choices::new(machine),
             left: Left::default(),
             context,
-            modules: Mutex::default(),
+            kernels: Mutex::default(),
         })
     }
 
@@ -128,16 +135,16 @@ impl Gpu {
         self.choices.choose_in_place(problem)
     }
 
-    /// The module of an entry, if it is loaded.
-    pub(crate) fn loaded(&self, entry: &'static str) -> Option<Arc<Module>> {
-        lock(&self.modules).get(entry).map(Arc::clone)
+    /// An entry's kernel, if it is loaded.
+    pub(crate) fn loaded(&self, entry: &'static str) -> Option<Arc<Kernel>> {
+        lock(&self.kernels).get(entry).map(Arc::clone)
     }
 
-    /// The module of an entry, loaded at the first call. The context must be current.
-    pub(crate) fn module(&self, entry: &'static str) -> Result<Arc<Module>> {
-        let mut modules = lock(&self.modules);
-        if let Some(module) = modules.get(entry) {
-            return Ok(Arc::clone(module));
+    /// An entry's kernel, loaded at the first call. The context must be current.
+    pub(crate) fn kernel(&self, entry: &'static str) -> Result<Arc<Kernel>> {
+        let mut kernels = lock(&self.kernels);
+        if let Some(kernel) = kernels.get(entry) {
+            return Ok(Arc::clone(kernel));
         }
         let capability = self.machine.compute_capability;
         let text = ptx::module(entry, capability).ok_or_else(|| Error::Unsupported {
@@ -147,9 +154,9 @@ impl Gpu {
             return Err(Error::DriverTooOld { driver: self.driver, needs });
         }
         let module = Module::from_ptx(text, &[]).map_err(|error| driver::load_failed(error, entry))?;
-        let module = Arc::new(module);
-        modules.insert(entry, Arc::clone(&module));
-        Ok(module)
+        let kernel = Arc::new(Kernel::new(entry, module));
+        kernels.insert(entry, Arc::clone(&kernel));
+        Ok(kernel)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use crate::driver;
 use crate::error::Result;
+use crate::kernel::Kernel;
 use crate::scalar::Scalar;
 use crate::shape::wide;
 use crate::stream::CudaStream;
-use cust::module::Module;
 use model::launch::reduced::{self, Finish, Triangle};
-use model::{BatchedChoice, Choice, Kernel, Strides};
+use model::{BatchedChoice, Choice, Strides};
 use std::ffi::c_void;
 
 /// An operand in device memory.
@@ -58,16 +58,16 @@ macro_rules! parameters {
 pub(crate) unsafe fn product<T: Scalar>(
     stream: &CudaStream,
     choice: &Choice,
-    module: &Module,
-    sum: Option<(&Module, u64)>,
+    kernel: &Kernel,
+    sum: Option<(&Kernel, u64)>,
     operands: Operands<T>,
 ) -> Result<()> {
     let p = if choice.swapped { operands.transposed() } else { operands };
     let (sum, out, alpha, beta, slot_len) = match sum {
-        Some((module, slots)) if choice.splits > 1 => {
+        Some((adds, slots)) if choice.splits > 1 => {
             let strides = Strides::column_major(u64::from(p.m));
             let out = DeviceOperand { address: slots, strides, conj: false };
-            (Some((module, slots)), out, T::one(), T::zero(), u64::from(p.m) * u64::from(p.n))
+            (Some((adds, slots)), out, T::one(), T::zero(), u64::from(p.m) * u64::from(p.n))
         }
         _ => (None, p.c, p.alpha, p.beta, 0),
     };
@@ -91,13 +91,12 @@ pub(crate) unsafe fn product<T: Scalar>(
         conj,
     ];
     let [x, y, z] = choice.grid;
-    let entry = choice.variant.entry;
     // SAFETY: the entry's parameters are those of `arguments`, in number and type (`model`'s contract for every product
     // entry); they name memory that the caller vouches for.
-    unsafe { launch(stream, module, entry, (x, y, z), choice.threads, choice.shared_bytes, &arguments) }?;
+    unsafe { launch(stream, kernel, (x, y, z), choice.threads, choice.shared_bytes, &arguments) }?;
     match sum {
         // SAFETY: the slots are those that the launch before this one, on the same stream, fills.
-        Some((module, slots)) => unsafe { sum_slots(stream, module, slots, choice.splits, p) },
+        Some((adds, slots)) => unsafe { sum_slots(stream, adds, slots, choice.splits, p) },
         None => Ok(()),
     }
 }
@@ -106,18 +105,18 @@ pub(crate) unsafe fn product<T: Scalar>(
 ///
 /// # Safety
 /// As for [`product`]. `work` is the address of a workspace of the stream's alone, whose ticket is 0, with `choice.slots_len`
-/// elements behind its head, if the choice has any; `adds` is the module that [`Finish::SecondLaunch`] asks for.
+/// elements behind its head, if the choice has any; `adds` is the kernel that [`Finish::SecondLaunch`] asks for.
 pub(crate) unsafe fn reduced<T: Scalar>(
     stream: &CudaStream,
     choice: &Choice,
-    module: &Module,
-    (work, adds): (u64, Option<&Module>),
+    kernel: &Kernel,
+    (work, adds): (u64, Option<&Kernel>),
     operands: Operands<T>,
     triangle: Triangle,
 ) -> Result<()> {
     let p = if choice.swapped { operands.transposed() } else { operands };
     let atomic = choice.variant.adds_atomically();
-    let of_gram = (choice.variant.kernel == Kernel::Gram).then_some(triangle);
+    let of_gram = (choice.variant.kernel == model::Kernel::Gram).then_some(triangle);
     let conj = u32::from(p.a.conj) | u32::from(p.b.conj) << 1;
     let finish = if atomic { Finish::Direct } else { choice.finish }.code() | triangle.code();
     let arguments = parameters![
@@ -140,13 +139,12 @@ pub(crate) unsafe fn reduced<T: Scalar>(
         conj,
     ];
     let [x, y, z] = choice.grid;
-    let entry = choice.variant.entry;
     // SAFETY: the entry's parameters are those of `arguments`, in number and type (`model`'s contract for every entry of two
     // tall matrices); they name memory that the caller vouches for.
-    unsafe { launch(stream, module, entry, (x, y, z), choice.threads, choice.shared_bytes, &arguments) }?;
+    unsafe { launch(stream, kernel, (x, y, z), choice.threads, choice.shared_bytes, &arguments) }?;
     match adds {
         // SAFETY: the slots are those that the launch before this one, on the same stream, fills.
-        Some(module) if !atomic => unsafe { reduce_slots(stream, module, work, choice.splits, p, of_gram) },
+        Some(adds) if !atomic => unsafe { reduce_slots(stream, adds, work, choice.splits, p, of_gram) },
         _ => Ok(()),
     }
 }
@@ -167,7 +165,7 @@ pub(crate) struct BatchOperand {
 pub(crate) unsafe fn batched<T: Scalar>(
     stream: &CudaStream,
     choice: &BatchedChoice,
-    module: &Module,
+    kernel: &Kernel,
     (alpha, beta): (T, T),
     [a, b, c]: [BatchOperand; 3],
 ) -> Result<()> {
@@ -200,10 +198,9 @@ pub(crate) unsafe fn batched<T: Scalar>(
         of_c.strides.col,
         choice.codes,
     ];
-    let (entry, threads) = (choice.variant.entry, choice.threads);
     // SAFETY: the entry's parameters are those of `arguments`, in number and type (`model`'s contract for every entry of a
     // batch); they name memory that the caller vouches for.
-    unsafe { launch(stream, module, entry, (choice.blocks, 1, 1), threads, choice.shared_bytes, &arguments) }
+    unsafe { launch(stream, kernel, (choice.blocks, 1, 1), choice.threads, choice.shared_bytes, &arguments) }
 }
 
 fn dim(name: &str, value: u64) -> Result<u32> {
@@ -217,7 +214,7 @@ fn dim(name: &str, value: u64) -> Result<u32> {
 /// As for [`sum_slots`].
 pub(crate) unsafe fn reduce_slots<T: Scalar>(
     stream: &CudaStream,
-    module: &Module,
+    kernel: &Kernel,
     work: u64,
     count: u32,
     operands: Operands<T>,
@@ -231,9 +228,9 @@ pub(crate) unsafe fn reduce_slots<T: Scalar>(
     };
     let finish = triangle.map_or(0, |triangle| reduced::lower_code(triangle, a.conj != b.conj));
     let arguments = parameters![m, n, count, alpha, beta, c.address, c.strides.row, c.strides.col, work, finish];
-    let (entry, shared_bytes) = (model::variants::reduce_slots(T::DTYPE), reduced::reduce_bytes(T::DTYPE.bytes()));
+    let shared_bytes = reduced::reduce_bytes(T::DTYPE.bytes());
     // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
-    unsafe { launch(stream, module, entry, (blocks, 1, 1), threads, shared_bytes, &arguments) }
+    unsafe { launch(stream, kernel, (blocks, 1, 1), threads, shared_bytes, &arguments) }
 }
 
 /// C ← α (sum of the first `count` slots, in order) + β C; A and B are not looked at. With `count` = 0 it is C ← β C.
@@ -242,7 +239,7 @@ pub(crate) unsafe fn reduce_slots<T: Scalar>(
 /// The context is current. C is m x n memory of the stream's context; `slots` has `count` column-major m x n matrices.
 pub(crate) unsafe fn sum_slots<T: Scalar>(
     stream: &CudaStream,
-    module: &Module,
+    kernel: &Kernel,
     slots: u64,
     count: u32,
     operands: Operands<T>,
@@ -255,7 +252,7 @@ pub(crate) unsafe fn sum_slots<T: Scalar>(
     };
     let arguments = parameters![m, n, slots, count, alpha, beta, c.address, c.strides.row, c.strides.col];
     // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
-    unsafe { launch(stream, module, model::variants::sum_slots(T::DTYPE), (blocks, 1, 1), threads, 0, &arguments) }
+    unsafe { launch(stream, kernel, (blocks, 1, 1), threads, 0, &arguments) }
 }
 
 /// Moves `words` 16-byte words by an entry of `ceiling::memory`, whose parameters are the words and one or two addresses.
@@ -264,8 +261,7 @@ pub(crate) unsafe fn sum_slots<T: Scalar>(
 /// The context is current. The addresses are as many as the entry has, each of what its documentation says.
 pub(crate) unsafe fn memory_ceiling(
     stream: &CudaStream,
-    module: &Module,
-    entry: &str,
+    kernel: &Kernel,
     blocks: u32,
     words: u64,
     addresses: &[u64],
@@ -273,7 +269,7 @@ pub(crate) unsafe fn memory_ceiling(
     let mut arguments = vec![(&raw const words).cast_mut().cast::<c_void>()];
     arguments.extend(addresses.iter().map(|address| (&raw const *address).cast_mut().cast::<c_void>()));
     // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
-    unsafe { launch(stream, module, entry, (blocks, 1, 1), model::variants::CEILING_THREADS, 0, &arguments) }
+    unsafe { launch(stream, kernel, (blocks, 1, 1), model::variants::CEILING_THREADS, 0, &arguments) }
 }
 
 /// Multiplies by an entry of `ceiling::arithmetic`.
@@ -282,8 +278,7 @@ pub(crate) unsafe fn memory_ceiling(
 /// The context is current. `out` has an element a thread, of the entry's type, which is T.
 pub(crate) unsafe fn arithmetic_ceiling<T: Scalar>(
     stream: &CudaStream,
-    module: &Module,
-    entry: &str,
+    kernel: &Kernel,
     blocks: u32,
     rounds: u32,
     x: T,
@@ -291,27 +286,25 @@ pub(crate) unsafe fn arithmetic_ceiling<T: Scalar>(
 ) -> Result<()> {
     let arguments = parameters![rounds, x, out];
     // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
-    unsafe { launch(stream, module, entry, (blocks, 1, 1), model::variants::CEILING_THREADS, 0, &arguments) }
+    unsafe { launch(stream, kernel, (blocks, 1, 1), model::variants::CEILING_THREADS, 0, &arguments) }
 }
 
 /// # Safety
 /// The context is current, and the arguments are the entry's, naming memory of that context.
 unsafe fn launch(
     stream: &CudaStream,
-    module: &Module,
-    entry: &str,
+    kernel: &Kernel,
     grid: (u32, u32, u32),
     threads: u32,
     shared_bytes: u32,
     arguments: &[*mut c_void],
 ) -> Result<()> {
-    let function = module.get_function(entry).map_err(|error| driver::load_failed(error, entry))?;
-    driver::allow_shared(&function, shared_bytes).map_err(|error| driver::launch_failed(error, entry))?;
+    let function = kernel.function(shared_bytes)?;
     // SAFETY: the caller's promise.
     unsafe { stream.raw.launch(&function, grid, threads, shared_bytes, arguments) }
-        .map_err(|error| driver::launch_failed(error, entry))?;
+        .map_err(|error| driver::launch_failed(error, kernel.entry))?;
     if stream.gpu.synchronous {
-        stream.raw.synchronize().map_err(|error| driver::launch_failed(error, entry))?;
+        stream.raw.synchronize().map_err(|error| driver::launch_failed(error, kernel.entry))?;
     }
     Ok(())
 }

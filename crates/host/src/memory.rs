@@ -42,7 +42,12 @@ impl DeviceMemory {
             DeviceSlice::from_raw_parts_mut(DevicePointer::<u8>::from_raw(memory.address()), head)
                 .set_8_async(0, &stream)
         };
-        set.and_then(|()| stream.synchronize()).map_err(driver::failed)?;
+        if let Err(error) = set.and_then(|()| stream.synchronize()) {
+            let error = driver::failed(error);
+            // It may have the head to set yet.
+            gpu.free_after(Stream::synchronize, stream);
+            return Err(error);
+        }
         Ok(memory)
     }
 

@@ -3,7 +3,7 @@
 use crate::device::{Device, Kind};
 use crate::driver;
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, lock};
+use crate::gpu::Gpu;
 use crate::left::Held;
 use crate::memory::DeviceMemory;
 use crate::transfer::Ring;
@@ -12,7 +12,7 @@ use cust::stream::{Stream as Raw, StreamFlags};
 use std::ffi::c_void;
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Work of one device, done in the order in which it was given.
@@ -282,9 +282,9 @@ impl CudaStream {
 impl Drop for CudaStream {
     fn drop(&mut self) {
         // Each waits for the work that uses it.
-        drop(lock(&self.ring).take());
-        drop(lock(&self.scratch).take());
-        drop(lock(&self.lists).take());
+        drop(self.ring.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.scratch.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.lists.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         if !self.owned {
             return;
         }

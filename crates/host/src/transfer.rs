@@ -5,7 +5,7 @@
 
 use crate::driver;
 use crate::error::Result;
-use crate::gpu::{Gpu, lock};
+use crate::gpu::{Gpu, hold, lock};
 use crate::scalar::Scalar;
 use crate::shape::{narrow, wide};
 use crate::stream::CudaStream;
@@ -96,8 +96,8 @@ struct Borrowed<'s> {
 }
 
 impl<'s> Borrowed<'s> {
-    fn new(stream: &'s CudaStream) -> Self {
-        Borrowed { stream, ring: lock(&stream.ring).take() }
+    fn new(stream: &'s CudaStream) -> Result<Self> {
+        Ok(Borrowed { stream, ring: hold(&stream.ring)?.take() })
     }
 
     fn ring(&mut self) -> &mut Ring {
@@ -167,7 +167,7 @@ pub(crate) unsafe fn send<T: Scalar>(
     len: usize,
     fill: &mut dyn FnMut(usize, &mut [T]) -> Result<()>,
 ) -> Result<()> {
-    let mut ring = Borrowed::new(stream);
+    let mut ring = Borrowed::new(stream)?;
     let mut sent = 0;
     while sent < len {
         let count = chunk_len::<T>().min(len - sent);
@@ -194,7 +194,7 @@ pub(crate) unsafe fn receive<T: Scalar>(
     pieces: &mut dyn Iterator<Item = (usize, usize)>,
     take: &mut dyn FnMut(usize, &[T]) -> Result<()>,
 ) -> Result<()> {
-    let mut ring = Borrowed::new(stream);
+    let mut ring = Borrowed::new(stream)?;
     let mut underway = VecDeque::with_capacity(CHUNKS);
     let mut finish = |ring: &mut Borrowed<'_>, (piece, chunk, len): (usize, usize, usize)| {
         ring.wait(chunk)?;

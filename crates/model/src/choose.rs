@@ -8,10 +8,12 @@ use crate::variants::Layout;
 use crate::variants::tsmm::widest;
 use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant};
 
+mod across;
 mod given;
 mod in_place;
 mod text;
 
+pub use across::choose_across;
 pub use given::{Chooser, Parts, choose_given};
 pub use in_place::choose_in_place;
 
@@ -367,7 +369,8 @@ impl<'a> Fit<'a> {
             least
         };
         // More parts have more slots, and fewer more latency: most octaves hold nothing that is enough.
-        let mut octaves = [(0, 0, f64::INFINITY); OCTAVES];
+        // What is not there is not enough either, also where nothing ever is.
+        let mut octaves = [(0, 0, f64::NAN); OCTAVES];
         for (octave, (first, last)) in octaves.iter_mut().zip(self.octaves()) {
             *octave = (first, last, estimator.least_between_s(first, last));
         }

@@ -46,7 +46,7 @@ pub mod shape;
 pub mod variants;
 
 pub use batched::{BatchedChoice, BatchedEstimate, BatchedProblem, choose_batched};
-pub use choose::{Choice, Chooser, Parts, candidates, choose, choose_given, choose_in_place};
+pub use choose::{Choice, Chooser, Parts, candidates, choose, choose_across, choose_given, choose_in_place};
 pub use dtype::Dtype;
 pub use machine::{DeviceFacts, Machine, MachineError, Name};
 pub use refusal::{Refusal, Refusals};

@@ -74,6 +74,8 @@ pub enum Refusal {
     },
     /// The variant takes packed batches alone, which start at multiples of 16 bytes where their lines are spaced.
     NotPacked,
+    /// The variant adds in any order, and the same bits were asked for.
+    AnyOrder,
     /// The variant computes Gram matrices alone, or none.
     OtherOperation {
         /// Whether a Gram matrix was asked for.
@@ -107,6 +109,7 @@ impl fmt::Display for Refusal {
                 write!(f, "{name} is {value}, the kernels of batches take up to {}", crate::batched::LARGEST)
             }
             Refusal::NotPacked => f.write_str("it takes packed batches alone, one matrix behind the other"),
+            Refusal::AnyOrder => f.write_str("it adds in any order, so that no two runs need give the same bits"),
             Refusal::OtherOperation { gram: true } => f.write_str("it computes no Gram matrices"),
             Refusal::OtherOperation { gram: false } => f.write_str("it computes Gram matrices alone"),
         }
@@ -139,6 +142,7 @@ impl fmt::Display for Refusals<'_> {
             | Refusal::DimensionTooLarge { .. }
             | Refusal::LargerThanBatches { .. }
             | Refusal::NotPacked
+            | Refusal::AnyOrder
             | Refusal::OtherOperation { .. } => {
                 return write!(f, "{}", self.refusal);
             }

@@ -10,6 +10,7 @@
 //! | `check` | the checks of [`check`] |
 //! | `large` | matrices of more than 2^32 elements |
 //! | `occupancy` | the blocks an SM holds of every entry: the driver's count against the model's |
+//! | `busy` | multiplies until its input ends: the load of the check `load` |
 //! | `cold` | what the first call of a process costs, with the driver's cache empty and filled: [`cold`] |
 //! | `first` | the same of this process |
 
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
     };
     let result = match args.command.as_str() {
         "cold" => cold::run(&args.device),
+        "busy" => check::company::busy(ordinal),
         // It opens the device itself: that is what it times.
         "first" => cold::first(ordinal, args.limit),
         "small" => with_lab(ordinal, small::GUARD, small::run),

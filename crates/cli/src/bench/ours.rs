@@ -83,6 +83,7 @@ impl<'s, T: Scalar> Ours<'s, T> {
     pub fn chooser(&self) -> &'static str {
         match self.plan.choice().map(|choice| choice.chooser) {
             Some(Chooser::Caller) => "caller",
+            Some(Chooser::Common) => "common",
             Some(Chooser::Tuned { .. }) => "tuned",
             Some(Chooser::Model) | None => "model",
         }

@@ -291,6 +291,7 @@ impl Object {
             chooser: match choice.chooser {
                 model::Chooser::Model => "model",
                 model::Chooser::Caller => "caller",
+                model::Chooser::Common => "common",
                 model::Chooser::Tuned { .. } => "tuned",
             },
             candidates: candidates.iter().map(Candidate::of).collect(),

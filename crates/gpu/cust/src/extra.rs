@@ -5,6 +5,7 @@ use crate::device::Device;
 use crate::error::CudaResult;
 use crate::event::Event;
 use crate::function::Function;
+use crate::module::Module;
 use crate::owner;
 use crate::stream::{Stream, StreamWaitEventFlags};
 use crate::sys;
@@ -67,6 +68,15 @@ pub fn device_attribute(device: Device, attribute: i32) -> CudaResult<i32> {
 /// [`InvalidValue`](crate::error::CudaError::InvalidValue) if the device has less.
 pub fn set_max_dynamic_shared(function: &Function<'_>, bytes: u32) -> CudaResult<()> {
     function.set_attribute(8, i32::try_from(bytes).unwrap_or(i32::MAX))
+}
+
+/// A kernel that [`Module::get_function`](crate::module::Module::get_function) gave before, by its handle
+/// ([`Function::to_raw`]): the driver is not asked again.
+///
+/// # Safety
+/// `raw` is a kernel of this module.
+pub unsafe fn function_of(module: &Module, raw: *mut c_void) -> Function<'_> {
+    Function::new(raw.cast(), module)
 }
 
 /// Whether work given to the stream is being recorded into a graph. `cuStreamIsCapturing`.

@@ -2,6 +2,7 @@
 
 use super::{CeilingTimes, REPEATS, least, to_f64, wrong};
 use crate::error::{Error, Result};
+use crate::kernel::Kernel;
 use crate::launch;
 use crate::memory::DeviceMemory;
 use crate::scalar::Scalar;
@@ -43,9 +44,9 @@ pub(super) fn read(stream: &Stream, queue: &CudaStream) -> Result<f64> {
 
 fn read_words(stream: &Stream, queue: &CudaStream, words: u64, data: &DeviceMemory) -> Result<CeilingTimes> {
     let out = memory(queue, 1)?;
-    let seconds = best(stream, queue, &BLOCKS_PER_SM, READ_CEILING, |module, blocks| {
+    let seconds = best(stream, queue, &BLOCKS_PER_SM, READ_CEILING, |kernel, blocks| {
         // SAFETY: the context is current; `data` has `words` words of zeros and `out` room for one element.
-        unsafe { launch::memory_ceiling(queue, module, READ_CEILING, blocks, words, &[data.address(), out.address()]) }
+        unsafe { launch::memory_ceiling(queue, kernel, blocks, words, &[data.address(), out.address()]) }
     })?;
     Ok(CeilingTimes::moved("read", to_f64(words * 16), seconds))
 }
@@ -57,9 +58,9 @@ pub(super) fn all(stream: &Stream, queue: &CudaStream) -> Result<Vec<CeilingTime
     let read = read_words(stream, queue, words, &x)?;
     let [_, copy, write, update, sfma, dfma, dmma] = variants::CEILINGS;
     let moved = |entry: &'static str, addresses: &[u64]| {
-        best(stream, queue, &BLOCKS_PER_SM, entry, |module, blocks| {
+        best(stream, queue, &BLOCKS_PER_SM, entry, |kernel, blocks| {
             // SAFETY: the context is current; each address is of `words` words, of two memories where there are two.
-            unsafe { launch::memory_ceiling(queue, module, entry, blocks, words, addresses) }
+            unsafe { launch::memory_ceiling(queue, kernel, blocks, words, addresses) }
         })
     };
     let write_s = moved(write, &[x.address()])?;
@@ -103,9 +104,9 @@ fn multiplied<T: Scalar + num_traits::ToPrimitive>(
     for blocks in RESIDENT_BLOCKS {
         let elements = u64::from(sms * blocks) * u64::from(CEILING_THREADS);
         let out = memory(queue, (elements * T::DTYPE.bytes()).div_ceil(16))?;
-        let seconds = best(stream, queue, &[blocks], entry, |module, blocks| {
+        let seconds = best(stream, queue, &[blocks], entry, |kernel, blocks| {
             // SAFETY: the context is current; `out` has an element a thread.
-            unsafe { launch::arithmetic_ceiling(queue, module, entry, blocks, ROUNDS, x, out.address()) }
+            unsafe { launch::arithmetic_ceiling(queue, kernel, blocks, ROUNDS, x, out.address()) }
         })?;
         all_are::<T>(stream, &out, entry, expected)?;
         let done = fmas * f64::from(sms * blocks) * f64::from(ROUNDS);
@@ -123,13 +124,13 @@ fn best(
     queue: &CudaStream,
     blocks_per_sm: &[u32],
     entry: &'static str,
-    launch: impl Fn(&cust::module::Module, u32) -> Result<()>,
+    launch: impl Fn(&Kernel, u32) -> Result<()>,
 ) -> Result<Vec<f64>> {
     let _current = queue.gpu.enter()?;
-    let module = queue.gpu.module(entry)?;
+    let kernel = queue.gpu.kernel(entry)?;
     let mut best = Vec::new();
     for blocks in blocks_per_sm {
-        let timed = (0..REPEATS).map(|_| stream.timed(|| launch(&module, queue.gpu.machine.sms * blocks)));
+        let timed = (0..REPEATS).map(|_| stream.timed(|| launch(&kernel, queue.gpu.machine.sms * blocks)));
         let mut seconds = timed.collect::<Result<Vec<f64>>>()?;
         seconds.remove(0);
         if least(&seconds) < least(&best) {

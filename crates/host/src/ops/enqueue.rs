@@ -2,13 +2,13 @@
 
 use crate::driver;
 use crate::error::{Error, Result};
+use crate::kernel::Kernel;
 use crate::launch::{self, DeviceOperand, Operands, dimension};
 use crate::memory::DeviceMemory;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::stream::CudaStream;
 use crate::view::{MatMut, MatRef};
-use cust::module::Module;
 use model::launch::reduced::{Finish, Triangle, WORK_HEAD_BYTES};
 use model::{Choice, Dtype, Refusal, Refusals, VARIANTS};
 use std::sync::Arc;
@@ -40,35 +40,35 @@ pub(crate) fn enqueue<T: Scalar>(
     let _current = stream.gpu.enter()?;
     let Some(choice) = choice else {
         if triangle.is_some() {
-            let module = warm(stream, model::variants::reduce_slots(T::DTYPE))?;
+            let kernel = warm(stream, model::variants::reduce_slots(T::DTYPE))?;
             // SAFETY: as below.
-            return unsafe { launch::reduce_slots(stream, &module, 0, 0, operands, triangle) };
+            return unsafe { launch::reduce_slots(stream, &kernel, 0, 0, operands, triangle) };
         }
-        let module = warm(stream, model::variants::sum_slots(T::DTYPE))?;
+        let kernel = warm(stream, model::variants::sum_slots(T::DTYPE))?;
         // SAFETY: the context is current; C is memory of this device, as `check` found; no slot is read.
-        return unsafe { launch::sum_slots(stream, &module, 0, 0, operands) };
+        return unsafe { launch::sum_slots(stream, &kernel, 0, 0, operands) };
     };
-    let module = warm(stream, choice.variant.entry)?;
+    let kernel = warm(stream, choice.variant.entry)?;
     if choice.variant.is_reduced() {
-        return reduced(stream, choice, &module, scratch, operands, triangle.unwrap_or_default());
+        return reduced(stream, choice, &kernel, scratch, operands, triangle.unwrap_or_default());
     }
     let sum = match choice.splits {
         0 | 1 => None,
         _ => Some((warm(stream, model::variants::sum_slots(T::DTYPE))?, slots(stream, choice, T::DTYPE, scratch)?)),
     };
     let head = u64::from(WORK_HEAD_BYTES);
-    let sum = sum.as_ref().map(|(module, address)| (&**module, *address + head));
+    let sum = sum.as_ref().map(|(adds, address)| (&**adds, *address + head));
     // SAFETY: the context is current; `check` found the operands on this device, of agreeing shapes, each inside its
     // memory (the views' constructors), and C overlapping neither A nor B; the choice is of this product; the slots are
     // the stream's (or the plan's for this stream) and as long as it asks.
-    unsafe { launch::product(stream, choice, &module, sum, operands) }
+    unsafe { launch::product(stream, choice, &kernel, sum, operands) }
 }
 
 /// The same by an entry of two tall matrices. Atomics add to C, which is scaled first.
 fn reduced<T: Scalar>(
     stream: &CudaStream,
     choice: &Choice,
-    module: &Module,
+    kernel: &Kernel,
     scratch: &mut Option<DeviceMemory>,
     operands: Operands<T>,
     triangle: Triangle,
@@ -79,27 +79,27 @@ fn reduced<T: Scalar>(
         _ => None,
     };
     if choice.variant.adds_atomically() && operands.beta != T::one() {
-        let module = warm(stream, model::variants::sum_slots(T::DTYPE))?;
+        let scales = warm(stream, model::variants::sum_slots(T::DTYPE))?;
         // SAFETY: as in `enqueue`; no slot is read.
-        unsafe { launch::sum_slots(stream, &module, 0, 0, operands) }?;
+        unsafe { launch::sum_slots(stream, &scales, 0, 0, operands) }?;
     }
     // SAFETY: as in `enqueue`; a workspace's ticket is 0 from its making on, and after every launch that draws.
-    unsafe { launch::reduced(stream, choice, module, (work, adds.as_deref()), operands, triangle) }
+    unsafe { launch::reduced(stream, choice, kernel, (work, adds.as_deref()), operands, triangle) }
 }
 
 fn operand(address: u64, shape: &Shape) -> DeviceOperand {
     DeviceOperand { address, strides: shape.strides, conj: shape.conj }
 }
 
-/// The module of an entry; loaded now if it never was, except while the stream is recorded into a graph.
-pub(crate) fn warm(stream: &CudaStream, entry: &'static str) -> Result<Arc<Module>> {
-    if let Some(module) = stream.gpu.loaded(entry) {
-        return Ok(module);
+/// An entry's kernel; loaded now if it never was, except while the stream is recorded into a graph.
+pub(crate) fn warm(stream: &CudaStream, entry: &'static str) -> Result<Arc<Kernel>> {
+    if let Some(kernel) = stream.gpu.loaded(entry) {
+        return Ok(kernel);
     }
     if driver::is_capturing(&stream.raw)? {
         return Err(Error::ColdPlanInCapture { what: format!("kernel {entry} would have to be loaded") });
     }
-    stream.gpu.module(entry)
+    stream.gpu.kernel(entry)
 }
 
 /// A workspace with its head and the slots; allocated now if there is not enough, except while the stream is recorded into a graph.
@@ -123,10 +123,9 @@ pub(crate) fn slots_bytes(choice: &Choice, dtype: Dtype) -> u64 {
     choice.slots_len.saturating_mul(dtype.bytes()).saturating_add(WORK_HEAD_BYTES.into())
 }
 
-/// The entries beside the product's own that a choice launches.
-pub(crate) fn helpers(choice: &Choice, dtype: Dtype) -> Option<&'static str> {
-    let adds = choice.variant.is_reduced() && choice.finish == Finish::SecondLaunch && choice.slots_len > 0;
-    adds.then(|| model::variants::reduce_slots(dtype))
+/// Whether a choice of two tall matrices has its slots added by a launch of its own.
+pub(crate) fn reduces_in_a_launch(choice: &Choice) -> bool {
+    choice.variant.is_reduced() && choice.finish == Finish::SecondLaunch && choice.slots_len > 0
 }
 
 /// The error for what the model refuses, with every reason.

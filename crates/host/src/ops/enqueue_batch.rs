@@ -4,7 +4,7 @@ use super::enqueue::warm;
 use super::gemm::check_aligned;
 use crate::driver;
 use crate::error::{Error, Operand, Result};
-use crate::gpu::lock;
+use crate::gpu::hold;
 use crate::launch::{self, BatchOperand};
 use crate::memory::DeviceMemory;
 use crate::scalar::Scalar;
@@ -48,7 +48,7 @@ pub(crate) fn enqueue_batch<T: Scalar>(
         return Ok(());
     }
     // Till all launches that read the lists are in the stream, they are this call's.
-    let mut lists = lock(&stream.lists);
+    let mut lists = hold(&stream.lists)?;
     let listed = send_lists(stream, &mut lists, [a, b, c], k > 0)?;
     let most = narrow(MOST_PROBLEMS);
     for first in (0..c.count).step_by(most) {
@@ -79,12 +79,12 @@ pub(crate) fn enqueue_batch<T: Scalar>(
             list: listed[place].map_or(0, |list| list + 8 * wide(first)),
         };
         let _current = stream.gpu.enter()?;
-        let module = warm(stream, choice.variant.entry)?;
+        let kernel = warm(stream, choice.variant.entry)?;
         let operands = [operand(a, 0), operand(b, 1), operand(c, 2)];
         // SAFETY: the context is current; the batches were found on this device, of agreeing shapes, each matrix inside its
         // memory (the constructors of the batches), no two elements of C sharing an address, and C overlapping neither A
         // nor B; the choice is of this batch; the lists have its matrices and stay till the stream's next call.
-        unsafe { launch::batched(stream, &choice, &module, (alpha, beta), operands) }?;
+        unsafe { launch::batched(stream, &choice, &kernel, (alpha, beta), operands) }?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::cpu;
 use crate::device::{Device, Kind};
 use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
-use crate::gpu::lock;
+use crate::gpu::hold;
 use crate::matrix::Matrix;
 use crate::ops::enqueue::enqueue;
 use crate::scalar::Scalar;
@@ -84,7 +84,7 @@ pub(crate) fn multiply<T: Scalar>(
             let problem = problem(&a.shape(), &b.shape(), &c.shape(), beta != T::zero());
             let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
             // Locked until both launches of a split product are in the stream: its workspace is theirs till then.
-            let mut scratch = lock(&queue.scratch);
+            let mut scratch = hold(&queue.scratch)?;
             enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a, &b, beta, &mut c, None)
         }
     }

@@ -3,7 +3,7 @@
 use crate::cpu;
 use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
-use crate::gpu::lock;
+use crate::gpu::hold;
 use crate::ops::enqueue::enqueue;
 use crate::ops::gemm::{check, check_places, is_done, problem};
 use crate::scalar::Scalar;
@@ -76,7 +76,7 @@ pub fn gram_triangle<T: Scalar>(
             let problem = Problem { gram: true, ..problem(&a.h().shape(), &a.shape(), &c.shape(), beta != T::zero()) };
             let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
             // Locked until both launches of a split product are in the stream: its workspace is theirs till then.
-            let mut scratch = lock(&queue.scratch);
+            let mut scratch = hold(&queue.scratch)?;
             enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a.h(), &a, beta, &mut c, Some(triangle))
         }
     }
@@ -118,14 +118,14 @@ pub(crate) fn on_cpu<T: Scalar>(
     if multiplies {
         cpu::product(T::one(), first, a, T::zero(), MatMut::column_major(&mut sums, n, n)?)?;
     }
-    for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))) {
+    let mut write = |i: usize, j: usize| {
         let is_asked_for = match triangle {
             Triangle::Full => true,
             Triangle::Lower => i >= j,
             Triangle::Upper => i <= j,
         };
         if !is_asked_for {
-            continue;
+            return;
         }
         // β = 0 reads no element, α = 0 no sum.
         let old = if beta == T::zero() { None } else { c.get(i, j).map(|old| scaled(beta, old)) };
@@ -136,7 +136,8 @@ pub(crate) fn on_cpu<T: Scalar>(
             (None, None) => T::zero(),
         };
         c.set(i, j, value);
-    }
+    };
+    ::cpu::as_ieee_has_it(|| (0..n).for_each(|j| (0..n).for_each(|i| write(i, j))));
     Ok(())
 }
 

@@ -182,7 +182,7 @@ fn every_call_fails(programs: &[Program]) {
 
 #[test]
 fn every_call_of_programs_fails_once() {
-    let (first, _) = ALL.split_at(6);
+    let (first, _) = ALL.split_at(7);
     with_driver("every::every_call_of_programs_fails_once", "", || {
         every_call_fails(first);
         Ok(())
@@ -191,7 +191,7 @@ fn every_call_of_programs_fails_once() {
 
 #[test]
 fn every_call_of_other_programs_fails_once() {
-    let (_, rest) = ALL.split_at(6);
+    let (_, rest) = ALL.split_at(7);
     with_driver("every::every_call_of_other_programs_fails_once", "", || {
         every_call_fails(rest);
         Ok(())

@@ -157,29 +157,3 @@ fn a_call_that_failed_once_is_served_the_next_time() {
         });
     }
 }
-
-#[test]
-fn a_fork_is_told_to_open_its_own() {
-    const NAME: &str = "failing::a_fork_is_told_to_open_its_own";
-    with_driver(NAME, "", || {
-        let device = Device::cuda(0)?;
-        let stream = device.stream()?;
-        let (matrix, mark) = (device.zeros::<f64>(3, 3)?, stream.mark()?);
-        let graph = stream.record(|| Ok(()))?;
-        let (before, mut kept) = (living(), Some((matrix, mark, graph, stream)));
-        calls();
-        in_a_fork(10, || {
-            let refused =
-                [Device::cuda(0).err(), device.stream().err(), device.zeros::<f64>(1, 1).err(), Device::count().err()];
-            assert!(refused.iter().all(|error| matches!(error, Some(Error::Forked))), "{refused:?}");
-            assert!(!Device::auto().is_cuda());
-            drop(kept.take()); // left to the parent
-            assert_eq!((calls(), living()), (vec![], before.clone()), "the child asked the driver for something");
-        })
-        .expect("the child is refused and ends");
-        assert!(kept.is_some(), "a fork has memory of its own");
-        drop(kept);
-        assert_eq!(misused(), [""; 0]);
-        device.stream().map(drop)
-    });
-}

@@ -67,6 +67,43 @@ fn memory_freed_in_flight_would_be_seen() {
     });
 }
 
+/// Copies too, of what is on the device and of what is pinned; and of them alone.
+#[test]
+fn memory_freed_while_it_is_copied_would_be_seen() {
+    const NAME: &str = "flight::memory_freed_while_it_is_copied_would_be_seen";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let stream = device.stream()?;
+        device.entered(|| {
+            use cust::memory::{AsyncCopyDestination, DeviceBuffer, LockedBuffer};
+            // SAFETY: the stream outlives the result.
+            let raw = unsafe { cust::extra::borrow_stream(stream.as_raw().expect("a GPU's")) };
+            // SAFETY: nothing reads it.
+            let there = || unsafe { DeviceBuffer::<u32>::uninitialized(8) }.expect("the fake allocates");
+            let pinned = || LockedBuffer::new(&0_u32, 8).expect("the fake allocates");
+            let (mut to, from, mut back) = (there(), pinned(), pinned());
+            // SAFETY: the fake copies at once, whatever it says.
+            unsafe { to.async_copy_from(&from[..], &raw) }.expect("a copy");
+            drop((there(), pinned()));
+            assert_eq!(freed_in_use(), [""; 0], "nothing copies these");
+            drop(from);
+            assert_eq!(freed_in_use(), ["cuMemFreeHost"]);
+            raw.synchronize().expect("the fake waits");
+            // SAFETY: as above.
+            unsafe { to.async_copy_to(&mut back[..], &raw) }.expect("a copy");
+            let event = Event::new(EventFlags::DISABLE_TIMING).expect("the fake makes events");
+            event.record(&raw).expect("the fake records");
+            // SAFETY: as above.
+            unsafe { to.set_8_async(1, &raw) }.expect("it is set");
+            event.synchronize().expect("the fake waits");
+            drop(back);
+            assert_eq!(freed_in_use(), [""; 0], "the event came after the copy");
+            drop(to);
+            assert_eq!(freed_in_use(), ["cuMemFree"], "and before it was set");
+        })
+    });
+}
+
 #[test]
 fn a_cold_plan_leaves_a_recording_whole() {
     const NAME: &str = "flight::a_cold_plan_leaves_a_recording_whole";

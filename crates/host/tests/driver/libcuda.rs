@@ -1,7 +1,7 @@
 //! A driver library without a GPU, which `crates/host/tests/driver/main.rs` compiles and puts in the place of libcuda.so.1.
 //!
 //! It has contexts, streams, events, graphs, memory (the host's) and modules as the driver has them. Kernels do nothing but
-//! those of ceilings, which leave what is looked for; none is done before somebody waits for it. FAKE_CUDA in the environment,
+//! those of ceilings, which leave what is looked for. Neither they nor copies are done before somebody waits for them. FAKE_CUDA in the environment,
 //! and later `fake_tell`, say what is there and what fails, in words:
 //!
 //! | word | meaning |
@@ -11,6 +11,7 @@
 //! | `call=17:700` | the 17th call from now on fails with code 700 |
 //! | `async=719` | the next kernel fails, which a later call says |
 //! | `spoiled=1` | no recording ends well |
+//! | `cuLaunchKernel=-1` | the function returns when other words are told |
 //! | `mmas=4` | multiplications of a round of the matrix units' ceiling |
 //!
 //! After a code that NVIDIA calls the end of the process every call fails with it. Calls that cannot be recorded fail with
@@ -24,8 +25,7 @@
 #[path = "libcuda/state.rs"]
 mod state;
 
-use state::{CONTEXTS, Handle, answer, context, primary, state};
-use std::collections::HashSet;
+use state::{CONTEXTS, Function, Handle, answer, context, primary, state};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// Writes text of at most so many bytes with its zero.
@@ -101,9 +101,8 @@ driver! {
         0
     }
     cuCtxSynchronize() {
-        let (mut state, here) = (state(), context());
-        let others: HashSet<_> = state.busy.iter().filter(|stream| state.streams.get(stream) != Some(&here)).copied().collect();
-        state.busy = others;
+        let here = context();
+        state().all_done(here);
         if here == 0 { 201 } else { 0 }
     }
 
@@ -118,15 +117,16 @@ driver! {
     }
     cuStreamDestroy_v2(stream: Handle) {
         let mut state = state();
-        let is_busy = state.busy.remove(&stream);
+        let is_busy = state.is_busy(stream, u64::MAX);
         state.frees("cuStreamDestroy", is_busy);
+        state.done(stream, u64::MAX);
         let was = state.streams.remove(&stream).is_some();
         state.gone(was, "a stream")
     }
     cuStreamSynchronize(stream: Handle) {
         let mut state = state();
         if let Some((_, is_whole)) = state.recorded.get_mut(&stream) { *is_whole = false; return 900; }
-        state.busy.remove(&stream);
+        state.done(stream, u64::MAX);
         state.takes(stream)
     }
     cuStreamIsCapturing(stream: Handle, status: *mut c_int) {
@@ -162,7 +162,7 @@ driver! {
         let mut state = state();
         let code = state.takes(stream);
         if code != 0 { return code; }
-        state.busy.insert(stream);
+        state.gives(stream, None);
         state.launched();
         let is = state.executables.contains(&executable);
         state.gone(is, "a graph")
@@ -174,24 +174,25 @@ driver! {
         if context() == 0 { return state().misuse(201, "no context is current"); }
         let mut state = state();
         let made = state.handle();
-        state.events.insert(made, 0);
+        state.events.insert(made, (0, 0));
         event.write(made);
         0
     }
     cuEventDestroy_v2(event: Handle) { let mut state = state(); let was = state.events.remove(&event).is_some(); state.gone(was, "an event") }
     cuEventRecord(event: Handle, stream: Handle) {
         let mut state = state();
-        let was = state.events.insert(event, stream).is_some();
+        let given = state.given();
+        let was = state.events.insert(event, (stream, given)).is_some();
         match state.gone(was, "an event") { 0 => state.takes(stream), code => code }
     }
     cuEventQuery(event: Handle) {
         let state = state();
-        if state.events.get(&event).is_some_and(|stream| state.busy.contains(stream)) { 600 } else { 0 }
+        if state.events.get(&event).is_some_and(|(stream, until)| state.is_busy(*stream, *until)) { 600 } else { 0 }
     }
     cuEventSynchronize(event: Handle) {
         let mut state = state();
         let of = state.events.get(&event).copied();
-        of.map(|stream| state.busy.remove(&stream));
+        of.map(|(stream, until)| state.done(stream, until));
         state.gone(of.is_some(), "an event")
     }
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
@@ -203,21 +204,33 @@ driver! {
 
     cuModuleUnload(module: Handle) {
         let mut state = state();
-        let is_busy = !state.busy.is_empty();
+        let is_busy = state.computes();
         state.frees("cuModuleUnload", is_busy);
         let was = state.modules.remove(&module);
         state.gone(was, "a module")
     }
     cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) {
         let mut state = state();
-        let made = state.handle();
-        state.functions.insert(made, CStr::from_ptr(name).to_string_lossy().into_owned());
-        function.write(made);
+        let name = CStr::from_ptr(name).to_string_lossy().into_owned();
+        let known = state.functions.iter().find(|(_, known)| known.module == module && known.name == name).map(|(at, _)| *at);
+        let found = known.unwrap_or_else(|| {
+            let made = state.handle();
+            state.functions.insert(made, Function { module, name, shared: 48 << 10 });
+            made
+        });
+        function.write(found);
         let is = state.modules.contains(&module);
         state.gone(is, "a module")
     }
     cuFuncGetAttribute(value: *mut c_int, _attribute: c_int, _function: Handle) { value.write(32); 0 }
-    cuFuncSetAttribute(_function: Handle, _attribute: c_int, _value: c_int) { 0 }
+    cuFuncSetAttribute(function: Handle, attribute: c_int, value: c_int) {
+        let mut state = state();
+        match state.functions.get_mut(&function) {
+            Some(found) if attribute == 8 => { found.shared = value; 0 }
+            Some(_) => 1,
+            None => state.misuse(400, "a function that is not there"),
+        }
+    }
     cuLaunchKernel(
         function: Handle, x: c_uint, y: c_uint, z: c_uint, bx: c_uint, by: c_uint, bz: c_uint, shared: c_uint,
         stream: Handle, arguments: *mut *mut c_void, _extra: *mut *mut c_void
@@ -227,9 +240,15 @@ driver! {
         if code != 0 { return code; }
         let fits = x >= 1 && x < 1 << 31 && (1..=65_535).contains(&y) && (1..=65_535).contains(&z);
         if !fits || bx * by * bz > 1024 { return state.misuse(1, &format!("a grid of {x} x {y} x {z}")); }
-        if !state.recorded.contains_key(&stream) { state.busy.insert(stream); }
+        let Some(Function { name: entry, shared: allowed, .. }) = state.functions.get(&function) else {
+            return state.misuse(400, "a function that is not there");
+        };
+        let (entry, allowed) = (entry.clone(), *allowed);
+        if i64::from(shared) > i64::from(allowed) {
+            return state.misuse(1, &format!("{shared} bytes of shared memory, where {allowed} are allowed"));
+        }
+        state.gives(stream, None);
         state.launched();
-        let entry = state.functions.get(&function).cloned().unwrap_or_default();
         let mmas = state.setting("mmas", 0) as f64;
         state.launches.push(format!("{entry} {x} {y} {z} {} {shared}", bx * by * bz));
         drop(state);
@@ -249,24 +268,27 @@ driver! {
     }
     cuMemFree_v2(address: u64) {
         let mut state = state();
-        let is_busy = !state.busy.is_empty();
-        state.frees("cuMemFree", is_busy);
+        state.frees_memory("cuMemFree", address, false);
         state.free(address, false)
     }
     cuMemHostAlloc(address: *mut u64, bytes: usize, _flags: c_uint) { state().allocate(bytes, true).map_or(2, |found| { address.write(found); 0 }) }
-    cuMemFreeHost(address: u64) { state().free(address, true) }
+    cuMemFreeHost(address: u64) {
+        let mut state = state();
+        state.frees_memory("cuMemFreeHost", address, true);
+        state.free(address, true)
+    }
     cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, bytes: usize, stream: Handle) {
-        let code = state().takes(stream);
+        let code = state().copies(stream, from as u64, to, bytes);
         if code == 0 { std::ptr::copy_nonoverlapping(from, to as *mut u8, bytes); }
         code
     }
     cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usize, stream: Handle) {
-        let code = state().takes(stream);
+        let code = state().copies(stream, from, to as u64, bytes);
         if code == 0 { std::ptr::copy_nonoverlapping(from as *const u8, to, bytes); }
         code
     }
     cuMemsetD8Async(address: u64, value: u8, bytes: usize, stream: Handle) {
-        let code = state().takes(stream);
+        let code = state().copies(stream, address, address, bytes);
         if code == 0 { std::ptr::write_bytes(address as *mut u8, value, bytes); }
         code
     }

@@ -4,10 +4,12 @@
 
 mod absent;
 mod arguments;
+mod asked;
 mod elsewhere;
 mod every;
 mod failing;
 mod flight;
+mod forks;
 mod lacking;
 mod later;
 mod programs;

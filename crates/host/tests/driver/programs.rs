@@ -1,7 +1,10 @@
 //! What users do, as programs whose every driver call can be made to fail. Each gives what is still to be dropped.
 
 use super::*;
-use lanky_host::{Error, Layout, MatMut, MatRef, Plan, Shape, Stream, gemm, gram, model, tsmm_in_place};
+use lanky_host::{
+    BatchMut, BatchRef, Error, Layout, MatMut, MatRef, Plan, Shape, Stream, gemm, gemm_batched, gemv, gram, model,
+    tsmm_in_place,
+};
 use std::any::Any;
 
 /// What is dropped at the end.
@@ -16,12 +19,15 @@ pub struct Program {
     pub step: usize,
 }
 
-pub const ALL: [Program; 12] = [
+pub const ALL: [Program; 15] = [
     Program { name: "opens a device", run: opens, lets_go: false, step: 1 },
     Program { name: "plans a product and downloads it", run: plans, lets_go: true, step: 1 },
     Program { name: "multiplies without a plan, with slots", run: multiplies, lets_go: true, step: 1 },
     Program { name: "records a graph", run: records, lets_go: true, step: 1 },
     Program { name: "makes Gram matrices", run: grams, lets_go: true, step: 1 },
+    Program { name: "multiplies vectors", run: vectors, lets_go: true, step: 1 },
+    Program { name: "multiplies batches", run: batches, lets_go: true, step: 1 },
+    Program { name: "follows a database", run: follows, lets_go: true, step: 1 },
     Program { name: "multiplies in place", run: in_place, lets_go: true, step: 1 },
     Program { name: "multiplies matrices of the host", run: host_matrices, lets_go: true, step: 1 },
     Program { name: "takes times", run: times, lets_go: true, step: 1 },
@@ -95,6 +101,55 @@ fn grams() -> Result<Left> {
     plan.run_gram(&stream, 0.0, a.view(), 2.0, c.view_mut())?;
     stream.synchronize()?;
     Ok(Box::new((a, plan, stream, c)))
+}
+
+fn vectors() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let (a, x) = (device.zeros::<f64>(200, 3_000)?, device.zeros::<f64>(3_000, 1)?);
+    let mut y = device.zeros::<f64>(200, 1)?;
+    gemv(&stream, 1.0, a.view(), x.view(), 0.0, y.view_mut())?;
+    gemv(&stream, 1.0, a.view().t(), y.view(), 0.0, device.zeros::<f64>(1, 3_000)?.view_mut())?; // and drops its result
+    let plan = Plan::gemv(&device, a.shape(), x.shape(), y.shape()).build()?;
+    plan.warm_up_on(&stream)?;
+    plan.run_gemv(&stream, 1.0, a.view(), x.view(), 1.0, y.view_mut())?;
+    plan.run_gemv(&stream, 0.0, a.view(), x.view(), 2.0, y.view_mut())?;
+    stream.synchronize()?;
+    Ok(Box::new((y, plan, x, stream, a)))
+}
+
+/// At equal distances, by addresses, a matrix for all, and one product after the other.
+fn batches() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let (a, b, mut c) = (device.zeros::<f32>(40, 5)?, device.zeros::<f32>(50, 3)?, device.zeros::<f32>(40, 3)?);
+    let parts = |matrix| BatchRef::parts_below(matrix, 10);
+    gemm_batched(&stream, 1.0, parts(a.view())?, parts(b.view())?, 0.0, BatchMut::parts_below(c.view_mut(), 10)?)?;
+    let listed: Vec<_> = (0..10).map(|at| a.view().rows(4 * at..4 * at + 4)).collect::<Result<_>>()?;
+    let shared = BatchRef::shared(b.view().rows(..5)?, 10);
+    let out = BatchMut::parts_below(c.view_mut(), 10)?;
+    gemm_batched(&stream, 1.0, BatchRef::listed(&listed)?, shared, 1.0, out)?;
+    let large = device.zeros::<f32>(80, 40)?;
+    let mut products = device.zeros::<f32>(80, 40)?;
+    let halves = BatchRef::parts_below(large.view(), 2)?;
+    gemm_batched(&stream, 1.0, halves.clone(), halves, 0.0, BatchMut::parts_below(products.view_mut(), 2)?)?;
+    stream.synchronize()?;
+    Ok(Box::new((c, stream, a, products, b, large)))
+}
+
+/// What was measured is planned, and then the model decides again.
+fn follows() -> Result<Left> {
+    let device = Device::cuda(0)?;
+    let stream = device.stream()?;
+    let tuned = super::tuned::database(device.machine().expect("a GPU"), 132);
+    device.set_tuned(Some(tuned))?;
+    let (m, n, k) = super::tuned::LENGTHS;
+    let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, model::Dtype::F64);
+    let plan = Plan::gemm(&device, shape(m, k), shape(k, n), shape(m, n)).build();
+    device.set_tuned(None)?;
+    let plan = plan?;
+    plan.warm_up_on(&stream)?;
+    Ok(Box::new((plan, stream)))
 }
 
 fn in_place() -> Result<Left> {

@@ -1,7 +1,7 @@
 //! A slice of a GPU: a device of few multiprocessors and little memory, for which the model plans as for any other.
 
 use super::*;
-use lanky_host::{Dtype, Layout, Plan, Shape, Strides, gemm, model};
+use lanky_host::{Determinism, Dtype, Layout, Plan, Shape, Strides, gemm, model};
 
 /// Shapes of each operation, m, n, k.
 const SHAPES: [(usize, usize, usize); 6] =
@@ -55,6 +55,53 @@ fn a_slice_is_filled_by_fewer_blocks() {
         }
         Ok(())
     });
+}
+
+/// Whatever the GPU, and whatever it is told to follow, the same entries and parts of k are launched.
+#[test]
+fn plans_across_gpus_are_the_same_on_each() {
+    const NAME: &str = "slice::plans_across_gpus_are_the_same_on_each";
+    for words in [
+        "",
+        "sms=16",
+        "sms=1 memory=400000000",
+        "sms=108 capability=80",
+        "sms=128 capability=89",
+        "sms=300 capability=120",
+    ] {
+        with_driver(NAME, words, || {
+            let device = Device::cuda(0)?;
+            let (stream, machine) = (device.stream()?, *device.machine().expect("a GPU"));
+            device.set_tuned(Some(tuned::database(&machine, machine.sms)))?;
+            for (m, n, k) in SHAPES.into_iter().chain([tuned::LENGTHS]) {
+                let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
+                let builder = || Plan::gemm(&device, shape(m, k), shape(k, n), shape(m, n));
+                let plan = builder().determinism(Determinism::AcrossGpus).build()?;
+                let common = model::choose(&choice_problem(m, n, k), &model::Machine::COMMON, None).expect("a kernel");
+                let (a, b) = (device.zeros::<f64>(m, k)?, device.zeros::<f64>(k, n)?);
+                let mut c = device.zeros::<f64>(m, n)?;
+                launches();
+                plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+                stream.synchronize()?;
+                let launched = launches();
+                let words: Vec<&str> = launched[0].split(' ').collect();
+                let expected = (common.variant.entry, common.splits.to_string());
+                assert_eq!((words[0], words[2].to_owned()), expected, "m = {m}, n = {n}, k = {k}: {plan}");
+                assert!(plan.to_string().ends_with("the same bits on each"), "{plan}");
+            }
+            // What not all of them have is refused by name.
+            let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
+            let builder = Plan::gemm(&device, shape(500, 400), shape(400, 4), shape(500, 4));
+            let refused =
+                builder.variant("tsm2r_mma").determinism(Determinism::AcrossGpus).build().expect_err("refused");
+            assert!(
+                refused.to_string().starts_with("unsupported: variant tsm2r_mma: it needs compute capability 9.0"),
+                "{refused}"
+            );
+            assert_eq!(misused(), [""; 0]);
+            Ok(())
+        });
+    }
 }
 
 fn choice_problem(m: usize, n: usize, k: usize) -> model::Problem {

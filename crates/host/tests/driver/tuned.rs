@@ -4,7 +4,7 @@ use super::*;
 use lanky_host::tuned::{Cell, Class, Database, Origin, Timed};
 use lanky_host::{Dtype, Error, Layout, Plan, Shape, gemm, model};
 
-const LENGTHS: (usize, usize, usize) = (2_000, 4, 3_000);
+pub const LENGTHS: (usize, usize, usize) = (2_000, 4, 3_000);
 
 fn problem((m, n, k): (usize, usize, usize)) -> model::Problem {
     let wide = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
@@ -12,7 +12,7 @@ fn problem((m, n, k): (usize, usize, usize)) -> model::Problem {
 }
 
 /// Of the fake GPU, by what the model thinks second best, with a part of k more.
-fn database(machine: &model::Machine, sms: u32) -> Database {
+pub fn database(machine: &model::Machine, sms: u32) -> Database {
     let p = problem(LENGTHS);
     let mut weighed: Vec<model::Choice> = model::candidates(&p, machine, None).expect("it is served").collect();
     weighed.sort_by(|a, b| a.estimate.seconds.total_cmp(&b.estimate.seconds));
@@ -24,7 +24,8 @@ fn database(machine: &model::Machine, sms: u32) -> Database {
     };
     let (class, lengths) = Class::of(&p).expect("unit strides");
     let (best, model) = (timed(&weighed[1], 1), timed(&weighed[0], 0));
-    let origin = Origin { gpu: "Fake".into(), compute_capability: (9, 0), sms, ..Origin::default() };
+    let origin =
+        Origin { gpu: "Fake".into(), compute_capability: machine.compute_capability, sms, ..Origin::default() };
     Database::new(origin, [Cell { class, lengths, best, model, noise: 0.0, fraction: 0.5 }])
 }
 

@@ -14,3 +14,4 @@ mod profiler;
 mod slots;
 mod tsmm;
 mod tsmttsm;
+mod turns;

@@ -10,6 +10,8 @@ pub enum Chooser {
     Model,
     /// The caller named a variant or an entry; the model chose the rest.
     Caller,
+    /// The model, for [`Machine::COMMON`](crate::Machine::COMMON) and so for every GPU alike: [`super::choose_across`].
+    Common,
     /// Measurements: what took least at the nearest shape that was tried.
     Tuned {
         /// m, n and k of that shape.

@@ -207,3 +207,21 @@ fn grids_fit_at_every_edge() -> Result<(), Refusal> {
     }
     Ok(())
 }
+
+/// A GPU later than an H200 without matrix units for f64: their entries take as long as others' arithmetic does there.
+#[test]
+fn units_that_are_not_there_take_no_less() -> Result<(), Refusal> {
+    let machine = Machine { compute_capability: (12, 0), ..Machine::RTX4090 };
+    for (m, n, k) in [(20_000, 16, 3000), (16, 16, 10_000_000), (1000, 1000, 1000), (10_000_000, 16, 16)] {
+        let p = Problem::column_major(Dtype::F64, m, n, k);
+        let least_s = bound(&p, &machine).seconds();
+        let mut seen = 0;
+        for choice in candidates(&p, &machine, None)?.filter(|choice| choice.variant.mma) {
+            let seconds = choice.estimate.seconds;
+            assert!(seconds >= 0.99 * least_s && seconds < 1.0, "{choice}");
+            seen += 1;
+        }
+        assert!(seen > 0, "{p:?}");
+    }
+    Ok(())
+}

@@ -34,6 +34,9 @@ impl fmt::Display for Choice {
         match self.chooser {
             Chooser::Model => f.write_str("  chosen    by the model: least expected time of all eligible entries"),
             Chooser::Caller => f.write_str("  chosen    by the caller; entry and splits by least expected time"),
+            Chooser::Common => {
+                f.write_str("  chosen    for all GPUs from compute capability 8.0 on alike: the same bits on each")
+            }
             Chooser::Tuned { at: [m, n, k], ns } => {
                 write!(f, "  chosen    by measurements: {:.1} us at m = {m}, n = {n}, k = {k}", ns as f64 / 1e3)
             }

@@ -148,6 +148,15 @@ impl Machine {
         ..Machine::H200
     };
 
+    /// What every GPU from compute capability 8.0 on can run, for plans that are to give the same bits on all of them
+    /// ([`crate::choose_across`]): an A100 whose blocks have no more shared memory than an RTX 4090's. No machine of the table.
+    /// What is changed here changes those bits.
+    pub const COMMON: Machine = Machine {
+        name: Name::new("any GPU from compute capability 8.0 on"),
+        shared_per_block: Machine::RTX4090.shared_per_block,
+        ..Machine::A100
+    };
+
     /// NVIDIA GeForce RTX 4090: 82.6 TF in f32 and tf32, a 64th of that in f64. Shares of its 1008 GB/s (844 and 846 of
     /// 864 GB/s) and latency alone (632 cycles at 2.49 GHz) are those of an L40, its sibling: gpu-benches (gpu-stream,
     /// gpu-latency, l40).

@@ -64,7 +64,9 @@ impl Block {
         let streamed_s = tsmm::streamed_s(variant, problem, machine) / blocks;
         let in_flight_bytes = e * loads;
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
-        let rate = if variant.mma { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
+        // Where there are no such units their instructions are the vector units' work.
+        let has_units = variant.mma && machine.mma_f64_per_s > 0.0;
+        let rate = if has_units { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
         let share = if variant.mma { constants.mma_share } else { 1.0 };
         // Two tall matrices' tiles are loaded by 16 bytes too, from the first-level cache.
         let wide = variant.wide_shared || variant.is_reduced();

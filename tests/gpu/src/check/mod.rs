@@ -4,7 +4,9 @@ mod alignment;
 pub mod batched;
 mod capture;
 mod columns;
+pub mod company;
 pub mod complex;
+mod cycles;
 mod edges;
 pub mod gemv;
 mod grids;
@@ -12,6 +14,7 @@ mod guards;
 mod layouts;
 mod local;
 mod memory;
+mod poison;
 mod quick;
 mod refusals;
 mod repeat;
@@ -43,6 +46,9 @@ pub const CHECKS: &[Check] = &[
     ("columns", "a column depends on its column alone; permutations; powers of two", columns::run),
     ("repeat", "100 runs, the same bits", repeat::run),
     ("streams", "one plan on several streams at once, its workspaces reused", streams::run),
+    ("threads", "one plan, eight threads with 200 runs each over eight streams, the same bits", streams::run_many),
+    ("load", "the same bits while another process keeps the GPU busy", company::run_beside_a_load),
+    ("two", "two processes check every entry at once", company::run_two),
     ("tsmm", "entries of a tall A: widths and tiles, several turns, 100 runs, graphs, in place", tsmm::run),
     (
         "tsmttsm",
@@ -74,6 +80,8 @@ pub const CHECKS: &[Check] = &[
         complex::run_reduced,
     ),
     ("complex-gemv", "a complex matrix and a vector: integers, conjugates, strides", complex::run_gemv),
+    ("poison", "every entry in memory that was full of NaN", poison::run),
+    ("cycles", "1000 rounds of opening, running, failing and dropping leave nothing behind", cycles::run),
     ("memory", "out of memory says how much, and passes", memory::run),
     ("capture", "graphs of warm plans; cold ones are refused", capture::run),
 ];

@@ -2,7 +2,7 @@
 
 use crate::case::Spec;
 use crate::compare::bitwise;
-use crate::lab::{Fault, Lab, Outcome, ensure, named};
+use crate::lab::{Fault, Lab, Outcome, dtype_name, ensure, named};
 use crate::real::{Real, unit};
 use host::{Device, Layout, MatRef, Matrix, Plan, gemm};
 
@@ -76,6 +76,69 @@ impl<T: Real> Operands<T> {
         }
         Ok(stream.synchronize()?)
     }
+}
+
+/// Eight threads with 200 runs each, whose runs go to eight streams in turn, so that threads meet on each: every result is
+/// looked at.
+pub fn run_many(lab: &Lab) -> Outcome {
+    many::<f32>(lab)?;
+    many::<f64>(lab)
+}
+
+fn many<T: Real>(lab: &Lab) -> Outcome {
+    for by_rows in [false, true] {
+        let operands = Operands::<T>::new(lab, by_rows)?;
+        let plan = operands.plan(lab, None)?;
+        let result = in_turn(lab, &operands, &plan);
+        lab.record(|| format!("threads {} by rows {by_rows}", dtype_name::<T>()), result)?;
+    }
+    Ok(())
+}
+
+fn in_turn<T: Real>(lab: &Lab, operands: &Operands<T>, plan: &Plan) -> Outcome {
+    const MANY: usize = 8;
+    const RUNS: usize = 200;
+    let device = &lab.device;
+    let expected = operands.runs(device, plan, 1, None)?;
+    let streams = (0..MANY).map(|_| device.stream()).collect::<host::Result<Vec<_>>>()?;
+    let work = |thread: usize| -> Outcome {
+        let mut c = device.zeros::<T>(SIZE.0, SIZE.1)?;
+        for run in 0..RUNS {
+            let stream = &streams[(thread + run) % MANY];
+            plan.run(stream, T::one(), operands.a(), operands.b.view(), T::zero(), c.view_mut())?;
+            let found = c.download(stream)?.into_vec().ok_or("the copy is not on the host")?;
+            bitwise(&found, &expected, SIZE.0).map_err(|fault| format!("thread {thread}, run {run}: {fault}"))?;
+            // So that what a run leaves out is not the last one's.
+            gemm(stream, T::zero(), operands.a(), operands.b.view(), T::of(f64::NAN), c.view_mut())?;
+            stream.synchronize()?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..MANY).map(|thread| scope.spawn(move || work(thread))).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, Outcome>| {
+            thread.join().unwrap_or_else(|_| Err(Fault::from("a thread panicked")))
+        };
+        // All of them, so that none is left running.
+        threads.into_iter().map(join).collect::<Vec<_>>().into_iter().collect()
+    })
+}
+
+/// The bits of products of both types, several times each.
+pub fn bits(lab: &Lab) -> Outcome<Vec<u128>> {
+    fn of<T: Real>(lab: &Lab, found: &mut Vec<u128>) -> Outcome {
+        let operands = Operands::<T>::new(lab, false)?;
+        let plan = operands.plan(lab, None)?;
+        let results = (0..10).map(|_| operands.runs(&lab.device, &plan, 5, None));
+        results.into_iter().try_for_each(|result| {
+            found.extend(result?.iter().map(|value| value.bits()));
+            Ok(())
+        })
+    }
+    let mut found = Vec::new();
+    of::<f32>(lab, &mut found)?;
+    of::<f64>(lab, &mut found)?;
+    Ok(found)
 }
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 pub type Handle = usize;
 
@@ -34,19 +35,37 @@ pub struct State {
     pub contexts: HashMap<c_int, i64>,
     /// Contexts of streams.
     pub streams: HashMap<Handle, Handle>,
-    /// Streams with work that nobody has waited for.
-    pub busy: HashSet<Handle>,
+    /// What nobody has waited for.
+    work: Vec<Work>,
+    /// How much was given to streams so far.
+    given: u64,
     /// Streams that are recorded: by which thread, and whether that can still end well.
     pub recorded: HashMap<Handle, (ThreadId, bool)>,
-    /// Streams of events' last records; 0 before the first.
-    pub events: HashMap<Handle, Handle>,
+    /// Of events' last records: the stream, 0 before the first, and how much had been given.
+    pub events: HashMap<Handle, (Handle, u64)>,
     pub modules: HashSet<Handle>,
     pub graphs: HashSet<Handle>,
     pub executables: HashSet<Handle>,
-    /// Names of kernels.
-    pub functions: HashMap<Handle, String>,
+    /// Kernels, by their handles.
+    pub functions: HashMap<Handle, Function>,
     pub memory: HashMap<u64, Layout>,
     pub pinned: HashMap<u64, Layout>,
+}
+
+/// Work of a stream, and how much had been given to streams with it.
+struct Work {
+    stream: Handle,
+    number: u64,
+    /// First and last address of what a copy reads and of what it writes; a kernel may use anything of the device's.
+    copied: Option<[(u64, u64); 2]>,
+}
+
+/// A kernel of a module.
+pub struct Function {
+    pub module: Handle,
+    pub name: String,
+    /// Bytes of dynamic shared memory that its blocks may have.
+    pub shared: c_int,
 }
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
@@ -79,6 +98,9 @@ pub fn state() -> Locked {
     });
     Locked(guard)
 }
+
+/// In place of a code: the function does not return before something else is told.
+const STALLS: c_int = -1;
 
 /// What waits for streams, or takes what work may use: none of it while the same thread records.
 const FORBIDDEN: [&str; 7] = [
@@ -127,11 +149,56 @@ impl State {
         (all.saturating_sub(self.used()), all)
     }
 
+    /// A stream has a kernel, a graph, or a copy between two places, to do; while it is recorded, nothing.
+    pub fn gives(&mut self, stream: Handle, copied: Option<[(u64, usize); 2]>) {
+        if self.recorded.contains_key(&stream) {
+            return;
+        }
+        self.given += 1;
+        let copied = copied.map(|both| both.map(|(first, bytes)| (first, first + (bytes as u64).max(1) - 1)));
+        self.work.push(Work { stream, number: self.given, copied });
+    }
+
+    pub fn given(&self) -> u64 {
+        self.given
+    }
+
+    /// All that a stream was given up to then is done; it goes in order.
+    pub fn done(&mut self, stream: Handle, until: u64) {
+        self.work.retain(|work| work.stream != stream || work.number > until);
+    }
+
+    /// All that was given to the streams of a context is done.
+    pub fn all_done(&mut self, context: Handle) {
+        let State { work, streams, .. } = self;
+        work.retain(|work| streams.get(&work.stream) != Some(&context));
+    }
+
+    /// Whether a stream has something of that left to do.
+    pub fn is_busy(&self, stream: Handle, until: u64) -> bool {
+        self.work.iter().any(|work| work.stream == stream && work.number <= until)
+    }
+
+    /// Whether a kernel is under way, which may use any module and any memory of the device's.
+    pub fn computes(&self) -> bool {
+        self.work.iter().any(|work| work.copied.is_none())
+    }
+
     /// Notes that something is given back which no work may use any more.
     pub fn frees(&mut self, function: &'static str, is_busy: bool) {
         if is_busy {
             self.freed_in_use.push(function);
         }
+    }
+
+    /// The same of memory.
+    pub fn frees_memory(&mut self, function: &'static str, address: u64, is_pinned: bool) {
+        let found = if is_pinned { self.pinned.get(&address) } else { self.memory.get(&address) };
+        let last = address + found.map_or(0, |layout| layout.size() as u64 - 1);
+        let is_copied = self.work.iter().filter_map(|work| work.copied).flatten().any(|(from, to)| {
+            from <= last && to >= address
+        });
+        self.frees(function, is_copied || !is_pinned && self.computes());
     }
 
     pub fn allocate(&mut self, bytes: usize, is_pinned: bool) -> Option<u64> {
@@ -178,6 +245,15 @@ impl State {
             Some(of) if of == context() => 0,
             Some(_) => self.misuse(400, "a stream of another context than the current one"),
         }
+    }
+
+    /// The same for a copy, or for memory that is set.
+    pub fn copies(&mut self, stream: Handle, from: u64, to: u64, bytes: usize) -> c_int {
+        let code = self.takes(stream);
+        if code == 0 {
+            self.gives(stream, Some([(from, bytes), (to, bytes)]));
+        }
+        code
     }
 
     /// The code of what cannot be recorded: 900, and the recordings that it spoils cannot end well.
@@ -258,7 +334,14 @@ impl State {
 }
 
 pub fn answer(function: &'static str) -> c_int {
-    state().answer(function)
+    let code = state().answer(function);
+    if code != STALLS {
+        return code;
+    }
+    while state().failing.get(function).is_some_and(|(code, _)| *code == STALLS) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    0
 }
 
 pub fn context() -> Handle {

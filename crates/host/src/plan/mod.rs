@@ -1,22 +1,26 @@
 //! Plans: a product decided once, explained, warmed up, and run many times.
 
+mod builder;
+mod text;
+
+pub use builder::{Determinism, PlanBuilder};
+
 use crate::cpu;
 use crate::device::{Device, Kind};
 use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
-use crate::gpu::{Gpu, lock};
+use crate::gpu::{Gpu, hold};
 use crate::memory::DeviceMemory;
-use crate::ops::enqueue::{enqueue, helpers, slots_bytes, unknown_variant};
-use crate::ops::gemm::{check, check_places, is_done, problem};
+use crate::ops::enqueue::{enqueue, reduces_in_a_launch, slots_bytes};
+use crate::ops::gemm::{check, check_places, is_done};
 use crate::ops::gram;
 use crate::scalar::Scalar;
-use crate::shape::{Shape, agree, check_distinct, check_not_conjugated, wide};
+use crate::shape::{Shape, wide};
 use crate::stream::{Queue, Stream};
 use crate::view::{MatMut, MatRef};
-use model::launch::reduced::Triangle;
-use model::{Choice, Operation, Problem, VARIANTS, classify};
+use model::launch::reduced::{Triangle, reduce_bytes};
+use model::{Choice, Operation};
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 /// How products of one shape are computed on one device.
@@ -26,7 +30,8 @@ use std::sync::{Arc, Mutex};
 /// memory, also where an earlier run has left them in its cache.
 ///
 /// The same plan on the same GPU gives the same bits every time: no sum depends on what runs when, unless `tsmttsm_atomic` was
-/// asked for. Measurements that the device follows ([`tuned`](crate::tuned)) change which plan is made.
+/// asked for. Measurements that the device follows ([`tuned`](crate::tuned)) change which plan is made. The same bits on other GPUs
+/// too are [`Determinism::AcrossGpus`].
 ///
 /// # Example
 /// ```
@@ -69,112 +74,21 @@ impl Workspaces {
     }
 }
 
-/// What a plan is made from; see [`Plan::gemm`].
-#[derive(Clone, Debug)]
-#[must_use = "nothing is planned before build()"]
-pub struct PlanBuilder {
-    device: Device,
-    a: Shape,
-    b: Shape,
-    c: Shape,
-    variant: Option<String>,
-    parts: Option<u32>,
-    reads_c: bool,
-    gram: Option<Triangle>,
-}
-
-impl PlanBuilder {
-    /// Asks for a variant (`tsm2r_prefetch`) or one of its entries (`dtsm2r_prefetch_1x8_u16_t128`) by name; the model
-    /// chooses the rest. Without it the model chooses among all. [`PlanBuilder::build`] looks at the name;
-    /// [`model::VARIANTS`] lists them.
-    pub fn variant(mut self, name: &str) -> Self {
-        self.variant = Some(name.to_owned());
-        self
-    }
-
-    /// With a variant: asks for so many parts of k, of which a shape has at least 1 and at most some. Of a plan without a
-    /// variant it says nothing.
-    pub fn parts(mut self, parts: u32) -> Self {
-        self.parts = Some(parts);
-        self
-    }
-
-    /// Says that the plan will be run with β ≠ 0, so that the reading of C is in what is chosen for and expected. Without it
-    /// β = 0 is expected; either may be run.
-    pub fn reads_c(mut self) -> Self {
-        self.reads_c = true;
-        self
-    }
-
-    /// Of a Gram matrix: what of it is read and written. Of another product it says nothing.
-    pub fn triangle(mut self, triangle: Triangle) -> Self {
-        self.gram = self.gram.map(|_| triangle);
-        self
-    }
-
-    /// Of a Gram matrix of complex elements: Aᵀ A, in place of Aᴴ A. Of another product, or of real elements, it says nothing.
-    pub fn no_conj(mut self) -> Self {
-        if self.gram.is_some() {
-            self.a = self.b.t();
-        }
-        self
-    }
-
-    /// Decides; nothing is loaded, allocated or launched.
-    ///
-    /// The model, or measurements that the device follows ([`tuned`](crate::tuned)), choose for the shapes, the element type, and
-    /// whether C is read ([`PlanBuilder::reads_c`]). A GPU remembers
-    /// what was chosen for all of that, so that the next plan of it costs a look-up, unless a variant is forced.
-    ///
-    /// # Errors
-    /// In this order: why the device was refused, if it was; [`Error::Shape`] if the element types or the sizes do not
-    /// agree, the elements of C overlap each other, or C is conjugated; [`Error::UnknownVariant`]; [`Error::Unsupported`] if the variant
-    /// cannot serve the shape or the device (the CPU has none), or a dimension exceeds
-    /// [`model::choose::LARGEST_DIMENSION`] on a GPU.
-    pub fn build(self) -> Result<Plan> {
-        let PlanBuilder { device, a, b, c, variant, parts, reads_c, gram } = self;
-        let variant = variant.as_deref();
-        if let Kind::Refused(error) = device.kind() {
-            return Err(Error::clone(error));
-        }
-        for (operand, shape) in [(Operand::A, &a), (Operand::B, &b)] {
-            check_dtype(operand, shape, c.dtype)?;
-        }
-        if gram.is_some() {
-            gram::agree_gram(&b, &c)?;
-        }
-        let (m, n, k) = agree(&a, &b, &c)?;
-        check_distinct(Operand::C, &c)?;
-        check_not_conjugated(Operand::C, &c)?;
-        let is_known = |name: &str| VARIANTS.iter().any(|v| v.name == name || v.entry == name);
-        if let Some(name) = variant.filter(|name| !is_known(name)) {
-            return Err(unknown_variant(name));
-        }
-        let choice = match (device.kind(), variant) {
-            _ if m == 0 || n == 0 || k == 0 => None,
-            (Kind::Cuda(gpu), variant) => {
-                let problem = Problem { gram: gram.is_some(), ..problem(&a, &b, &c, reads_c) };
-                Some(match variant.zip(parts) {
-                    Some((name, parts)) => gpu.choice_of(&problem, name, parts)?,
-                    None => gpu.choice(&problem, variant)?,
-                })
-            }
-            (_, Some(name)) => {
-                let what = format!("variant {name} on the CPU: the variants are a GPU's kernels");
-                return Err(Error::Unsupported { what });
-            }
-            (_, None) => None,
-        };
-        let operation = if gram.is_some() { Operation::Gram } else { classify(wide(m), wide(n), wide(k)) };
-        Ok(Plan { device, a, b, c, operation, gram, choice, workspaces: Mutex::default() })
-    }
-}
-
 impl Plan {
     /// Begins a plan for C ← α A B + β C on the device, A m x k, B k x n and C m x n, for operands of these shapes and
     /// strides (`view.shape()`).
     pub fn gemm(device: &Device, a: Shape, b: Shape, c: Shape) -> PlanBuilder {
-        PlanBuilder { device: device.clone(), a, b, c, variant: None, parts: None, reads_c: false, gram: None }
+        PlanBuilder {
+            device: device.clone(),
+            a,
+            b,
+            c,
+            variant: None,
+            parts: None,
+            reads_c: false,
+            gram: None,
+            determinism: Determinism::OneGpu,
+        }
     }
 
     /// Begins a plan for C ← α Aᴴ A + β C on the device, A k x n and C n x n: [`Plan::run_gram`] runs it. Of C all is
@@ -225,7 +139,7 @@ impl Plan {
         let Kind::Cuda(gpu) = self.device.kind() else { return Ok(()) };
         self.load(gpu)?;
         let bytes = self.workspace_bytes();
-        let mut workspaces = lock(&self.workspaces);
+        let mut workspaces = hold(&self.workspaces)?;
         if bytes > 0 && workspaces.spare.is_none() && workspaces.of_stream.values().all(Option::is_none) {
             workspaces.spare = Some(DeviceMemory::workspace(gpu, bytes)?);
         }
@@ -243,7 +157,7 @@ impl Plan {
         let (Kind::Cuda(gpu), Queue::Cuda(queue)) = (self.device.kind(), stream.queue()) else { return Ok(()) };
         self.load(gpu)?;
         let bytes = self.workspace_bytes();
-        let mut workspaces = lock(&self.workspaces);
+        let mut workspaces = hold(&self.workspaces)?;
         let workspace = workspaces.of(queue.key());
         if bytes > 0 && workspace.is_none() {
             *workspace = Some(DeviceMemory::workspace(gpu, bytes)?);
@@ -251,20 +165,22 @@ impl Plan {
         Ok(())
     }
 
+    /// All that a run launches, so that it has nothing left to ask.
     fn load(&self, gpu: &Arc<Gpu>) -> Result<()> {
         let _current = gpu.enter()?;
+        let ready = |entry, shared_bytes| gpu.kernel(entry)?.function(shared_bytes).map(drop);
+        let dtype = self.c.dtype;
         // Also where k is not split: α = 0 is C ← β C, which is its work.
-        gpu.module(model::variants::sum_slots(self.c.dtype))?;
+        ready(model::variants::sum_slots(dtype), 0)?;
+        let reduces = || ready(model::variants::reduce_slots(dtype), reduce_bytes(dtype.bytes()));
         if self.gram.is_some() {
-            gpu.module(model::variants::reduce_slots(self.c.dtype))?;
+            reduces()?;
         }
-        match &self.choice {
-            Some(choice) => {
-                helpers(choice, self.c.dtype).map_or(Ok(()), |entry| gpu.module(entry).map(drop))?;
-                gpu.module(choice.variant.entry).map(drop)
-            }
-            None => Ok(()),
+        let Some(choice) = &self.choice else { return Ok(()) };
+        if reduces_in_a_launch(choice) {
+            reduces()?;
         }
+        ready(choice.variant.entry, choice.shared_bytes)
     }
 
     fn workspace_bytes(&self) -> u64 {
@@ -316,7 +232,7 @@ impl Plan {
                 let choice = self.choice.as_ref().filter(|_| alpha != T::zero());
                 // Locked until both launches of a split product are in the stream: another thread's on the same stream
                 // would come between them.
-                let mut workspaces = lock(&self.workspaces);
+                let mut workspaces = hold(&self.workspaces)?;
                 enqueue(queue, choice, workspaces.of(queue.key()), alpha, &a, &b, beta, &mut c, self.gram)
             }
         }
@@ -347,42 +263,6 @@ impl Plan {
         check_planned(Operand::A, &a.shape(), &self.b)?;
         let first = if self.a.conj == self.b.conj { a.t() } else { a.h() };
         self.run(stream, alpha, first, a, beta, c)
-    }
-}
-
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(choice) = &self.choice {
-            return write!(f, "{choice}");
-        }
-        let (m, n, k) = (self.a.rows, self.b.cols, self.a.cols);
-        writeln!(f, "{}  {}  m = {m}, n = {n}, k = {k}", self.operation, self.c.dtype)?;
-        if m == 0 || n == 0 {
-            return f.write_str("  nothing to do: C is empty");
-        }
-        if k == 0 {
-            return f.write_str("  C <- beta C: nothing is multiplied");
-        }
-        let (blocks, rows) = cpu::blocks(m, n, k);
-        let side = if n > m { "columns" } else { "rows" };
-        let plural = if blocks == 1 { "" } else { "s" };
-        let parts = match cpu::parts(m, n, k) {
-            1 => String::new(),
-            parts => format!(" and {parts} parts of k"),
-        };
-        if blocks == 1 && parts.is_empty() {
-            return write!(f, "  on the CPU: all {} {side} of C in one block, by one thread", m.max(n));
-        }
-        write!(
-            f,
-            "  on the CPU: {blocks} block{plural} of {rows} {side} of C{parts}, in parallel; the same bits for any number of threads"
-        )
-    }
-}
-
-impl fmt::Debug for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Plan({} by {} on {})", self.operation, self.entry().unwrap_or(self.variant()), self.device)
     }
 }
 

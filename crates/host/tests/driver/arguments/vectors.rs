@@ -1,0 +1,88 @@
+//! Products with vectors: x in place of B, y in place of C.
+
+use super::*;
+use lanky_host::gemv;
+
+const X_ON_THE_HOST: Fault = ("b.place", |g| g.b.place = 2, Said::Device(Operand::X));
+const Y_ELSEWHERE: Fault = ("c.place", |g| g.c.place = 1, Said::Device(Operand::Y));
+const Y_OVER_X: Fault = ("c.at", |g| g.c.at = g.b.at + ELEMENT, Said::Shape(Operand::X, Rule::Overlap));
+const X_MISALIGNED: Fault = ("b.at", |g| g.b.at += 8, Said::Shape(Operand::X, Rule::Alignment));
+const Y_MISALIGNED: Fault = ("c.at", |g| g.c.at += 8, Said::Shape(Operand::Y, Rule::Alignment));
+
+fn vectors() -> Given {
+    Given { stream: 0, a: view(A, 5, 4), b: view(B, 4, 1), c: view(C, 5, 1) }
+}
+
+#[test]
+fn products_with_vectors_say_what_is_wrong_first() {
+    const NAME: &str = "arguments::vectors::products_with_vectors_say_what_is_wrong_first";
+    with_driver(NAME, "devices=2", || {
+        let (world, one) = (World::new()?, T::from(1.0));
+        let faults = [
+            A_ELSEWHERE,
+            X_ON_THE_HOST,
+            Y_ELSEWHERE,
+            ("b.cols", |g| g.b.cols = 2, Said::Shape(Operand::X, Rule::Cols)),
+            ("b.rows", |g| rows(&mut g.b, 5), Said::Shape(Operand::X, Rule::Rows)),
+            ("c.cols", |g| g.c.cols = 2, Said::Shape(Operand::Y, Rule::Cols)),
+            ("c.rows", |g| rows(&mut g.c, 6), Said::Shape(Operand::Y, Rule::Rows)),
+            C_OVER_A,
+            Y_OVER_X,
+            A_MISALIGNED,
+            X_MISALIGNED,
+            Y_MISALIGNED,
+            ("a.rows c.rows", |g| (rows(&mut g.a, HUGE), rows(&mut g.c, HUGE)).0, Said::Unsupported),
+        ];
+        each_and_in_pairs("gemv", vectors(), &faults, &|g| {
+            gemv(&world.streams[0], one, world.read(g.a), world.read(g.b), one, world.written(g.c))
+        });
+        // A vector may lie as a row, and is then looked at as a column.
+        each_and_in_pairs("gemv of rows", vectors(), &faults[..7], &|g| {
+            gemv(&world.streams[0], one, world.read(g.a), world.read(g.b).t(), one, world.written(g.c).t())
+        });
+        // The host's has no alignment, and any dimension.
+        let places = [("a.place", (|g| g.a.place = 0) as fn(&mut Given), Said::Device(Operand::A))];
+        let mut on_the_cpu = vectors();
+        (on_the_cpu.a.place, on_the_cpu.b.place, on_the_cpu.c.place) = (2, 2, 2);
+        each_and_in_pairs("gemv on the CPU", on_the_cpu, &[&places[..], &faults[3..9]].concat(), &|g| {
+            gemv(&world.streams[2], one, world.read(g.a), world.read(g.b), one, world.written(g.c))
+        });
+        let given = Given { c: view(C, 6, 1), ..vectors() };
+        let error = gemv(&world.streams[0], one, world.read(given.a), world.read(given.b), one, world.written(given.c));
+        let text = error.expect_err("6 elements").to_string();
+        assert_eq!(text, "y has 6 elements, but A is 5 x 4: as many as rows, 5 elements");
+        Ok(())
+    });
+}
+
+/// x is a plan's B, and y its C.
+#[test]
+fn plans_of_vectors_say_what_is_wrong_first() {
+    const NAME: &str = "arguments::vectors::plans_of_vectors_say_what_is_wrong_first";
+    with_driver(NAME, "devices=2", || {
+        let (world, one, good) = (World::new()?, T::from(1.0), vectors());
+        let shape = |v: View| Shape::packed(v.rows, v.cols, Layout::ColumnMajor, Dtype::C128);
+        let plan = Plan::gemv(&world.devices[0], shape(good.a), shape(good.b), shape(good.c)).build()?;
+        let faults = [
+            WRONG_STREAM,
+            A_ELSEWHERE,
+            B_ON_THE_HOST,
+            C_ELSEWHERE,
+            ("a.rows", |g| rows(&mut g.a, 6), Said::Shape(Operand::A, Rule::Rows)),
+            ("a.strides", |g| g.a.strides = (1, 7), Said::Shape(Operand::A, Rule::Strides)),
+            ("b.rows", |g| rows(&mut g.b, 5), Said::Shape(Operand::B, Rule::Rows)),
+            ("b.strides", |g| g.b.strides.0 = 2, Said::Shape(Operand::B, Rule::Strides)),
+            ("c.rows", |g| rows(&mut g.c, 6), Said::Shape(Operand::C, Rule::Rows)),
+            ("c.strides", |g| g.c.strides.0 = 3, Said::Shape(Operand::C, Rule::Strides)),
+            C_OVER_A,
+            C_OVER_B,
+            A_MISALIGNED,
+            B_MISALIGNED,
+            C_MISALIGNED,
+        ];
+        each_and_in_pairs("Plan::run_gemv", good, &faults, &|g| {
+            plan.run_gemv(&world.streams[g.stream], one, world.read(g.a), world.read(g.b), one, world.written(g.c))
+        });
+        Ok(())
+    });
+}

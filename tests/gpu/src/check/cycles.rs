@@ -1,0 +1,144 @@
+//! Nothing is left behind: after the third of many rounds of opening, planning, running, failing and dropping, each of them
+//! leaves the memory of the GPU, of the process, its threads and its files as they were.
+
+use crate::compare::equal;
+use crate::lab::{Lab, Outcome, ensure};
+use crate::real::integer;
+use host::{Device, Error, Matrix, Plan, gemm, gram};
+use std::fs;
+
+const ROUNDS: usize = 1000;
+/// Rounds in which what is kept for good may be made: modules, pinned memory of streams that are kept, pages of the allocator.
+const FIRST: usize = 3;
+/// Growth of the process that is none, bytes a round: its allocator may keep pages of its own.
+const SLACK: u64 = 1 << 10;
+
+/// What the process and the device have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Taken {
+    /// Free memory of a GPU, bytes; 0 of the CPU.
+    free: u64,
+    /// Of the process, bytes.
+    resident: u64,
+    threads: u64,
+    files: u64,
+}
+
+impl Taken {
+    fn now(device: &Device) -> Outcome<Taken> {
+        let status = fs::read_to_string("/proc/self/status")?;
+        let field = |name: &str| -> Outcome<u64> {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).ok_or_else(|| format!("no {name}"))?;
+            Ok(line.split_whitespace().next().unwrap_or_default().parse()?)
+        };
+        Ok(Taken {
+            free: if device.is_cuda() { device.memory()?.0 } else { 0 },
+            resident: 1024 * field("VmRSS:")?,
+            threads: field("Threads:")?,
+            files: fs::read_dir("/proc/self/fd")?.count() as u64,
+        })
+    }
+
+    /// Fails if so many rounds after `before` there is less free, or more taken.
+    fn as_before(self, before: Taken, rounds: usize) -> Outcome {
+        let less = before.free.saturating_sub(self.free);
+        ensure(less == 0, || format!("{less} bytes of the GPU's are gone after {rounds} rounds"))?;
+        ensure(self.threads <= before.threads, || format!("{} threads, not {}", self.threads, before.threads))?;
+        ensure(self.files <= before.files, || format!("{} open files, not {}", self.files, before.files))?;
+        let more = self.resident.saturating_sub(before.resident);
+        ensure(more <= SLACK * rounds as u64, || format!("{more} bytes of the process are gone after {rounds} rounds"))
+    }
+}
+
+/// m, n, k.
+const SIZE: (usize, usize, usize) = (70, 4, 2400);
+
+/// What is multiplied, and twice its product.
+struct Inputs {
+    a: Matrix<f64>,
+    b: Matrix<f64>,
+    expected: Vec<f64>,
+}
+
+impl Inputs {
+    fn new() -> Outcome<Inputs> {
+        let (m, n, k) = SIZE;
+        let host = |rows, cols, seed| Matrix::from_fn(rows, cols, |i, j| integer(seed, i, j, 2));
+        let sum = |i: usize, j: usize| (0..k).map(|l| integer(1, i, l, 2) * integer(2, l, j, 2)).sum::<f64>();
+        let expected = (0..n).flat_map(|j| (0..m).map(move |i| (i, j))).map(|(i, j)| 2.0 * sum(i, j)).collect();
+        Ok(Inputs { a: host(m, k, 1)?, b: host(k, n, 2)?, expected })
+    }
+}
+
+/// Opens, plans, runs, fails in several ways, and drops.
+fn round(ordinal: Option<u32>, Inputs { a, b, expected }: &Inputs) -> Outcome {
+    let (m, n, _) = SIZE;
+    let device = crate::args::open(ordinal)?;
+    let stream = device.stream()?;
+    let (there_a, there_b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+    let mut c = device.zeros::<f64>(m, n)?;
+    let mut square = device.zeros::<f64>(n, n)?;
+    let plan = Plan::gemm(&device, there_a.shape(), there_b.shape(), c.shape()).build()?;
+    plan.warm_up_on(&stream)?;
+    plan.run(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())?;
+    gemm(&stream, 1.0, there_a.view(), there_b.view(), 1.0, c.view_mut())?;
+    gram(&stream, 1.0, there_b.view(), 0.0, square.view_mut())?;
+    let graph = match device.is_cuda() {
+        true => Some(stream.record(|| plan.run(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut()))?),
+        false => None,
+    };
+    let refused = gemm(&stream, 1.0, there_b.view(), there_a.view(), 0.0, c.view_mut());
+    ensure(matches!(refused, Err(Error::Shape(_))), || format!("expected a refusal, found {refused:?}"))?;
+    let none = device.zeros::<f64>(1 << 24, 1 << 24).map(drop);
+    ensure(matches!(none, Err(Error::OutOfMemory { .. })), || format!("expected OutOfMemory, found {none:?}"))?;
+    let found = c.download(&stream)?.into_vec().ok_or("the copy is not on the host")?;
+    drop((graph, plan, device));
+    equal(&found, expected, m)
+}
+
+/// On the GPU's own memory too, which nothing else may use meanwhile.
+pub fn run(lab: &Lab) -> Outcome {
+    let inputs = Inputs::new()?;
+    let mut before = Taken::now(&lab.device)?;
+    for done in 1..=ROUNDS {
+        round(lab.device.ordinal(), &inputs)?;
+        if done == FIRST {
+            before = Taken::now(&lab.device)?;
+        }
+    }
+    let after = Taken::now(&lab.device)?;
+    lab.note(&format!("cycles: {before:?} after {FIRST} rounds, {after:?} after {ROUNDS}"));
+    lab.record(|| "cycles".into(), after.as_before(before, ROUNDS - FIRST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_leak_is_one() {
+        let before = Taken { free: 1 << 30, resident: 1 << 26, threads: 9, files: 12 };
+        assert!(before.as_before(before, 997).is_ok());
+        let leaks = [
+            Taken { free: before.free - 512, ..before },
+            Taken { resident: before.resident + 997 * SLACK + 1, ..before },
+            Taken { threads: 10, ..before },
+            Taken { files: 13, ..before },
+        ];
+        for leak in leaks {
+            assert!(leak.as_before(before, 997).is_err(), "{leak:?}");
+        }
+    }
+
+    #[test]
+    fn a_process_sees_what_it_takes() -> Outcome {
+        let before = Taken::now(&Device::cpu())?;
+        let (held, mut bytes) = (fs::File::open("/proc/self/status")?, vec![1_u8; 64 << 20]);
+        std::hint::black_box(&mut bytes);
+        let after = Taken::now(&Device::cpu())?;
+        drop(held);
+        assert!(after.resident > before.resident + (32 << 20), "{before:?} {after:?}");
+        assert!(after.threads > 0 && after.files > 2);
+        Ok(())
+    }
+}

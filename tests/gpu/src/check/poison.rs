@@ -1,0 +1,67 @@
+//! Every entry on memory that was full of NaN: what reads an element before anything wrote it shows.
+
+use crate::lab::{Lab, Outcome, ensure};
+use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
+
+/// Bytes that are taken at once, while there are so many.
+const PIECE: usize = 256 << 20;
+
+/// Fills the free memory with NaN, and runs every entry in what was freed.
+pub fn run(lab: &Lab) -> Outcome {
+    let Some(raw) = lab.stream.as_raw() else {
+        lab.skip("poison", "the CPU's memory is cleared by the system");
+        return Ok(());
+    };
+    let bytes = fill(raw)?;
+    lab.note(&format!("poison: {} MiB were full of NaN", bytes >> 20));
+    lab.record(|| "poison".into(), ensure(bytes > 0, || "no memory was free".into()))?;
+    let kept = kept(raw)?;
+    if kept < 0.9 {
+        // Then the driver clears what is freed, and what follows finds zeros.
+        lab.skip("poison", &format!("only {:.0}% of what is allocated next is NaN", 100.0 * kept));
+        return Ok(());
+    }
+    crate::small::run(lab)
+}
+
+/// Takes all memory that there is in pieces, fills it with bytes of NaN, and frees it; how much there was.
+fn fill(raw: *mut std::ffi::c_void) -> Outcome<usize> {
+    // SAFETY: the lab's stream, which outlives the check.
+    let stream = unsafe { cust::extra::borrow_stream(raw) };
+    let (mut pieces, mut piece) = (Vec::new(), PIECE);
+    while piece >= 1 << 20 {
+        // SAFETY: any byte is a u8; nothing reads it before it is set.
+        match unsafe { DeviceBuffer::<u8>::uninitialized(piece) } {
+            Ok(buffer) => pieces.push(buffer),
+            Err(_) => piece /= 2,
+        }
+    }
+    let mut bytes = 0;
+    for buffer in &mut pieces {
+        // SAFETY: nothing else knows of it; it is waited for below.
+        unsafe { buffer.set_8_async(0xff, &stream) }?;
+        bytes += buffer.len();
+    }
+    stream.synchronize()?;
+    Ok(bytes)
+}
+
+/// The share of NaN in memory that is allocated now.
+fn kept(raw: *mut std::ffi::c_void) -> Outcome<f64> {
+    use cust::memory::AsyncCopyDestination;
+    // SAFETY: as in `fill`.
+    let stream = unsafe { cust::extra::borrow_stream(raw) };
+    let mut found = vec![0_u32; 1 << 20];
+    // SAFETY: any bits are a u32, and only looked at.
+    let buffer = unsafe { DeviceBuffer::<u32>::uninitialized(found.len()) }?;
+    // SAFETY: the buffer's own memory.
+    let slice = unsafe {
+        DeviceSlice::from_raw_parts(DevicePointer::<u32>::from_raw(buffer.as_device_ptr().as_raw()), buffer.len())
+    };
+    // SAFETY: waited for before either side can be used.
+    let copied = unsafe { slice.async_copy_to(found.as_mut_slice(), &stream) };
+    stream.synchronize()?;
+    copied?;
+    let nans = found.iter().filter(|bits| f32::from_bits(**bits).is_nan()).count();
+    Ok(nans as f64 / found.len() as f64)
+}
