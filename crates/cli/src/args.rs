@@ -106,18 +106,10 @@ pub struct MulArgs {
     pub b: PathBuf,
     #[command(flatten)]
     pub result: ResultArgs,
-    /// Use A transposed
-    #[arg(long)]
-    pub transpose_a: bool,
-    /// Use B transposed
-    #[arg(long)]
-    pub transpose_b: bool,
-    /// Use the conjugate transpose of A; of real numbers it is the transpose
-    #[arg(long, conflicts_with = "transpose_a")]
-    pub adjoint_a: bool,
-    /// Use the conjugate transpose of B
-    #[arg(long, conflicts_with = "transpose_b")]
-    pub adjoint_b: bool,
+    #[command(flatten)]
+    pub op_a: OpA,
+    #[command(flatten)]
+    pub op_b: OpB,
     #[command(flatten)]
     pub how: HowArgs,
 }
@@ -132,12 +124,8 @@ pub struct GemvArgs {
     pub x: PathBuf,
     #[command(flatten)]
     pub result: ResultArgs,
-    /// Use A transposed: A is then stored k x m
-    #[arg(long)]
-    pub transpose_a: bool,
-    /// Use the conjugate transpose of A; of real numbers it is the transpose
-    #[arg(long, conflicts_with = "transpose_a")]
-    pub adjoint_a: bool,
+    #[command(flatten)]
+    pub op_a: OpA,
     #[command(flatten)]
     pub how: HowArgs,
 }
@@ -169,24 +157,52 @@ pub struct BatchArgs {
     pub b: PathBuf,
     #[command(flatten)]
     pub result: ResultArgs,
-    /// Use each A transposed
-    #[arg(long)]
-    pub transpose_a: bool,
-    /// Use each B transposed
-    #[arg(long)]
-    pub transpose_b: bool,
-    /// Use the conjugate transpose of each A; of real numbers it is the transpose
-    #[arg(long, conflicts_with = "transpose_a")]
-    pub adjoint_a: bool,
-    /// Use the conjugate transpose of each B
-    #[arg(long, conflicts_with = "transpose_b")]
-    pub adjoint_b: bool,
-    /// Where to compute: cpu; a GPU (auto, cuda:N) does not do it yet
+    #[command(flatten)]
+    pub op_a: OpA,
+    #[command(flatten)]
+    pub op_b: OpB,
+    /// Where to compute: cpu, auto or cuda:N; a GPU multiplies matrices of up to 32 rows and columns
     #[arg(long, default_value = "cpu")]
     pub device: Place,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// What is done with A, or with each A of a batch, before it is multiplied.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct OpA {
+    /// Use A transposed: it is then stored k x m
+    #[arg(long)]
+    pub transpose_a: bool,
+    /// Use the conjugate transpose of A; of real numbers it is the transpose
+    #[arg(long, conflicts_with = "transpose_a")]
+    pub adjoint_a: bool,
+}
+
+impl OpA {
+    /// Whether A is transposed, and whether it is conjugated.
+    pub const fn both(self) -> (bool, bool) {
+        (self.transpose_a || self.adjoint_a, self.adjoint_a)
+    }
+}
+
+/// The same of B.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct OpB {
+    /// Use B transposed: it is then stored n x k
+    #[arg(long)]
+    pub transpose_b: bool,
+    /// Use the conjugate transpose of B; of real numbers it is the transpose
+    #[arg(long, conflicts_with = "transpose_b")]
+    pub adjoint_b: bool,
+}
+
+impl OpB {
+    /// Whether B is transposed, and whether it is conjugated.
+    pub const fn both(self) -> (bool, bool) {
+        (self.transpose_b || self.adjoint_b, self.adjoint_b)
+    }
 }
 
 /// C of `mul`, `gram` and `batch`, y of `gemv`.

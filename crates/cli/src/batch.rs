@@ -157,8 +157,8 @@ impl Job {
     /// Opens all inputs, and finds every fault that needs no device.
     fn check(args: &BatchArgs) -> Result<Self, Fault> {
         args.result.check(args.json)?;
-        let a = Operand::open("A", Input::open(&args.a)?, (args.transpose_a || args.adjoint_a, args.adjoint_a))?;
-        let b = Operand::open("B", Input::open(&args.b)?, (args.transpose_b || args.adjoint_b, args.adjoint_b))?;
+        let a = Operand::open("A", Input::open(&args.a)?, args.op_a.both())?;
+        let b = Operand::open("B", Input::open(&args.b)?, args.op_b.both())?;
         if a.dtype() != b.dtype() {
             let text = format!("B is {}, but A is {}: both must be of one type", b.dtype(), a.dtype());
             return Err(Fault::at(&args.b, &text));

@@ -29,7 +29,7 @@ impl Job {
     fn check(args: &GemvArgs) -> Result<Self, Fault> {
         args.how.check()?;
         args.result.check(args.how.json)?;
-        let ops = (args.transpose_a || args.adjoint_a, args.adjoint_a);
+        let ops = args.op_a.both();
         let a = Operand::open("A", &args.a, ops, |length| (1, length))?;
         let mut x = Operand::open("x", &args.x, (false, false), |length| (length, 1))?;
         if a.dtype() != x.dtype() {

@@ -29,10 +29,8 @@ impl Job {
     fn check(args: &MulArgs) -> Result<Self, Fault> {
         args.how.check()?;
         args.result.check(args.how.json)?;
-        let a =
-            Operand::open("A", &args.a, (args.transpose_a || args.adjoint_a, args.adjoint_a), |length| (1, length))?;
-        let b =
-            Operand::open("B", &args.b, (args.transpose_b || args.adjoint_b, args.adjoint_b), |length| (length, 1))?;
+        let a = Operand::open("A", &args.a, args.op_a.both(), |length| (1, length))?;
+        let b = Operand::open("B", &args.b, args.op_b.both(), |length| (length, 1))?;
         let ((m, k), (b_rows, n)) = (a.lengths(), b.lengths());
         if a.dtype() != b.dtype() {
             return Err(mixed(&b.input, "B", &a));
