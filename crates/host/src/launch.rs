@@ -170,7 +170,12 @@ pub(crate) unsafe fn batched<T: Scalar>(
     [a, b, c]: [BatchOperand; 3],
 ) -> Result<()> {
     let p = &choice.problem;
-    let [m, n, k, count] = [dim("m", p.m)?, dim("n", p.n)?, dim("k", p.k)?, dim("the batch", p.count)?];
+    let [mut m, mut n, k, count] = [dim("m", p.m)?, dim("n", p.n)?, dim("k", p.k)?, dim("the batch", p.count)?];
+    let (mut a, mut b) = (a, b);
+    if choice.swapped {
+        core::mem::swap(&mut m, &mut n);
+        core::mem::swap(&mut a, &mut b);
+    }
     let [of_a, of_b, of_c] = choice.sides;
     let arguments = parameters![
         m,

@@ -7,7 +7,7 @@
 //! | [`gemm`] | C ← α A B + β C of any shape: the plain register-tiled kernel, and both operands through a ring of stages |
 //! | [`tsmttsm`] | C ← α Aᵀ B + β C over the long side of two tall matrices, and Gram matrices: the variants of Ernst et al., and what goes beyond them |
 //! | [`gemv`] | y ← α A x + β y: the kernels of Sørensen's paper, and what goes beyond them |
-//! | [`batched`] | C_i ← α A_i B_i + β C_i of many small matrices: tiles of several products, and the variants of MAGMA's paper |
+//! | [`batched`] | C_i ← α A_i B_i + β C_i of many small matrices: tiles of several products, a warp a product, and the variants of MAGMA's paper |
 //! | [`slots`] | C ← α (S₀ + S₁ + ...) + β C: adds what the parts of k gave, in order |
 //! | [`ceiling`] | moves memory, and multiplies, as fast as the GPU can, to measure it |
 //!

@@ -254,6 +254,18 @@ mod batched_tables {
         use crate::batched as entries;
         model::batched_tile_variants!(rows);
     }
+    pub mod fragments {
+        use crate::batched as entries;
+        model::batched_fragments_variants!(rows);
+    }
+    pub mod warps {
+        use crate::batched as entries;
+        model::batched_warps_variants!(rows);
+    }
+    pub mod complex_fragments {
+        use crate::batched as entries;
+        model::batched_complex_fragments_variants!(rows);
+    }
     pub mod paper {
         use crate::batched as entries;
         model::batched_paper_variants!(rows);
@@ -262,7 +274,9 @@ mod batched_tables {
 
 /// The kernel of batches with this entry name; `None` if no row of `model::variants::batched::BATCHED` has it.
 pub fn batched(entry: &str) -> Option<Batched> {
-    batched_tables::tile::batched(entry).or_else(|| batched_tables::paper::batched(entry))
+    use batched_tables::{complex_fragments, fragments, paper, tile, warps};
+    let tables = [tile::batched, fragments::batched, complex_fragments::batched, warps::batched, paper::batched];
+    tables.into_iter().find_map(|table| table(entry))
 }
 
 mod tsm2r_complex {

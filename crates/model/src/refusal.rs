@@ -72,6 +72,15 @@ pub enum Refusal {
         /// Its value.
         value: u64,
     },
+    /// A dimension of a batch exceeds what the entry has registers for.
+    LargerThanFragments {
+        /// `m`, `n` or `k`.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+        /// The most that it may be.
+        most: u32,
+    },
     /// The variant takes packed batches alone, which start at multiples of 16 bytes where their lines are spaced.
     NotPacked,
     /// The variant adds in any order, and the same bits were asked for.
@@ -108,6 +117,9 @@ impl fmt::Display for Refusal {
             Refusal::LargerThanBatches { name, value } => {
                 write!(f, "{name} is {value}, the kernels of batches take up to {}", crate::batched::LARGEST)
             }
+            Refusal::LargerThanFragments { name, value, most } => {
+                write!(f, "{name} is {value}, of which the lanes of a warp take up to {most}")
+            }
             Refusal::NotPacked => f.write_str("it takes packed batches alone, one matrix behind the other"),
             Refusal::AnyOrder => f.write_str("it adds in any order, so that no two runs need give the same bits"),
             Refusal::OtherOperation { gram: true } => f.write_str("it computes no Gram matrices"),
@@ -141,6 +153,7 @@ impl fmt::Display for Refusals<'_> {
             | Refusal::NoSuchDtype { .. }
             | Refusal::DimensionTooLarge { .. }
             | Refusal::LargerThanBatches { .. }
+            | Refusal::LargerThanFragments { .. }
             | Refusal::NotPacked
             | Refusal::AnyOrder
             | Refusal::OtherOperation { .. } => {

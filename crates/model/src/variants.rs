@@ -456,9 +456,9 @@ pub fn entries() -> impl Iterator<Item = &'static str> {
 
 /// The oldest compute capability that has an entry's instructions: any for those that are not in the tables.
 pub fn since(entry: &str) -> (u32, u32) {
-    match batched::BATCHED.iter().any(|v| v.entry == entry) {
-        true => batched::SINCE,
-        false => VARIANTS.iter().find(|v| v.entry == entry).map_or((0, 0), Variant::since),
+    match batched::BATCHED.iter().find(|v| v.entry == entry) {
+        Some(v) => v.since(),
+        None => VARIANTS.iter().find(|v| v.entry == entry).map_or((0, 0), Variant::since),
     }
 }
 

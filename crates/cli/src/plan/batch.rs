@@ -5,7 +5,7 @@ use std::fmt::Write;
 use model::launch::batched::MOST_PROBLEMS;
 use model::occupancy::residency;
 use model::paper::batched as paper;
-use model::variants::batched::BATCHED;
+use model::variants::batched::{BATCHED, Design};
 use model::{BatchedChoice, BatchedProblem, Dtype, Machine, choose_batched};
 use serde::Serialize;
 
@@ -88,13 +88,24 @@ fn words(choice: &BatchedChoice, machine: &Machine) -> String {
         let _ = write!(text, "\n  {name:<9} {words}");
     };
     line("kernel", format!("{} ({})", variant.entry, variant.name));
-    line(
-        "tile",
-        format!(
-            "{problems} problems, {stages} stages: {shared_bytes} bytes of shared memory a block of {threads} threads"
-        ),
-    );
-    line("launch", format!("{blocks} blocks, which take tiles in turn"));
+    if matches!(variant.design(), Design::Fragments | Design::Warps) {
+        let transposed = if choice.swapped { ", of the transposed product" } else { "" };
+        let place = match (shared_bytes, variant.parts) {
+            (0, 1) => "a problem a warp, in registers".to_owned(),
+            (0, warps) => format!("a problem {warps} warps, in registers"),
+            _ => format!("a problem a warp, in {shared_bytes} bytes of shared memory a block"),
+        };
+        line("tile", format!("{place}, and the next one on its way{transposed}"));
+        line("launch", format!("{blocks} blocks of {threads} threads, whose warps take problems in turn"));
+    } else {
+        line(
+            "tile",
+            format!(
+                "{problems} problems, {stages} stages: {shared_bytes} bytes of shared memory a block of {threads} threads"
+            ),
+        );
+        line("launch", format!("{blocks} blocks, which take tiles in turn"));
+    }
     let (limit, registers_text) = (held.limit(), format!("{registers} registers a thread"));
     line("resident", format!("{} blocks an SM, limited by {limit} ({registers_text})", held.blocks()));
     line("in flight", format!("{} an SM at most", say::bytes(estimate.in_flight)));
@@ -108,6 +119,9 @@ fn words(choice: &BatchedChoice, machine: &Machine) -> String {
         ("multiply-adds", estimate.arithmetic_s),
         ("what a block does one thing after the other", estimate.turns_s),
     ] {
+        if seconds == 0.0 {
+            continue;
+        }
         line("", format!("{name} alone would take {}", say::time(seconds)));
     }
     if p.count > MOST_PROBLEMS {

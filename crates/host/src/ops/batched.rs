@@ -21,7 +21,8 @@ use rayon::prelude::*;
 ///
 /// Up to m = n = k = 32 the products have kernels of their own, on the CPU those of `lanky-cpu`: each element's sum is one chain
 /// of multiply-adds in the order of k, so that its bits depend neither on its place in the batch, nor on layouts, nor on the
-/// number of threads. Larger ones are computed as [`gemm`](crate::gemm()) computes them.
+/// number of threads; of c128 on the matrix units of a GPU they depend on whether C lies by rows. Larger ones are computed as
+/// [`gemm`](crate::gemm()) computes them.
 ///
 /// Cost: each matrix is read and written once; on the CPU each of rayon's threads takes one contiguous part of the batch. Where
 /// A_i, or B_i if C_i lies by rows, has no unit stride along the same axis as C_i, each is first copied within the caches. On a

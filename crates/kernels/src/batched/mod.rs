@@ -6,11 +6,19 @@
 //! | B_i     | k x n | the same                                                        |
 //! | C_i     | m x n | the same; no two elements of all of them share an address       |
 //!
-//! [`tile`]'s entries take everything; [`paper`]'s are the variants of MAGMA's paper.
+//! [`tile`]'s entries take everything; those of `fragments` and `complex_fragments` multiply on the matrix units, which needs f64 or c128, and sm_90; [`warps`]' are for
+//! larger matrices of the other types;
+//! [`paper`]'s are the variants of MAGMA's paper.
 
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod complex_fragments;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod fragments;
+mod matrices;
 pub mod paper;
 mod side;
 pub mod tile;
+pub mod warps;
 
 use crate::product::{c64, c128};
 use cuda_std::prelude::*;
@@ -123,6 +131,33 @@ macro_rules! tile_entries {
     };
 }
 model::batched_tile_variants!(tile_entries);
+
+macro_rules! fragment_entries {
+    ($($entry:ident: $elem:ident, $mb:literal, $nb:literal, $ks:literal, $ahead:literal, $threads:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            batched_entry!($entry, $elem, fragments::body::<$mb, $nb, $ks, $ahead>);
+        )*
+    };
+}
+model::batched_fragments_variants!(fragment_entries);
+
+macro_rules! warp_entries {
+    ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
+        $(batched_entry!($entry, $elem, warps::body::<$elem, $tm, $tn>);)*
+    };
+}
+model::batched_warps_variants!(warp_entries);
+
+macro_rules! complex_fragment_entries {
+    ($($entry:ident: $elem:ident, $nb:literal, $ks:literal, $ahead:literal, $parts:literal, $threads:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            batched_entry!($entry, $elem, complex_fragments::body::<$nb, $ks, $ahead, $parts>);
+        )*
+    };
+}
+model::batched_complex_fragments_variants!(complex_fragment_entries);
 
 /// The bodies of the paper's kernels, by their variants' names.
 mod bodies {

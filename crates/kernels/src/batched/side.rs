@@ -369,7 +369,7 @@ unsafe fn store_wide<T: Scalar>(into: Global<T>, at: u64, from: Shared<T>, x: u3
 /// # Safety
 /// Both addresses hold one.
 #[inline(always)]
-unsafe fn copy<T: Scalar>(into: ptx::SharedAddress, from: ptx::GlobalAddress) {
+pub(super) unsafe fn copy<T: Scalar>(into: ptx::SharedAddress, from: ptx::GlobalAddress) {
     // SAFETY: the caller's promise.
     unsafe {
         match size_of::<T>() {

@@ -130,21 +130,34 @@ fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> Counte
         conj_a: case.conj & 1 == 1,
         conj_b: case.conj & 2 == 2,
     };
-    // The paper's have one launch for a batch; prefetching takes turns.
-    let (launch, problems) = match (variant.design(), choose_batched(&problem, &Machine::H200, Some(variant.entry))) {
-        (Design::Tile, _) => (launch, case.problems),
+    // Others than tiles have one launch for a batch; some take turns.
+    let mut swapped = false;
+    let chosen = choose_batched(&problem, &Machine::H200, Some(variant.entry));
+    let (launch, problems, sides, codes) = match (variant.design(), chosen) {
+        (Design::Tile, _) => (launch, case.problems, [la, lb, lc], codes),
         (design, Ok(choice)) => {
-            assert_eq!(choice.codes, codes, "{}", variant.entry);
+            let is_a_warps = matches!(design, Design::Fragments | Design::Warps);
+            assert!(is_a_warps || choice.codes == codes, "{}", variant.entry);
             let (block, shared_bytes) = ([choice.threads, 1, 1], choice.shared_bytes);
-            let blocks = if design == Design::Prefetch { choice.blocks.min(case.blocks) } else { choice.blocks };
-            (Launch { grid: [blocks, 1, 1], block, shared_bytes, ..launch }, choice.problems)
+            let in_turn = is_a_warps || design == Design::Prefetch;
+            let blocks = if in_turn { choice.blocks.min(case.blocks) } else { choice.blocks };
+            swapped = choice.swapped;
+            (
+                Launch { grid: [blocks, 1, 1], block, shared_bytes, ..launch },
+                choice.problems,
+                choice.sides,
+                choice.codes,
+            )
         }
         (_, Err(refusal)) => panic!("{}: {refusal}", variant.entry),
     };
     let outcome = launch.run(&mut memory, |of| {
         let strides = |laid: &Laid| (laid.stride, laid.strides.row, laid.strides.col);
-        let ((a_stride, a_row, a_col), (b_stride, b_row, b_col)) = (strides(&la), strides(&lb));
-        let (c_stride, c_row, c_col) = strides(&lc);
+        let [(a_stride, a_row, a_col), (b_stride, b_row, b_col), (c_stride, c_row, c_col)] =
+            sides.map(|laid| strides(&laid));
+        let ((a, list_a), (b, list_b)) =
+            if swapped { ((bb, list_b), (ba, list_a)) } else { ((ba, list_a), (bb, list_b)) };
+        let (m, n) = if swapped { (n, m) } else { (m, n) };
         // SAFETY: the operands span their elements and lie as `laid` says; the emulator checks.
         unsafe {
             entry(
@@ -154,12 +167,12 @@ fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> Counte
                 case.count,
                 problems,
                 case.stages,
-                of.global(ba),
+                of.global(a),
                 of.global(list_a),
                 a_stride,
                 a_row,
                 a_col,
-                of.global(bb),
+                of.global(b),
                 of.global(list_b),
                 b_stride,
                 b_row,
@@ -235,6 +248,11 @@ fn sizes(variant: &Batched) -> Vec<[u32; 3]> {
         [31, 29, 30],
     ];
     sizes.retain(|[m, n, k]| variant.owners(*m, *n, *k) <= variant.threads);
+    if matches!(variant.design(), Design::Fragments | Design::Warps) {
+        let (most, steps) = (variant.tm, variant.tn);
+        sizes.extend([[most, most - 1, steps], [most - 7, most - 8, steps - 1], [most - 1, 2, steps - 7]]);
+        sizes.retain(|[m, n, k]| m.max(n) <= &most && k <= &steps && m * n * k > 0);
+    }
     sizes
 }
 
@@ -298,7 +316,7 @@ fn is_packed(variant: &Batched, case: &Case) -> bool {
 /// Where k is 0 there is nothing of A and B, and nothing of them is touched.
 #[test]
 fn a_product_of_no_steps_reads_neither_a_nor_b() {
-    for variant in BATCHED.iter().filter(|variant| variant.design() == Design::Tile) {
+    for variant in BATCHED.iter().filter(|variant| variant.design().is_ours()) {
         for sizes in [[8, 7, 0], [3, 5, 0]] {
             let counters = check(variant, Case { beta: 0.5, ..plain(sizes) });
             for operand in ["A", "B"] {
@@ -343,7 +361,16 @@ macro_rules! tests {
         const NAMED: [&str; [$(stringify!($variant)),*].len()] = [$(stringify!($variant)),*];
     };
 }
-tests!(batched_packed, batched_any, batched_single, batched_aggregated, batched_prefetch, batched_blocked);
+tests!(
+    batched_packed,
+    batched_any,
+    batched_fragments,
+    batched_warps,
+    batched_single,
+    batched_aggregated,
+    batched_prefetch,
+    batched_blocked
+);
 
 #[test]
 fn every_variant_has_its_test() {
@@ -386,7 +413,7 @@ fn packed_batches_are_moved_once_and_by_pieces() {
     for variant in BATCHED {
         for sizes in [[3, 3, 3], [4, 4, 4], [8, 8, 8], [7, 5, 9], [16, 16, 16]] {
             let [m, n, k] = sizes;
-            if variant.design() != Design::Tile || variant.owners(m, n, k) * 2 > variant.threads {
+            if !variant.design().is_ours() || variant.owners(m, n, k) * 2 > variant.threads {
                 continue;
             }
             let case = Case { beta: 1.0, count: 18, problems: 2, blocks: 1, ..plain(sizes) };
@@ -396,6 +423,27 @@ fn packed_batches_are_moved_once_and_by_pieces() {
                 assert_eq!(traffic.loads.elements, u64::from(18 * elements), "{} {name}", variant.entry);
             }
             assert_eq!(counters.operand("C").stores.elements, u64::from(18 * m * n), "{}", variant.entry);
+        }
+    }
+}
+
+/// Fragments of columns that start at multiples of 32 bytes are whole sectors, of which each moves once for each warp that has it.
+#[test]
+fn fragments_move_whole_sectors() {
+    for variant in BATCHED.iter().filter(|variant| variant.design() == Design::Fragments) {
+        for bits in 0..8 {
+            let n = variant.tm;
+            let (sizes, bytes) = ([n, n, n], u64::from(5 * n * n) * variant.dtype.bytes());
+            let by_rows = [bits & 1 == 1, bits & 2 == 2, bits & 4 == 4];
+            let counters = check(variant, Case { beta: 1.0, count: 5, by_rows, blocks: 1, ..plain(sizes) });
+            let [a, b, c] = ["A", "B", "C"].map(|name| counters.operand(name));
+            // Each warp of a product reads all of A, or of B where C lies by rows.
+            let (whole, part) = if by_rows[2] { (b, a) } else { (a, b) };
+            let parts = u64::from(variant.parts);
+            for (traffic, times) in [(whole.loads, parts), (part.loads, 1), (c.loads, 1), (c.stores, 1)] {
+                let found = (traffic.bytes_used, traffic.bytes_moved);
+                assert_eq!(found, (times * bytes, times * bytes), "{} {by_rows:?}", variant.entry);
+            }
         }
     }
 }

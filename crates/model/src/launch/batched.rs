@@ -136,6 +136,31 @@ impl Tile {
     }
 }
 
+/// The two stages of a warp that has a problem of its own in shared memory, A and B by columns, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarpTile {
+    /// From a column to the next: room for 8·TM rows, and 16 bytes more, so that eight columns meet in no bank.
+    pub pitch: u32,
+    /// Where B begins.
+    pub b_at: u32,
+    /// Elements a stage.
+    pub stage_len: u32,
+}
+
+impl WarpTile {
+    /// Of n columns of B and k of A, rounded up to whole pieces of `width` elements; of lanes with `tm` rows.
+    pub const fn new(n: u32, k: u32, tm: u32, width: u32) -> WarpTile {
+        let pitch = 8 * tm + width;
+        let b_at = k.next_multiple_of(width) * pitch;
+        WarpTile { pitch, b_at, stage_len: b_at + n * pitch }
+    }
+
+    /// Elements of both stages.
+    pub const fn shared_len(&self) -> u32 {
+        2 * self.stage_len
+    }
+}
+
 /// An operand of a batch as the caller has it, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lie {

@@ -8,6 +8,10 @@ use crate::{Dtype, Machine};
 pub enum Design {
     /// Ours: tiles of several problems through a ring of stages.
     Tile,
+    /// Ours: warps load and store the fragments of the matrix units themselves.
+    Fragments,
+    /// Ours: a warp a product, through shared memory of its own.
+    Warps,
     /// MAGMA's: one product a block, a thread an element.
     Single,
     /// Several products a block.
@@ -16,6 +20,13 @@ pub enum Design {
     Prefetch,
     /// One product a block in four parts, a thread four elements.
     Blocked,
+}
+
+impl Design {
+    /// Whether it is chosen where nobody names one: the paper's are there to be named.
+    pub const fn is_ours(self) -> bool {
+        matches!(self, Design::Tile | Design::Fragments | Design::Warps)
+    }
 }
 
 /// One entry of a batch.
@@ -27,10 +38,12 @@ pub struct Batched {
     pub entry: &'static str,
     /// Element type.
     pub dtype: Dtype,
-    /// Rows of C a thread.
+    /// Rows of C a thread; of [`Design::Fragments`] and [`Design::Warps`] the most that m and n may be.
     pub tm: u32,
-    /// Columns of C a thread.
+    /// Columns of C a thread; of [`Design::Fragments`] and [`Design::Warps`] the most that k may be.
     pub tn: u32,
+    /// Warps a product of [`Design::Fragments`]; 1 of the others.
+    pub parts: u32,
     /// Threads a block.
     pub threads: u32,
     /// Blocks an SM for which registers are allotted.
@@ -52,6 +65,8 @@ impl Batched {
     /// Which of the designs it is.
     pub const fn design(&self) -> Design {
         match self.name.as_bytes() {
+            b"batched_fragments" => Design::Fragments,
+            b"batched_warps" => Design::Warps,
             b"batched_single" => Design::Single,
             b"batched_aggregated" => Design::Aggregated,
             b"batched_prefetch" => Design::Prefetch,
@@ -60,9 +75,19 @@ impl Batched {
         }
     }
 
-    /// The threads that compute one product: of m x n sums, or of [`Design::Blocked`] a square of half of the longest side.
+    /// The oldest compute capability that has its instructions.
+    pub const fn since(&self) -> (u32, u32) {
+        match self.design() {
+            Design::Fragments => (9, 0),
+            _ => SINCE,
+        }
+    }
+
+    /// The threads that compute one product: of m x n sums, of [`Design::Blocked`] a square of half of the longest side, of
+    /// [`Design::Fragments`] one or two warps, of [`Design::Warps`] one.
     pub fn owners(&self, m: u32, n: u32, k: u32) -> u32 {
         match self.design() {
+            Design::Fragments | Design::Warps => 32 * self.parts,
             Design::Blocked => m.max(n).max(k).div_ceil(2).pow(2),
             _ => m.div_ceil(self.tm) * n.div_ceil(self.tn),
         }
@@ -102,11 +127,85 @@ macro_rules! tile_rows {
     ($($entry:ident: $elem:ident, $variant:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
         const TILE: &[Batched] = &[$(Batched {
             name: concat!("batched_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem,
-            tm: $tm, tn: $tn, threads: $threads, min_blocks: $blocks,
+            tm: $tm, tn: $tn, parts: 1, threads: $threads, min_blocks: $blocks,
         }),*];
     };
 }
 batched_tile_variants!(tile_rows);
+
+/// The entries whose warps load and store the fragments of the matrix units themselves, from sm_90 on: `entry: element, MB, NB, KS,
+/// AHEAD, threads, blocks an SM`; m and n up to 8·NB, k up to 8·KS, MB = ⌈NB / 2⌉.
+#[macro_export]
+macro_rules! batched_fragments_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                            elem MB NB KS AHEAD threads blocks
+            dbatched_fragments_16x16_k16_t128:  f64, 1, 2, 2, 2,    128,    5;
+            dbatched_fragments_24x24_k24_t64:   f64, 2, 3, 3, 3,    64,     4;
+            dbatched_fragments_32x32_k32_t64:   f64, 2, 4, 4, 2,    64,     4;
+        }
+    };
+}
+
+macro_rules! fragment_rows {
+    ($($entry:ident: $elem:ident, $mb:literal, $nb:literal, $ks:literal, $ahead:literal, $threads:literal, $blocks:literal;)*) => {
+        const FRAGMENTS: &[Batched] = &[$(Batched {
+            name: "batched_fragments", entry: stringify!($entry), dtype: elem::$elem,
+            tm: 8 * $nb, tn: 8 * $ks, parts: 1, threads: $threads, min_blocks: $blocks,
+        }),*];
+    };
+}
+batched_fragments_variants!(fragment_rows);
+
+/// The entries whose warps have a product each, through shared memory of their own: `entry: element, TM, TN, threads, blocks an SM`; m and
+/// n up to 4·TN, k up to 8·TM.
+#[macro_export]
+macro_rules! batched_warps_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                elem TM TN threads blocks
+            sbatched_warps_4x6_t64: f32, 4, 6, 64,     6;
+            sbatched_warps_4x8_t64: f32, 4, 8, 64,     6;
+            cbatched_warps_2x4_t64: c64, 2, 4, 64,     8;
+            cbatched_warps_4x6_t64: c64, 4, 6, 64,     4;
+            cbatched_warps_4x8_t64: c64, 4, 8, 64,     3;
+        }
+    };
+}
+
+macro_rules! warp_rows {
+    ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
+        const WARPS: &[Batched] = &[$(Batched {
+            name: "batched_warps", entry: stringify!($entry), dtype: elem::$elem,
+            tm: 4 * $tn, tn: 8 * $tm, parts: 1, threads: $threads, min_blocks: $blocks,
+        }),*];
+    };
+}
+batched_warps_variants!(warp_rows);
+
+/// Those of complex elements: `entry: element, NB, KS, AHEAD, PARTS, threads, blocks an SM`; m and n up to 8·NB·PARTS, k up to 4·KS; a
+/// warp has one of PARTS parts of C's columns, at most two.
+#[macro_export]
+macro_rules! batched_complex_fragments_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                            elem  NB KS AHEAD PARTS threads blocks
+            zbatched_fragments_16x16_k16_t128:  c128, 2, 4, 2,    1,    128,    4;
+            zbatched_fragments_24x24_k24_t64:   c128, 3, 6, 3,    1,    64,     4;
+            zbatched_fragments_32x16_k32_t64:   c128, 2, 8, 2,    2,    64,     4;
+        }
+    };
+}
+
+macro_rules! complex_fragment_rows {
+    ($($entry:ident: $elem:ident, $nb:literal, $ks:literal, $ahead:literal, $parts:literal, $threads:literal, $blocks:literal;)*) => {
+        const COMPLEX_FRAGMENTS: &[Batched] = &[$(Batched {
+            name: "batched_fragments", entry: stringify!($entry), dtype: elem::$elem,
+            tm: 8 * $nb * $parts, tn: 4 * $ks, parts: $parts, threads: $threads, min_blocks: $blocks,
+        }),*];
+    };
+}
+batched_complex_fragments_variants!(complex_fragment_rows);
 
 /// The entries of MAGMA's paper: `entry: element, variant, threads at most`. In f32 and f64: the paper shows f64.
 #[macro_export]
@@ -130,7 +229,7 @@ macro_rules! paper_rows {
     ($($entry:ident: $elem:ident, $variant:ident, $threads:literal;)*) => {
         const PAPER: &[Batched] = &[$(Batched {
             name: concat!("batched_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem,
-            tm: 1, tn: 1, threads: $threads, min_blocks: 1,
+            tm: 1, tn: 1, parts: 1, threads: $threads, min_blocks: 1,
         }),*];
     };
 }
@@ -138,14 +237,19 @@ batched_paper_variants!(paper_rows);
 
 /// Every entry of a batch.
 pub const BATCHED: &[Batched] = &{
-    let mut all = [TILE[0]; TILE.len() + PAPER.len()];
-    let mut at = 0;
+    const TABLES: [&[Batched]; 5] = [TILE, FRAGMENTS, COMPLEX_FRAGMENTS, WARPS, PAPER];
+    let mut all = [TILE[0]; TILE.len() + FRAGMENTS.len() + COMPLEX_FRAGMENTS.len() + WARPS.len() + PAPER.len()];
+    let (mut table, mut row, mut at) = (0, 0, 0);
     while at < all.len() {
-        all[at] = if at < TILE.len() { TILE[at] } else { PAPER[at - TILE.len()] };
-        at += 1;
+        if row == TABLES[table].len() {
+            (table, row) = (table + 1, 0);
+        } else {
+            all[at] = TABLES[table][row];
+            (row, at) = (row + 1, at + 1);
+        }
     }
     all
 };
 
-/// The oldest compute capability that has their instructions.
+/// The oldest compute capability that has the instructions of the others.
 pub const SINCE: (u32, u32) = (8, 0);

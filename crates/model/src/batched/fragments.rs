@@ -1,0 +1,176 @@
+//! Batches by the fragments of the matrix units: a warp a problem, nothing in shared memory.
+
+use super::{BatchedChoice, BatchedEstimate, BatchedProblem, codes};
+use crate::launch::batched::{Laid, MOST_PROBLEMS, laid};
+use crate::occupancy::resident_blocks;
+use crate::roofline::{peak_fma_rate, root_of_fourths};
+use crate::variants::batched::Batched;
+use crate::{Dtype, Machine, Refusal};
+
+/// Bytes that an SM of an H200 must have in flight by loads into registers, whose warps wait for nobody: at 4.65 TB/s what a latency of
+/// 1.1 µs asks for, three times that of an idle memory. Nobody has measured these entries yet.
+const NEEDED_IN_FLIGHT: f64 = 40e3;
+
+/// How many times as long memory takes where columns do not begin at multiples of 32 bytes, since stores then write parts of sectors. A
+/// guess: `tsmm_fragments`, which stores rows by every other element, took 3 times as long on an H200.
+pub(super) const BY_ELEMENTS: f64 = 1.3;
+
+/// Instructions of a load, with its address and its condition, and of an element of C a lane.
+const LOAD: f64 = 4.0;
+const STORE: f64 = 10.0;
+/// Cycles from an instruction of a warp to its next, on average.
+pub(super) const ISSUE_CYCLES: f64 = 4.0;
+/// Cycles of an `mma.m16n8k8` on its quarter of an SM, and its multiply-adds.
+const MMA_CYCLES: f64 = 32.0;
+const MMA_FMAS: f64 = 16.0 * 8.0 * 8.0;
+
+/// The same product with a C that does not lie by rows, and whether that is the transposed one.
+pub(super) fn upright(p: &BatchedProblem) -> (BatchedProblem, bool) {
+    let (m, n) = (p.m as u32, p.n as u32);
+    if laid(p.c, (m, n), p.count, 2, 1).code.by_columns {
+        return (*p, false);
+    }
+    let (m, n, a, b, c) = (p.n, p.m, p.b.t(), p.a.t(), p.c.t());
+    (BatchedProblem { m, n, a, b, c, conj_a: p.conj_b, conj_b: p.conj_a, ..*p }, true)
+}
+
+/// Whether C's columns start at multiples of 32 bytes.
+pub(super) fn stores_whole_sectors(dtype: Dtype, c: &Laid) -> bool {
+    let sector = 32 / dtype.bytes();
+    c.code.wide && c.strides.col % sector == 0 && (c.code.listed || c.stride % sector == 0)
+}
+
+/// The launch of an entry: as many warps as the GPU holds, or as there are problems.
+pub(super) fn choose(
+    variant: &'static Batched,
+    p: &BatchedProblem,
+    machine: &Machine,
+) -> Result<BatchedChoice, Refusal> {
+    for (name, value, most) in [("m", p.m, variant.tm), ("n", p.n, variant.tm), ("k", p.k, variant.tn)] {
+        if value > u64::from(most) {
+            return Err(Refusal::LargerThanFragments { name, value, most });
+        }
+    }
+    let threads = variant.threads;
+    let registers = variant.registers(machine);
+    let resident = resident_blocks(machine, threads, registers, 0);
+    if resident == 0 {
+        return Err(Refusal::Registers { registers });
+    }
+    let (of, swapped) = upright(p);
+    let width = (16 / p.dtype.bytes()) as u32;
+    let [m, n, k] = [of.m, of.n, of.k].map(|length| length as u32); // at most `tm` and `tn`
+    let lay = |lie, shape| laid(lie, shape, p.count, width, 1);
+    let sides = [lay(of.a, (m, k)), lay(of.b, (k, n)), lay(of.c, (m, n))];
+    let tasks = p.count.saturating_mul(u64::from(variant.parts));
+    let blocks = tasks.div_ceil(u64::from(threads / 32)).min(u64::from(resident) * u64::from(machine.sms));
+    Ok(BatchedChoice {
+        problem: *p,
+        variant,
+        problems: 1,
+        stages: 1,
+        blocks: blocks.min(MOST_PROBLEMS) as u32,
+        threads,
+        shared_bytes: 0,
+        swapped,
+        sides,
+        codes: codes(&of, &sides),
+        bound: p.bound(machine),
+        estimate: estimate(variant, &of, machine, &sides, resident),
+    })
+}
+
+fn estimate(
+    variant: &Batched,
+    of: &BatchedProblem,
+    machine: &Machine,
+    [a, b, c]: &[Laid; 3],
+    resident: u32,
+) -> BatchedEstimate {
+    let (bytes, count) = (of.dtype.bytes() as f64, of.count as f64);
+    let (tm, tn, parts) = (f64::from(variant.tm), f64::from(variant.tn), f64::from(variant.parts));
+    let warps = f64::from(resident * variant.threads / 32);
+    let len = |side: &Laid| f64::from(side.shared.len * side.shared.lines);
+    let reads_c = f64::from(u8::from(of.reads_c));
+    let is_complex = of.dtype.is_complex();
+    // Blocks of rows that a warp takes one after the other: of complex ones A is there for one of them, B at the last.
+    let (turns, rows_of_mma) = if is_complex { ((of.m as f64 / 8.0).max(1.0), 8.0) } else { (1.0, 16.0) };
+    // Of C some of the fragments.
+    let in_flight = warps * bytes * (len(a) / turns + len(b) / turns / parts + reads_c * len(c) / 4.0 / turns);
+    let by_elements = if stores_whole_sectors(of.dtype, c) { 1.0 } else { BY_ELEMENTS };
+    let memory_s = of.bound(machine).memory_s * (NEEDED_IN_FLIGHT / in_flight).max(1.0) * by_elements;
+    let fmas = f64::from(of.dtype.fmas());
+    let blocks = (f64::from(variant.tm.next_multiple_of(rows_of_mma as u32))) / rows_of_mma;
+    let padded = blocks * rows_of_mma * tm * tn * fmas;
+    let arithmetic_s = padded * count / peak_fma_rate(machine, of.dtype);
+    // Per warp: loads of an element a lane of A for each of its tasks, and of B, and the same of C.
+    let loads = (blocks * rows_of_mma * tn + tm / parts * tn) / 32.0;
+    let elements = blocks * rows_of_mma * tm / parts / 32.0;
+    let mma_cycles = padded / parts / MMA_FMAS * MMA_CYCLES;
+    let instructions = loads * LOAD + elements * (STORE + reads_c * LOAD) + mma_cycles / MMA_CYCLES;
+    let latency = machine.memory_latency_s * machine.clock_hz;
+    let cycles = mma_cycles + instructions * ISSUE_CYCLES + latency * (turns + reads_c);
+    let tasks = of.count.saturating_mul(u64::from(variant.parts));
+    let rounds = tasks.div_ceil(u64::from(resident * variant.threads / 32 * machine.sms));
+    let turns_s = rounds as f64 * cycles / machine.clock_hz;
+    let seconds = root_of_fourths([memory_s, arithmetic_s, turns_s]) + machine.launch_s + machine.memory_latency_s;
+    BatchedEstimate { resident, in_flight, memory_s, shared_s: 0.0, arithmetic_s, turns_s, seconds }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::batched::Lie;
+    use crate::{Strides, choose_batched};
+
+    fn square(dtype: Dtype, n: u64, reads_c: bool) -> BatchedProblem {
+        let p = BatchedProblem::column_major(dtype, (n, n, n), 2_000_000_000 / (4 * dtype.bytes() * n * n));
+        BatchedProblem { reads_c, ..p }
+    }
+
+    fn forced(p: &BatchedProblem, machine: &Machine) -> Result<BatchedChoice, Refusal> {
+        choose_batched(p, machine, Some("batched_fragments"))
+    }
+
+    /// Large ones with columns of whole sectors, where tiles wait for shared memory; small ones fill no warp.
+    #[test]
+    fn they_are_chosen_where_tiles_wait_for_shared_memory() {
+        let name = |p: &BatchedProblem, machine| choose_batched(p, machine, None).map(|choice| choice.variant.name);
+        for (dtype, reads_c) in [(Dtype::F64, false), (Dtype::F64, true), (Dtype::C128, false), (Dtype::C128, true)] {
+            for n in [16, 20, 24, 28, 32] {
+                let p = square(dtype, n, reads_c);
+                assert_eq!(name(&p, &Machine::H200), Ok("batched_fragments"), "{n}");
+                assert_eq!(name(&p, &Machine::A100), Ok("batched_packed"), "{n}");
+                let Ok(choice) = forced(&p, &Machine::H200) else { panic!("{n}") };
+                assert!(choice.estimate.seconds < 1.15 * choice.bound.seconds(), "{n}: {:?}", choice.estimate);
+                assert!(choice.estimate.in_flight > NEEDED_IN_FLIGHT && choice.shared_bytes == 0, "{n}");
+            }
+            for n in 1..=8 {
+                assert_eq!(name(&square(dtype, n, reads_c), &Machine::H200), Ok("batched_packed"), "{n}");
+            }
+        }
+    }
+
+    #[test]
+    fn refusals_say_why() {
+        let p = square(Dtype::F64, 32, false);
+        assert_eq!(forced(&p, &Machine::A100).map(|_| ()), Err(Refusal::TooOld { needs: (9, 0) }));
+        let small = choose_batched(&p, &Machine::H200, Some("dbatched_fragments_16x16_k16_t128"));
+        assert_eq!(small.map(|_| ()), Err(Refusal::LargerThanFragments { name: "m", value: 32, most: 16 }));
+        let complex = BatchedProblem { dtype: Dtype::C64, ..p };
+        assert_eq!(forced(&complex, &Machine::H200).map(|_| ()), Err(Refusal::NoSuchDtype { dtype: Dtype::C64 }));
+    }
+
+    /// Of a C by rows the transposed product, so that lanes always store down columns.
+    #[test]
+    fn a_result_by_rows_is_computed_transposed() {
+        let by_rows = |rows, cols| Lie { strides: Strides::row_major(cols), ..Lie::packed(rows, cols) };
+        let p = BatchedProblem::column_major(Dtype::F64, (5, 7, 3), 1000);
+        let of = |p: &BatchedProblem| forced(p, &Machine::H200).map(|choice| (choice.swapped, choice.sides));
+        let Ok((false, [a, _, c])) = of(&p) else { panic!("it lies by columns") };
+        assert_eq!((a.strides.col, c.strides.col), (5, 5));
+        let Ok((true, [a, b, c])) = of(&BatchedProblem { c: by_rows(5, 7), ..p }) else { panic!("it lies by rows") };
+        // B is 3 x 7 by columns, so that its transpose has its rows 3 apart.
+        assert_eq!((a.strides.row, b.strides.row, c.strides), (3, 5, Strides::column_major(7)));
+    }
+}

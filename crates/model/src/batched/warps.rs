@@ -1,0 +1,121 @@
+//! Batches by a warp a problem, through shared memory of its own.
+
+use super::fragments::{BY_ELEMENTS, ISSUE_CYCLES, stores_whole_sectors, upright};
+use super::{BatchedChoice, BatchedEstimate, BatchedProblem, NEEDED_IN_FLIGHT, codes};
+use crate::launch::batched::{Laid, MOST_PROBLEMS, WarpTile, laid};
+use crate::occupancy::{residency, resident_blocks};
+use crate::roofline::root_of_fourths;
+use crate::variants::batched::Batched;
+use crate::{Machine, Refusal};
+
+/// Cycles in which shared memory hands a warp 16 bytes a lane, though lanes share what they read.
+const WIDE_CYCLES: f64 = 4.0;
+/// Instructions of a copy, and of 16 bytes of C.
+const COPY: f64 = 8.0;
+const STORE: f64 = 24.0;
+/// Warp instructions that an SM issues a cycle.
+const ISSUED: f64 = 4.0;
+
+/// The launch of an entry: as many warps as the GPU holds, or as there are problems.
+pub(super) fn choose(
+    variant: &'static Batched,
+    p: &BatchedProblem,
+    machine: &Machine,
+) -> Result<BatchedChoice, Refusal> {
+    for (name, value, most) in [("m", p.m, variant.tm), ("n", p.n, variant.tm), ("k", p.k, variant.tn)] {
+        if value > u64::from(most) {
+            return Err(Refusal::LargerThanFragments { name, value, most });
+        }
+    }
+    let (of, swapped) = upright(p);
+    let (bytes, threads) = (p.dtype.bytes() as u32, variant.threads);
+    let width = 16 / bytes;
+    let [m, n, k] = [of.m, of.n, of.k].map(|length| length as u32); // at most `tm` and `tn`
+    let tile = WarpTile::new(n, k, variant.tn / 8, width);
+    let shared_bytes = threads / 32 * tile.shared_len() * bytes;
+    let registers = variant.registers(machine);
+    let resident = resident_blocks(machine, threads, registers, shared_bytes);
+    if resident == 0 || residency(machine, threads, registers, shared_bytes).by_shared == 0 {
+        return Err(Refusal::SharedMemory { bytes: shared_bytes });
+    }
+    let lay = |lie, shape| laid(lie, shape, p.count, width, 1);
+    let sides = [lay(of.a, (m, k)), lay(of.b, (k, n)), lay(of.c, (m, n))];
+    let blocks = p.count.div_ceil(u64::from(threads / 32)).min(u64::from(resident) * u64::from(machine.sms));
+    Ok(BatchedChoice {
+        problem: *p,
+        variant,
+        problems: 1,
+        stages: 2,
+        blocks: blocks.min(MOST_PROBLEMS) as u32,
+        threads,
+        shared_bytes,
+        swapped,
+        sides,
+        codes: codes(&of, &sides),
+        bound: p.bound(machine),
+        estimate: estimate(variant, &of, machine, &sides, resident),
+    })
+}
+
+fn estimate(
+    variant: &Batched,
+    of: &BatchedProblem,
+    machine: &Machine,
+    [a, b, c]: &[Laid; 3],
+    resident: u32,
+) -> BatchedEstimate {
+    let (bytes, count, k) = (of.dtype.bytes() as f64, of.count as f64, of.k as f64);
+    let (width, reads_c) = (16.0 / bytes, f64::from(u8::from(of.reads_c)));
+    let (tm, tn) = (f64::from(variant.tn) / 8.0, f64::from(variant.tm) / 4.0);
+    let warps = f64::from(resident * variant.threads / 32);
+    let len = |side: &Laid| f64::from(side.shared.len * side.shared.lines);
+    let in_flight = warps * bytes * (len(a) + len(b));
+    let by_elements = if stores_whole_sectors(of.dtype, c) { 1.0 } else { BY_ELEMENTS };
+    let memory_s = of.bound(machine).memory_s * (NEEDED_IN_FLIGHT / in_flight).max(1.0) * by_elements;
+    let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
+    let reads = k * (tm + tn) / width;
+    let shared_s = sms_s(reads * WIDE_CYCLES + (len(a) + len(b)) * bytes / 128.0);
+    let copies = |side: &Laid| if side.code.wide { len(side) / width / 32.0 } else { len(side) / 32.0 };
+    let instructions = k * tm * tn * f64::from(of.dtype.fmas())
+        + reads
+        + (copies(a) + copies(b)) * COPY
+        + tm * tn / width * STORE * (1.0 + reads_c) / 2.0;
+    let arithmetic_s = sms_s(instructions / ISSUED);
+    let latency = machine.memory_latency_s * machine.clock_hz;
+    let cycles = instructions * (ISSUE_CYCLES / 2.0) + latency * (1.0 + reads_c);
+    let rounds = of.count.div_ceil(u64::from(resident * variant.threads / 32 * machine.sms));
+    let turns_s = rounds as f64 * cycles / machine.clock_hz;
+    let terms = [memory_s, shared_s.max(arithmetic_s), turns_s];
+    let seconds = root_of_fourths(terms) + machine.launch_s + machine.memory_latency_s;
+    BatchedEstimate { resident, in_flight, memory_s, shared_s, arithmetic_s, turns_s, seconds }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dtype, choose_batched};
+
+    /// From 24 rows on tiles wait for shared memory and instructions.
+    #[test]
+    fn they_are_chosen_for_large_problems() {
+        for (dtype, reads_c) in [(Dtype::F32, false), (Dtype::F32, true), (Dtype::C64, false), (Dtype::C64, true)] {
+            for n in [4, 8, 24, 28, 32_u64] {
+                let count = 2_000_000_000 / (4 * dtype.bytes() * n * n);
+                let p = BatchedProblem { reads_c, ..BatchedProblem::column_major(dtype, (n, n, n), count) };
+                let Ok(choice) = choose_batched(&p, &Machine::H200, None) else { panic!("{dtype} {n}") };
+                let wanted = if n < 24 { "batched_packed" } else { "batched_warps" };
+                assert_eq!(choice.variant.name, wanted, "{dtype} {n} {:?}", choice.estimate);
+            }
+        }
+    }
+
+    #[test]
+    fn refusals_say_why() {
+        let p = BatchedProblem::column_major(Dtype::F32, (32, 32, 32), 1000);
+        let small = choose_batched(&p, &Machine::H200, Some("sbatched_warps_4x6_t64"));
+        assert_eq!(small.map(|_| ()), Err(Refusal::LargerThanFragments { name: "m", value: 32, most: 24 }));
+        let real = BatchedProblem { dtype: Dtype::F64, ..p };
+        let refused = choose_batched(&real, &Machine::H200, Some("batched_warps"));
+        assert_eq!(refused.map(|_| ()), Err(Refusal::NoSuchDtype { dtype: Dtype::F64 }));
+    }
+}
