@@ -196,6 +196,14 @@ mod reduced_tables {
         use crate::tsmttsm as entries;
         model::gram_mma_variants!(rows);
     }
+    mod ring {
+        use crate::tsmttsm as entries;
+        model::tsmttsm_ring_variants!(rows);
+    }
+    mod gram_ring {
+        use crate::tsmttsm as entries;
+        model::gram_ring_variants!(rows);
+    }
 
     mod gemv {
         use crate::gemv as entries;
@@ -203,9 +211,10 @@ mod reduced_tables {
     }
 
     pub fn reduced(entry: &str) -> Option<Reduced> {
-        let tall =
-            [tiles::reduced, mma::reduced, gram::reduced, gram_mma::reduced, staged::reduced, gram_staged::reduced];
-        tall.into_iter().chain([gemv::reduced as fn(&str) -> Option<Reduced>]).find_map(|table| table(entry))
+        let tall = [tiles::reduced, mma::reduced, staged::reduced, ring::reduced];
+        let gram = [gram::reduced, gram_mma::reduced, gram_staged::reduced, gram_ring::reduced];
+        let tables = tall.into_iter().chain(gram).chain([gemv::reduced as fn(&str) -> Option<Reduced>]);
+        tables.into_iter().find_map(|table| table(entry))
     }
 }
 

@@ -315,7 +315,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 23] = [
+const TABLES: [&[Variant]; 25] = [
     TSM2R,
     STAGED,
     MMA,
@@ -338,6 +338,8 @@ const TABLES: [&[Variant]; 23] = [
     tsmttsm::GRAM_MMA,
     tsmttsm::STAGED,
     tsmttsm::GRAM_STAGED,
+    tsmttsm::RING,
+    tsmttsm::GRAM_RING,
     gemv::ROWS,
 ];
 
@@ -384,7 +386,7 @@ impl Variant {
 
     /// Whether it is one of those that has its rows come through a ring of stages.
     pub const fn is_staged(&self) -> bool {
-        matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged")
+        matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged" | b"tsmttsm_ring" | b"gram_ring")
     }
 
     /// The most columns of a Gram matrix, of an entry whose blocks take B to be what they have of A.

@@ -53,18 +53,18 @@ const ACROSS: u32 = 2;
 const DOWN: u32 = 3;
 
 /// Rows of a step.
-const STEP: u32 = 16;
+pub(super) const STEP: u32 = 16;
 
 /// A lane's part of 16 columns of a step, as a fragment of A has it: element 2·i + r is step i of column r of the two.
-type Fragment = [f64; 8];
+pub(super) type Fragment = [f64; 8];
 
 /// The sums of a warp: X x Y tiles of 16 x 16, the even and the odd columns (or the first and the last 8) apart.
 pub struct Mma<S, const X: usize, const Y: usize, const DEPTH: usize> {
     rc: [[[[f64; 4]; 2]; Y]; X],
-    /// The warp's first row and column of C, and its group.
-    row: u32,
-    col: u32,
-    group: u32,
+    /// The warp's first row and column of the block's tile of C, and its group.
+    pub(super) row: u32,
+    pub(super) col: u32,
+    pub(super) group: u32,
     shape: PhantomData<S>,
 }
 
@@ -76,13 +76,13 @@ impl<S: Shape, const X: usize, const Y: usize, const DEPTH: usize> Mma<S, X, Y, 
             "a Gram matrix is square, and one or three warps'"
         );
     };
-    const BM: u32 = 16 * X as u32 * S::WX;
-    const BN: u32 = 16 * Y as u32 * S::WY;
+    pub(super) const BM: u32 = 16 * X as u32 * S::WX;
+    pub(super) const BN: u32 = 16 * Y as u32 * S::WY;
     /// Warps a group: of a Gram matrix none is above the diagonal.
     const OWNERS: u32 = if S::GRAM { S::WX * (S::WX + 1) / 2 } else { S::WX * S::WY };
-    const THREADS: u32 = 32 * Self::OWNERS * S::KG;
+    pub(super) const THREADS: u32 = 32 * Self::OWNERS * S::KG;
     /// Whether B's fragments are A's.
-    const SHARED: bool = S::GRAM && S::WX == 1;
+    pub(super) const SHARED: bool = S::GRAM && S::WX == 1;
     /// Rows that the groups take at a time, a step each.
     const ROWS: u32 = STEP * S::KG;
 
@@ -90,17 +90,11 @@ impl<S: Shape, const X: usize, const Y: usize, const DEPTH: usize> Mma<S, X, Y, 
     /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
     #[inline(always)]
     pub unsafe fn body(mut x: Reduced<f64>) {
-        const { Self::OK };
         if S::GRAM {
             (x.p.b, x.p.b_row, x.p.b_col) = (x.p.a, x.p.a_col, x.p.a_row);
         }
-        let warp = thread::thread_idx_x() / warp::WARP_LANES;
-        let (owner, group) = (warp % Self::OWNERS, warp / Self::OWNERS);
-        // Of a Gram matrix (0, 0), (1, 0), (1, 1).
-        let (down, along) = if S::GRAM { (owner.div_ceil(2), owner / 2) } else { (owner / S::WY, owner % S::WY) };
         // SAFETY: all lanes are here.
-        let (row, col) = unsafe { (ptx::pinned(down * 16 * X as u32), ptx::pinned(along * 16 * Y as u32)) };
-        let mut sums = Self { rc: [[[[0.0; 4]; 2]; Y]; X], row, col, group, shape: PhantomData };
+        let mut sums = unsafe { Self::new() };
         let (start, end) = x.p.part(Self::ROWS * DEPTH as u32);
         let round = Self::ROWS * DEPTH as u32;
         let whole = start + (end - start) / round * round;
@@ -121,6 +115,22 @@ impl<S: Shape, const X: usize, const Y: usize, const DEPTH: usize> Mma<S, X, Y, 
         };
         // SAFETY: all threads of the block are here.
         unsafe { sums.hand_in(&x, paired) };
+    }
+
+    /// Of this thread's warp, all 0.
+    ///
+    /// # Safety
+    /// All lanes of the warp are here.
+    #[inline(always)]
+    pub(super) unsafe fn new() -> Self {
+        const { Self::OK };
+        let warp = thread::thread_idx_x() / warp::WARP_LANES;
+        let (owner, group) = (warp % Self::OWNERS, warp / Self::OWNERS);
+        // Of a Gram matrix (0, 0), (1, 0), (1, 1).
+        let (down, along) = if S::GRAM { (owner.div_ceil(2), owner / 2) } else { (owner / S::WY, owner % S::WY) };
+        // SAFETY: promised by the caller.
+        let (row, col) = unsafe { (ptx::pinned(down * 16 * X as u32), ptx::pinned(along * 16 * Y as u32)) };
+        Self { rc: [[[[0.0; 4]; 2]; Y]; X], row, col, group, shape: PhantomData }
     }
 
     /// Multiplies rows `start .. end`, which by 16 bytes are whole rounds of DEPTH steps a group.
@@ -174,7 +184,7 @@ impl<S: Shape, const X: usize, const Y: usize, const DEPTH: usize> Mma<S, X, Y, 
     /// # Safety
     /// All lanes of the warp are here.
     #[inline(always)]
-    unsafe fn multiply(&mut self, (ra, rb): &([Fragment; X], [Fragment; Y])) {
+    pub(super) unsafe fn multiply(&mut self, (ra, rb): &([Fragment; X], [Fragment; Y])) {
         for i in 0..X {
             for j in 0..Y {
                 if Self::SHARED && j > i {
@@ -194,7 +204,7 @@ impl<S: Shape, const X: usize, const Y: usize, const DEPTH: usize> Mma<S, X, Y, 
     /// # Safety
     /// As for [`Mma::body`]; all threads of the block are here.
     #[inline(always)]
-    unsafe fn hand_in(&self, x: &Reduced<f64>, paired: bool) {
+    pub(super) unsafe fn hand_in(&self, x: &Reduced<f64>, paired: bool) {
         let lane = thread::thread_idx_x() % warp::WARP_LANES;
         let (g, q) = (lane / 4, lane % 4);
         // Column of the 16 that is first or last of a fragment's two, for its lines i.

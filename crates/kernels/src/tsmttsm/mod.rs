@@ -11,6 +11,7 @@
 //! | [`tiles`] | K only; K and N; 2-D tiles; transposed; leap-frogging; unrolling | sums on the vector units |
 //! | [`staged`] | | the same, rows coming through a ring of stages in shared memory |
 //! | [`mma`] | | fragments straight from device memory to the matrix units: f64, from sm_90 |
+//! | [`ring`] | | the same from a ring of stages, where several warps share C |
 //!
 //! # Thread mapping
 //! Block (x, y, z) owns rows x·BM .. and columns z·BN .. of C, and part y of k. Its threads form groups along k; a group
@@ -37,6 +38,8 @@
 pub mod finish;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod mma;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod ring;
 pub mod staged;
 pub mod tiles;
 
@@ -162,3 +165,23 @@ macro_rules! gram_mma_entries {
     };
 }
 model::gram_mma_variants!(gram_mma_entries);
+
+macro_rules! ring_entries {
+    ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, ring::Ring::<mma::Warps<$wx, $wy, $kg, false>, $x, $y, $kt>::body);
+        )*
+    };
+}
+model::tsmttsm_ring_variants!(ring_entries);
+
+macro_rules! gram_ring_entries {
+    ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, ring::Ring::<mma::Warps<$wx, $wx, $kg, true>, $x, $x, $kt>::body);
+        )*
+    };
+}
+model::gram_ring_variants!(gram_ring_entries);

@@ -19,9 +19,17 @@ use model::launch::reduced::STAGES;
 /// A block of shape S with TM x TN sums a thread and KT rows a stage.
 pub struct Staged<T, S, const TM: usize, const TN: usize, const KT: usize>(core::marker::PhantomData<(T, S)>);
 
-/// One matrix on its way into stages of `side` lines.
+/// A stage's place for a matrix: rows of `side` lines, `pitch` elements apart.
 #[derive(Clone, Copy)]
-struct Source<T> {
+pub(super) struct Place {
+    pub(super) rows: u32,
+    pub(super) side: u32,
+    pub(super) pitch: u32,
+}
+
+/// One matrix on its way into the stages.
+#[derive(Clone, Copy)]
+pub(super) struct Source<T> {
     of: Global<T>,
     /// From line to line of the tall matrix, and from row to row.
     across: u64,
@@ -35,19 +43,20 @@ struct Source<T> {
 impl<T: Scalar> Source<T> {
     /// From line `first` on.
     #[inline(always)]
-    fn new(of: Global<T>, across: u64, down: u64, lines: u32, first: u32) -> Self {
+    pub(super) fn new(of: Global<T>, across: u64, down: u64, lines: u32, first: u32) -> Self {
         let wide = across == 1 && (lines as u64 | down) % T::WIDTH as u64 == 0 && of.is_aligned(16);
         let of = of.starting_at(first as u64 * across);
         Source { of, across, down, lines: lines.saturating_sub(first), wide }
     }
 
-    /// Starts copying rows l .. l + KT, as far as there are some before `end`, into a stage: row by row, SIDE lines each;
-    /// zeros where there is nothing.
+    /// Starts copying the place's rows from l on, as far as there are some before `end`, by the first of `threads` threads; zeros
+    /// where there is nothing.
     ///
     /// # Safety
     /// The matrix spans its elements, `end` <= k; nobody reads the stage.
     #[inline(always)]
-    unsafe fn fill(&self, stage: Shared<T>, (side, kt, threads): (u32, u32, u32), l: u32, end: u32) {
+    pub(super) unsafe fn fill(&self, stage: Shared<T>, place: Place, threads: u32, (l, end): (u32, u32)) {
+        let Place { rows: kt, side, pitch } = place;
         let t = thread::thread_idx_x() % threads;
         let width = T::WIDTH as u32;
         if self.wide {
@@ -57,7 +66,7 @@ impl<T: Scalar> Source<T> {
                 let inside = l + row < end && line < self.lines;
                 let from = if inside { (l + row) as u64 * self.down + line as u64 } else { 0 };
                 // SAFETY: inside the matrix, or nothing is read; the place is in the stage, and both are aligned.
-                unsafe { ptx::cp_async_16(stage.address(row * side + line), self.of.address(from), inside) };
+                unsafe { ptx::cp_async_16(stage.address(row * pitch + line), self.of.address(from), inside) };
             }
         } else {
             for element in (t..kt * side).step_by(threads as usize) {
@@ -66,7 +75,7 @@ impl<T: Scalar> Source<T> {
                 let (row, line) = if along_k { (element % kt, element / kt) } else { (element / side, element % side) };
                 let inside = l + row < end && line < self.lines;
                 let from = if inside { (l + row) as u64 * self.down + line as u64 * self.across } else { 0 };
-                let (into, from) = (stage.address(row * side + line), self.of.address(from));
+                let (into, from) = (stage.address(row * pitch + line), self.of.address(from));
                 // SAFETY: inside the matrix, or nothing is read; the place is in the stage.
                 unsafe {
                     match size_of::<T>() {
@@ -136,9 +145,10 @@ where
         if l < end {
             // SAFETY: promised by the caller.
             unsafe {
-                a.fill(Self::stage(stage), (S::BM, KT as u32, S::THREADS), l, end);
+                let place = |side: u32| Place { rows: KT as u32, side, pitch: side };
+                a.fill(Self::stage(stage), place(S::BM), S::THREADS, (l, end));
                 if !S::GRAM {
-                    b.fill(Self::stage(stage).starting_at(Self::A_LEN), (S::BN, KT as u32, S::THREADS), l, end);
+                    b.fill(Self::stage(stage).starting_at(Self::A_LEN), place(S::BN), S::THREADS, (l, end));
                 }
             }
         }

@@ -157,6 +157,8 @@ tests!(
     tsmttsm_along,
     tsmttsm_mma,
     tsmttsm_staged,
+    tsmttsm_ring,
+    gram_ring,
     gram_staged,
     gram_whole,
     gram_leapfrog,

@@ -127,6 +127,12 @@ pub const fn slot_parts(len: u64, threads: u32) -> u32 {
 /// Stages of a ring, of entries that have one.
 pub const STAGES: u32 = 4;
 
+/// Elements from row to row of a stage of `side` lines, a multiple of 16, for the matrix units: four rows have different quarters
+/// of the banks.
+pub const fn pitch(side: u32) -> u32 {
+    side + 4
+}
+
 /// Elements of shared memory of a block: its tile of C, or one a thread; and what tells it that it is the last.
 pub const fn shared_len(rows: u32, cols: u32, threads: u32) -> u32 {
     let tile = rows * cols;
@@ -146,7 +152,8 @@ pub const fn k_step(variant: &Variant) -> u32 {
 pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     let elem_bytes = variant.dtype.bytes() as u32;
     let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
-    let lines = if variant.kernel == crate::Kernel::Gram { variant.rows } else { variant.rows + variant.t2 };
+    let line = |side: u32| if variant.mma { pitch(side) } else { side };
+    let lines = line(variant.rows) + if variant.kernel == crate::Kernel::Gram { 0 } else { line(variant.t2) };
     let ring = if variant.is_staged() { STAGES * k_step(variant) * lines } else { 0 };
     // A sum of each of its rows for each thread, or group of lanes that have added theirs, before they are added.
     let sums = match (variant.kernel, variant.layout) {

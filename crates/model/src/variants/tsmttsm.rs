@@ -171,6 +171,31 @@ macro_rules! gram_mma_variants {
     };
 }
 
+/// The entries of TSMTTSM on the matrix units through a ring: `entry: element, X, Y, warps along BM, along BN, along k, KT, blocks
+/// an SM`; a warp owns 16·X x 16·Y of C, a stage has KT rows.
+#[macro_export]
+macro_rules! tsmttsm_ring_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                           elem X  Y  WX WY KG KT blocks
+            dtsmttsm_ring_48x16_m48n48_d1_t192:           f64, 3, 1, 1, 3, 2, 32, 2;
+            dtsmttsm_ring_32x32_m64n64_d1_t128:           f64, 2, 2, 2, 2, 1, 16, 2;
+            dtsmttsm_ring_32x32_m64n64_d1_t256:           f64, 2, 2, 2, 2, 2, 32, 1;
+        }
+    };
+}
+
+/// The entries of Gram matrices there: `entry: element, X, WX, groups along k, KT, blocks an SM`.
+#[macro_export]
+macro_rules! gram_ring_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                           elem X  WX KG KT blocks
+            dgram_ring_32x32_m64n64_d1_t96:               f64, 2, 2, 1, 16, 4;
+        }
+    };
+}
+
 /// The entries of TSMTTSM through a ring of stages in shared memory: `entry: element, threads, BM, BN, TM, TN, KT, blocks an
 /// SM`, KT rows a stage.
 #[macro_export]
@@ -281,6 +306,30 @@ macro_rules! gram_mma_rows {
     };
 }
 
+macro_rules! ring_rows {
+    ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: "tsmttsm_ring", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmttsm,
+            threads: 32 * $wx * $wy * $kg, t2: 16 * $y * $wy, t3: $kt / 16 / $kg, rows: 16 * $x * $wx, cols: 16 * $y, stages: $kg,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: false,
+        }),*]
+    };
+}
+
+macro_rules! gram_ring_rows {
+    ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: "gram_ring", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
+            threads: 16 * $wx * ($wx + 1) * $kg, t2: 16 * $x * $wx, t3: $kt / 16 / $kg, rows: 16 * $x * $wx, cols: 16 * $x, stages: $kg,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: false,
+        }),*]
+    };
+}
+
+/// TSMTTSM on the matrix units, through a ring.
+pub(super) const RING: &[Variant] = tsmttsm_ring_variants!(ring_rows);
+/// Gram matrices there.
+pub(super) const GRAM_RING: &[Variant] = gram_ring_variants!(gram_ring_rows);
 /// TSMTTSM on the vector units.
 pub(super) const TILES: &[Variant] = tsmttsm_variants!(rows);
 /// TSMTTSM on the matrix units.
