@@ -143,32 +143,39 @@ fn the_figure_alone_is_a_file() {
     assert_eq!(bench.names(), ["figure.svg", "r.csv"]);
 }
 
-/// Numbers in prose cannot drift: README's tables and figure are what the command makes of the committed results.
+/// A page with the tables of results, and their figure.
+fn renewed(page: &str, results: &[&str]) -> (String, String) {
+    let bench = Bench::new();
+    bench.put("page.md", page);
+    let args = [&["report"][..], results, &["--into", "page.md", "--svg", "figure.svg"]].concat();
+    let output = bench.run(&args);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    (text(&bench.get("page.md")), text(&bench.get("figure.svg")))
+}
+
+/// Numbers in prose cannot drift: the pages' tables and figures are what the command makes of the committed results.
 #[test]
-fn readme_says_what_the_results_say() {
+fn pages_say_what_the_results_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
-    let results = ["tsm2r.csv", "tsm2r-variants.csv"].map(|name| root.join("benches/results/h200").join(name));
-    let found: Vec<&str> = results.iter().filter(|path| path.exists()).filter_map(|path| path.to_str()).collect();
-    assert!(!found.is_empty(), "there are no results");
-    let bench = Bench::new();
-    let renew = |results: &[&str]| {
-        let args = [&["report"][..], results, &["--into", "README.md", "--svg", "figure.svg"]].concat();
-        let output = bench.run(&args);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        (text(&bench.get("README.md")), text(&bench.get("figure.svg")))
-    };
-    let command = "lanky report benches/results/h200/tsm2r*.csv --into README.md --svg docs/tsm2r-h200.svg";
-    let readme = read("README.md");
-    bench.put("README.md", &readme);
-    let (renewed, figure) = renew(&found);
-    assert!(readme.contains(command), "README does not say how it is renewed");
-    assert!(renewed == readme, "README is not what the results say: {command}");
-    assert!(figure == read("docs/tsm2r-h200.svg"), "the figure is not what the results say: {command}");
-    // Other results, another page.
-    bench.put("r.csv", results_of_a_test());
-    let (other, _) = renew(&["r.csv"]);
-    assert!(other != readme && other.contains("| f64, % of the bound | 77.1 |"), "{other}");
+    for (pattern, names, page, figure) in [
+        ("tsm2r*.csv", &["tsm2r.csv", "tsm2r-variants.csv"][..], "README.md", "docs/tsm2r-h200.svg"),
+        ("gemm.csv", &["gemm.csv"], "docs/squares.md", "docs/squares-h200.svg"),
+    ] {
+        let paths: Vec<_> = names.iter().map(|name| root.join("benches/results/h200").join(name)).collect();
+        let found: Vec<&str> = paths.iter().filter_map(|path| path.to_str()).collect();
+        let command = format!("lanky report benches/results/h200/{pattern} --into {page} --svg {figure}");
+        let text = read(page);
+        assert!(text.contains(&command), "{page} does not say how it is renewed");
+        let (tables, drawn) = renewed(&text, &found);
+        assert!(tables == text, "{page} is not what the results say: {command}");
+        assert!(drawn == read(figure), "{figure} is not what the results say: {command}");
+        // Other results, another page.
+        let other = Bench::new();
+        other.put("r.csv", results_of_a_test());
+        let (tables, _) = renewed(&text, &[other.path("r.csv").to_str().expect("a path")]);
+        assert!(tables != text && tables.contains("| f64, % of the bound | 77.1 |"), "{tables}");
+    }
 }
 
 /// What benches/README.md says of the committed files is what is in them.

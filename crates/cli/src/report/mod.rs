@@ -30,7 +30,7 @@ pub struct ReportArgs {
     /// Where the page goes ("-": standard output)
     #[arg(short, long, value_name = "PAGE.html", required_unless_present_any = ["svg", "into"])]
     pub output: Option<PathBuf>,
-    /// Write the figure of bandwidth against n alone, of the most values of n
+    /// Write the figure of bandwidth against n alone, of the most values of n; of results without one, that of squares
     #[arg(long, value_name = "FIGURE.svg")]
     pub svg: Option<PathBuf>,
     /// Renew the tables in a Markdown file, between its lines that say where they begin and end
@@ -42,8 +42,9 @@ pub struct ReportArgs {
 pub fn run(args: &ReportArgs) -> Result<(), Fault> {
     let Results { rows, ceilings } = ceilings::read(&args.results)?;
     if let Some(path) = &args.svg {
-        let figure = bandwidth::main_figure(&rows);
-        let none = || Fault::at(path, "no figure: no results for two values of n, all else being equal");
+        let figure = bandwidth::main_figure(&rows).or_else(|| squares::main_figure(&rows));
+        let none =
+            || Fault::at(path, "no figure: no results for two values of n, all else being equal, nor two squares");
         write(path, &figure.ok_or_else(none)?.alone())?;
     }
     if let Some(path) = &args.into {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::axis::Axis;
 use super::plot::{Plot, Who};
-use super::tables::{median, variant_name};
+use super::tables::{self, median, variant_name};
 use super::{escaped, short};
 use crate::bench::case::Case;
 use crate::bench::result::Row;
@@ -41,6 +41,20 @@ pub fn section(rows: &[Row]) -> Option<String> {
     text += "</div>\n";
     all.iter().for_each(|squares| text += &squares.tables());
     Some(text)
+}
+
+/// The figure of the squares with the most sides, of f64 where there are as many of others.
+pub fn main_figure(rows: &[Row]) -> Option<Plot> {
+    let all = Squares::all(rows).into_iter().filter(|squares| squares.ours().len() > 1);
+    all.max_by_key(|squares| (squares.ours().len(), squares.of.case.dtype == "f64")).map(|squares| squares.figure())
+}
+
+/// Tables of the squares with as many sides as any: the powers of two, and what sides beside multiples of the tiles cost.
+pub fn markdown(rows: &[Row]) -> Option<String> {
+    let all = Squares::all(rows);
+    let most = all.iter().map(|squares| squares.ours().len()).max().filter(|most| *most > 1)?;
+    let texts = all.iter().filter(|squares| squares.ours().len() == most).map(Squares::markdown);
+    Some(texts.collect::<Vec<String>>().join("\n"))
 }
 
 impl<'r> Squares<'r> {
@@ -122,31 +136,52 @@ impl<'r> Squares<'r> {
         plot
     }
 
+    /// Each contestant with its rates, and what sides beside multiples of the tiles cost it; of those that have such sides.
+    fn with_edges(&self) -> Vec<(String, Rates, Vec<Edge>)> {
+        let all = self.contestants().into_iter().map(|(name, rates)| (name, edges(&rates), rates));
+        all.filter(|(_, edges, _)| !edges.is_empty()).map(|(name, edges, rates)| (name, rates, edges)).collect()
+    }
+
+    /// For a page of text: GFLOP/s of each contestant at powers of two, and the medians and worst of the edges.
+    fn markdown(&self) -> String {
+        let (contestants, ours, theirs) = (self.contestants(), self.ours(), self.theirs());
+        let sides: Vec<u64> = ours.keys().copied().filter(|side| side.is_power_of_two()).collect();
+        let names: Vec<String> = sides.iter().map(u64::to_string).collect();
+        let case = &self.of.case;
+        let named = format!("{} {}{}, m = n = k", case.family, case.dtype, case.unusual());
+        let mut text = format!("{named}: GFLOP/s. {}.\n\n", tables::origin(self.of));
+        text += &tables::header("", &names);
+        for (name, rates) in &contestants {
+            let cell = |side: &u64| rates.get(side).map(|rate| short(*rate)).unwrap_or_default();
+            text += &tables::line(name, sides.iter().map(cell));
+        }
+        let ratio = |side: &u64| Some(format!("{:.2}", ours.get(side)? / theirs.get(side)?));
+        if !theirs.is_empty() {
+            text += &tables::line("the pick by the others", sides.iter().map(|side| ratio(side).unwrap_or_default()));
+        }
+        let with = self.with_edges();
+        if with.is_empty() {
+            return text;
+        }
+        text += &format!("\nWhat a side one beside N loses, a multiple of {TILE}, in percent of N's GFLOP/s:\n\n");
+        text += &tables::header(EDGE_HEADER[0], &EDGE_HEADER.map(String::from)[1..]);
+        for contestant in &with {
+            let cells = edge_cells(contestant);
+            text += &tables::line(&cells[0], cells[1..].iter().cloned());
+        }
+        text
+    }
+
     /// What sides beside multiples of the tiles cost: the median and the worst of each contestant, and each side of the
     /// picks.
     fn tables(&self) -> String {
-        let with: Vec<(String, Rates, Vec<Edge>)> = self
-            .contestants()
-            .into_iter()
-            .map(|(name, rates)| (name, edges(&rates), rates))
-            .filter(|(_, edges, _)| !edges.is_empty())
-            .map(|(name, edges, rates)| (name, rates, edges))
-            .collect();
+        let with = self.with_edges();
         let Some((_, ours, each)) = with.first() else { return String::new() };
-        let worst = |of: fn(&Edge) -> f64, edges: &[Edge]| edges.iter().map(of).fold(f64::NEG_INFINITY, f64::max);
-        let middle = |of: fn(&Edge) -> f64, edges: &[Edge]| median(&edges.iter().map(of).collect::<Vec<_>>());
-        let cells = |(name, _, edges): &(String, Rates, Vec<Edge>)| {
-            let of =
-                |of: fn(&Edge) -> f64| [middle(of, edges).map(percent).unwrap_or_default(), percent(worst(of, edges))];
-            [vec![name.clone(), edges.len().to_string()], of(|edge| edge.less).to_vec(), of(|edge| edge.more).to_vec()]
-                .concat()
-        };
-        let header = ["", "sides N", "N - 1: median loss", "worst", "N + 1: median loss", "worst"];
         let title = escaped(&self.title());
         let mut text = format!(
             "<p class=\"soft\">{title}: what GFLOP/s a side one beside N loses, a multiple of {TILE}, in percent of N's.</p>\n"
         );
-        text += &table(&header, with.iter().map(cells));
+        text += &table(&EDGE_HEADER, with.iter().map(edge_cells));
         let rate = |side: u64| ours.get(&side).map(|rate| short(*rate)).unwrap_or_default();
         let each_side = |edge: &Edge| {
             let rates = [edge.side - 1, edge.side, edge.side + 1].map(rate);
@@ -156,6 +191,20 @@ impl<'r> Squares<'r> {
         let rows = table(&header, each.iter().map(each_side));
         text + &format!("<details>\n<summary>Each side: {} of them</summary>\n{rows}</details>\n", each.len())
     }
+}
+
+/// Over [`edge_cells`].
+const EDGE_HEADER: [&str; 6] = ["", "sides N", "N - 1: median loss", "worst", "N + 1: median loss", "worst"];
+
+/// The median and the worst of a contestant's edges.
+fn edge_cells((name, _, edges): &(String, Rates, Vec<Edge>)) -> Vec<String> {
+    let of = |of: fn(&Edge) -> f64| {
+        let losses: Vec<f64> = edges.iter().map(of).collect();
+        let worst = losses.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        [median(&losses).map(percent).unwrap_or_default(), percent(worst)]
+    };
+    let (less, more) = (of(|edge| edge.less), of(|edge| edge.more));
+    [vec![name.clone(), edges.len().to_string()], less.to_vec(), more.to_vec()].concat()
 }
 
 fn is_square(case: &Case) -> bool {
@@ -224,6 +273,25 @@ mod tests {
         assert!(text.contains("<td>50.0</td><td>50.0</td><td>25.0</td><td>25.0</td>"), "{text}");
         assert!(text.contains("<td>64</td><td>100</td><td>200</td><td>150</td><td>50.0</td><td>25.0</td>"), "{text}");
         assert!(text.contains("lanky, 95: 100 GFLOP/s") && text.contains("Each side: 1 of them"), "{text}");
+    }
+
+    #[test]
+    fn a_page_of_text_has_the_powers_of_two_and_the_edges() {
+        let of = |side: u64, rate: f64| square(side, 2.0 * (side as f64).powi(3) / rate, Some(1000.0));
+        // cuBLAS: 524.288 GFLOP/s at 64, 8 times as many at 128.
+        let rows = [of(63, 100.0), of(64, 200.0), of(65, 150.0), of(128, 1000.0)];
+        let text = markdown(&rows).expect("squares");
+        for line in [
+            "|  | 64 | 128 |\n",
+            "| the model's pick | 200 | 1000 |\n",
+            "| the fastest of the others | 524 | 4194 |\n",
+            "| the pick by the others | 0.38 | 0.24 |\n",
+            "| the model's pick | 1 | 50.0 | 50.0 | 25.0 | 25.0 |\n",
+        ] {
+            assert!(text.contains(line), "{line}{text}");
+        }
+        assert!(main_figure(&rows).is_some() && main_figure(&rows[..1]).is_none());
+        assert!(markdown(&rows[..1]).is_none() && markdown(&[]).is_none());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::VARIANTS;
 
 use super::bandwidth::{self, Group};
-use super::gone;
+use super::{gone, squares};
 use crate::bench::result::Row;
 
 /// The lines of a page between which the tables are; the first says by what they are renewed.
@@ -30,9 +30,9 @@ pub fn renewed(page: &str, tables: &str) -> Result<String, String> {
     Ok(format!("{}\n{tables}\n{}", &page[..line_end], &page[end..]))
 }
 
-/// All tables that there are results for; `None` without a figure's worth of them.
+/// All tables that there are results for, or those of squares where there is nothing else; `None` without a figure's worth of them.
 pub fn all(rows: &[Row]) -> Option<String> {
-    let main = bandwidth::main_group(rows)?;
+    let Some(main) = bandwidth::main_group(rows) else { return squares::markdown(rows) };
     let mut tables = vec![picks(rows, &main)];
     tables.extend(ladders(rows));
     tables.push(summary(rows));
@@ -45,18 +45,18 @@ fn percent(share: f64) -> String {
 }
 
 /// `NVIDIA H200, driver 580.159.04, commit bfb1760, 2026-11-21`
-fn origin(row: &Row) -> String {
+pub fn origin(row: &Row) -> String {
     let named = |name: &str, value: &str| if value.is_empty() { String::new() } else { format!(", {name} {value}") };
     format!("{}{}{}, {}", row.device, named("driver", &row.driver), named("commit", &row.commit), row.date)
 }
 
-fn line(first: &str, cells: impl Iterator<Item = String>) -> String {
+pub fn line(first: &str, cells: impl Iterator<Item = String>) -> String {
     let cells: String = cells.map(|cell| format!(" {cell} |")).collect();
     format!("| {first} |{cells}\n")
 }
 
 /// A header over numbers; its first cell is empty.
-fn header(first: &str, cells: &[String]) -> String {
+pub fn header(first: &str, cells: &[String]) -> String {
     line(first, cells.iter().cloned()) + "|---|" + &"---:|".repeat(cells.len()) + "\n"
 }
 
