@@ -34,6 +34,19 @@ pub const fn gemm_ring_pitch(len: u32, elem_bytes: u32) -> u32 {
     len + 32 / elem_bytes
 }
 
+/// Elements from line to line of a stage of [`Kernel::GemmRing`] that keeps `steps` steps of k of each line together: 16 bytes behind each, so
+/// that the lines of a fragment of the matrix units, every second one, lie in different banks.
+pub const fn gemm_ring_line(steps: u32, elem_bytes: u32) -> u32 {
+    steps + 16 / elem_bytes
+}
+
+/// Elements of an operand's part of a stage of [`Kernel::GemmRing`], whichever way it lies there: the matrix units' lie by lines where the
+/// operand does.
+pub const fn gemm_ring_len(side: u32, steps: u32, elem_bytes: u32, mma: bool) -> u32 {
+    let (by_steps, by_lines) = (steps * gemm_ring_pitch(side, elem_bytes), side * gemm_ring_line(steps, elem_bytes));
+    if mma && by_lines > by_steps { by_lines } else { by_steps }
+}
+
 /// Columns of tiles that the blocks of [`Kernel::GemmRing`] take together, row by row: as many blocks as an H200 runs at a
 /// time then have a nearly square part of C, and share what they read.
 pub const GEMM_BAND: u32 = 8;
@@ -118,7 +131,7 @@ pub struct Tiling {
 /// | [`Kernel::Gemm`] | 16 · TM | 16 · TN | K step · (BM + BN, each with [`gemm_pitch`]'s padding) |
 /// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile; `tsmm_fragments` B |
 /// | [`Kernel::Ladder`] | [`Variant::rows`] | T2 | tiles · K step · (BM + BN) |
-/// | [`Kernel::GemmRing`] | [`Variant::rows`] | T2 | stages · K step · (BM + BN, each with [`gemm_ring_pitch`]'s padding) |
+/// | [`Kernel::GemmRing`] | [`Variant::rows`] | T2 | stages · [`gemm_ring_len`] of BM and of BN |
 /// | [`Kernel::Tall`] | [`Variant::rows`]; `tsmm_element` T1 / n | all | B, or none |
 /// | [`Kernel::Tsmttsm`], [`Kernel::Gram`] | [`Variant::rows`] | T2 | [`reduced::shared_len`], or a ring's stages |
 /// | [`Kernel::Gemv`] | [`Variant::rows`] | 1 | [`reduced::shared_len`], or a sum of each row a thread |
@@ -166,8 +179,8 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
         }
         Kernel::GemmRing => {
             let (rows, cols) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
-            let step_len = gemm_ring_pitch(variant.rows, elem_bytes) + gemm_ring_pitch(variant.t2, elem_bytes);
-            let shared_bytes = variant.stages * variant.t3 * step_len * elem_bytes;
+            let part = |side: u32| gemm_ring_len(side, variant.t3, elem_bytes, variant.mma);
+            let shared_bytes = variant.stages * (part(variant.rows) + part(variant.t2)) * elem_bytes;
             // Of a band's rows each is read once for all of its columns.
             let a_reads = cols.div_ceil(u64::from(GEMM_BAND));
             Tiling { x: rows * cols, z: 1, shared_bytes, k_step: variant.t3, a_reads, b_reads: rows }

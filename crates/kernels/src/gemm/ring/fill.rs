@@ -7,24 +7,31 @@
 //! | across the lines, aligned to 16 bytes      | 16 bytes   | neighbours of a step              |
 //! | across the lines, or nowhere               | an element | neighbours of a step              |
 //! | along k                                    | an element | 8 steps of 4 lines: whole sectors |
+//! | the same, into a part by lines             | 16 bytes   | a line's steps of a stage         |
 //!
 //! Copies of elements are unrolled where all of the stage is there, which leaves an addition and the copy; else they go in
 //! a loop that looks at the edges, and that stays one: its addresses would take the registers that multiplying needs.
 //!
-//! The last is where a stage is transposed: into different banks, of f32 into half of them. The branch is the same for
+//! The last but one is where a stage is transposed: into different banks, of f32 into half of them. The branch is the same for
 //! all threads; the stage is the same, and so are the sums. `cp.async` writes zeros without touching memory where there are
 //! no such elements.
 
 use super::Tile;
 use cuda_std::prelude::*;
-use model::launch::gemm_ring_pitch;
+use model::launch::{gemm_ring_line, gemm_ring_pitch};
 
 /// Steps of k that a warp copies of a line where the operand's unit stride runs along k, and lines.
 const STEPS: u32 = 8;
 const LINES: u32 = 4;
 
-/// Where this thread's copies of an operand come from and go to.
-pub(super) struct Copies<T> {
+/// Whether 16 bytes along k of an operand are inside or outside, aligned, and all of a line.
+#[inline(always)]
+pub fn lies_by_lines<T: Scalar>(operand: Global<T>, (across, along): (u64, u64), k: u32) -> bool {
+    along == 1 && across != 1 && (across | k as u64) % T::WIDTH as u64 == 0 && operand.is_aligned(16)
+}
+
+/// Where this thread's copies of an operand come from and go to, whose part of a stage lies BY_LINES or not.
+pub(super) struct Copies<T, const BY_LINES: bool> {
     /// The first element of the next stage that it copies.
     from: Global<T>,
     /// Elements from one copy to the next, and from a stage to the next.
@@ -49,7 +56,7 @@ pub(super) struct Copies<T> {
     whole: bool,
 }
 
-impl<T: Scalar> Copies<T> {
+impl<T: Scalar, const BY_LINES: bool> Copies<T, BY_LINES> {
     const WIDTH: u32 = T::WIDTH as u32;
     const BYTES: u32 = size_of::<T>() as u32;
 
@@ -68,7 +75,10 @@ impl<T: Scalar> Copies<T> {
         // A block that hangs over the last line has 16 bytes of lines only where they end together.
         let wide = across == 1 && aligned && (first + len <= all || all % Self::WIDTH == 0);
         let along_k = !wide && along == 1 && across != 1;
-        let ((line, step), (lines, steps)) = if wide {
+        let ((line, step), (lines, steps)) = if BY_LINES {
+            let pieces = S::KT / Self::WIDTH;
+            ((t / pieces, t % pieces * Self::WIDTH), (S::THREADS / pieces, 0))
+        } else if wide {
             let row = len / Self::WIDTH;
             ((t % row * Self::WIDTH, t / row), (0, S::THREADS / row))
         } else if along_k {
@@ -78,8 +88,9 @@ impl<T: Scalar> Copies<T> {
         } else {
             ((t % len, t / len), (0, S::THREADS / len))
         };
-        let pitch = gemm_ring_pitch(len, Self::BYTES);
-        let (into, onward) = (step * pitch + line, steps * pitch + lines);
+        let (line_pitch, step_pitch) =
+            if BY_LINES { (gemm_ring_line(S::KT, Self::BYTES), 1) } else { (1, gemm_ring_pitch(len, Self::BYTES)) };
+        let (into, onward) = (step * step_pitch + line * line_pitch, steps * step_pitch + lines * line_pitch);
         Copies {
             from: operand.starting_at((first + line) as u64 * across + (start + step) as u64 * along),
             further: lines as u64 * across + steps as u64 * along,
@@ -110,7 +121,15 @@ impl<T: Scalar> Copies<T> {
     #[inline(always)]
     pub(super) unsafe fn fill<S: Tile>(&mut self, stage: Shared<T>, len: u32, count: u32) {
         let mut from = self.from;
-        if self.wide {
+        if BY_LINES {
+            let lines = S::THREADS / (S::KT / Self::WIDTH);
+            for i in 0..len / lines {
+                let into = stage.address(self.into + i * lines * gemm_ring_line(S::KT, Self::BYTES));
+                // SAFETY: the elements lie within the operand where they are copied: k and steps are whole pieces.
+                unsafe { ptx::cp_async_16(into, from.address(0), self.step < count && i * lines < self.left) };
+                from = from.starting_at(self.further);
+            }
+        } else if self.wide {
             let steps = S::THREADS / (len / Self::WIDTH);
             for i in 0..S::KT / steps {
                 let into = stage.address(self.into + i * steps * gemm_ring_pitch(len, Self::BYTES));

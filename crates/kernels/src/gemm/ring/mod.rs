@@ -9,7 +9,9 @@
 //! Both parts are stored with k as the slow index, (BM, KT) and (BN, KT), each step followed by 32 bytes
 //! ([`model::launch::gemm_ring_pitch`]): whole sectors, after which neither the 16 bytes of a step that neighbours load nor
 //! the fragments of the matrix units, of four steps, meet in a bank. How the operands lie in memory is a matter of the
-//! copies alone, `ring/fill.rs`: one entry serves every transposition and every leading dimension.
+//! copies alone, `ring/fill.rs`: one entry serves every transposition and every leading dimension. Where the thread's loads can do
+//! with it, a part BY_LINES has k as its fast index instead ([`model::launch::gemm_ring_line`]): then copies along k are of 16
+//! bytes too.
 //!
 //! # Order of blocks
 //! Bands of [`BAND`] columns of tiles, along a band's rows one after another: blocks that run at a time share rows of A and
@@ -21,7 +23,9 @@ use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 use fill::Copies;
-use model::launch::{GEMM_BAND as BAND, gemm_ring_pitch};
+use model::launch::{GEMM_BAND as BAND, gemm_ring_line, gemm_ring_pitch};
+
+pub use fill::lies_by_lines;
 
 /// The shape of a ring and of the block that fills it.
 pub trait Tile {
@@ -79,16 +83,23 @@ pub trait Steps<T: Scalar> {
     unsafe fn turn(&mut self, operands: Self::Operands, stage: Stage<T>, step: u32) -> Self::Operands;
 }
 
-/// A ring of stages of elements of T.
-pub struct Ring<T, S>(PhantomData<(T, S)>);
+/// A ring of stages of elements of T, whose parts of A and of B lie by lines or by steps.
+pub struct Ring<T, S, const A_BY_LINES: bool = false, const B_BY_LINES: bool = false>(PhantomData<(T, S)>);
 
-impl<T: Scalar, S: Tile> Ring<T, S> {
+/// Elements from step to step of a part of a stage, or from line to line.
+const fn pitch<T, S: Tile>(side: u32, by_lines: bool) -> u32 {
+    let bytes = size_of::<T>() as u32;
+    if by_lines { gemm_ring_line(S::KT, bytes) } else { gemm_ring_pitch(side, bytes) }
+}
+
+impl<T: Scalar, S: Tile, const A_BY_LINES: bool, const B_BY_LINES: bool> Ring<T, S, A_BY_LINES, B_BY_LINES> {
     const OK: () = assert!(S::STAGES >= 2 && S::STAGES <= 4, "a ring has 2 to 4 stages");
-    /// Elements from step to step of A's and of B's part of a stage.
-    pub const A_PITCH: u32 = gemm_ring_pitch(S::BM, size_of::<T>() as u32);
+    /// Elements from step to step of A's part of a stage, or from line to line.
+    pub const A_PITCH: u32 = pitch::<T, S>(S::BM, A_BY_LINES);
     /// The same of B's.
-    pub const B_PITCH: u32 = gemm_ring_pitch(S::BN, size_of::<T>() as u32);
-    const LEN: u32 = S::KT * (Self::A_PITCH + Self::B_PITCH);
+    pub const B_PITCH: u32 = pitch::<T, S>(S::BN, B_BY_LINES);
+    const A_LEN: u32 = Self::A_PITCH * if A_BY_LINES { S::BM } else { S::KT };
+    const B_LEN: u32 = Self::B_PITCH * if B_BY_LINES { S::BN } else { S::KT };
 
     /// First row and column of this block's tile of C.
     #[inline(always)]
@@ -102,8 +113,8 @@ impl<T: Scalar, S: Tile> Ring<T, S> {
 
     #[inline(always)]
     fn stage(index: u32) -> Stage<T> {
-        let a = Shared::at(index * Self::LEN);
-        Stage { a, b: a.starting_at(S::KT * Self::A_PITCH) }
+        let a = Shared::at(index * (Self::A_LEN + Self::B_LEN));
+        Stage { a, b: a.starting_at(Self::A_LEN) }
     }
 
     /// The stage behind this one.
@@ -115,7 +126,8 @@ impl<T: Scalar, S: Tile> Ring<T, S> {
     /// Has `steps` multiply this block's part of k, in ascending order.
     ///
     /// # Safety
-    /// Launched with THREADS threads and `model::launch::tiling`'s shared memory; A and B span their elements.
+    /// Launched with THREADS threads and `model::launch::tiling`'s shared memory; A and B span their elements, and lie by lines
+    /// where their parts do.
     #[inline(always)]
     pub unsafe fn run<W: Steps<T>>(x: &Product<T>, (row, col): (u32, u32), steps: &mut W) {
         const { Self::OK };
@@ -124,8 +136,8 @@ impl<T: Scalar, S: Tile> Ring<T, S> {
         if start >= end {
             return; // the whole block: there is nothing to add
         }
-        let mut a = Copies::<T>::new::<S>(x.a, (x.a_row, x.a_col), (row, x.m), S::BM, start);
-        let mut b = Copies::<T>::new::<S>(x.b, (x.b_col, x.b_row), (col, x.n), S::BN, start);
+        let mut a = Copies::<T, A_BY_LINES>::new::<S>(x.a, (x.a_row, x.a_col), (row, x.m), S::BM, start);
+        let mut b = Copies::<T, B_BY_LINES>::new::<S>(x.b, (x.b_col, x.b_row), (col, x.n), S::BN, start);
         let (mut now, mut last) = (0, 0);
         // SAFETY: `end` <= k. Who reads a stage was done with it at the last barrier before it is filled; who loads from one
         // waited for it, and met the others, before that. All threads take the same turns.
@@ -157,7 +169,12 @@ impl<T: Scalar, S: Tile> Ring<T, S> {
     /// # Safety
     /// As for [`Ring::run`]; nobody reads the stage.
     #[inline(always)]
-    unsafe fn fill((a, b): (&mut Copies<T>, &mut Copies<T>), stage: Stage<T>, l: u32, end: u32) {
+    unsafe fn fill(
+        (a, b): (&mut Copies<T, A_BY_LINES>, &mut Copies<T, B_BY_LINES>),
+        stage: Stage<T>,
+        l: u32,
+        end: u32,
+    ) {
         if l < end {
             // SAFETY: the caller's promise; the steps that are left are the operands'.
             unsafe {
