@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use lanky::{Device, Layout, Plan, Shape};
-use model::{Dtype, Machine, Problem, choose};
+use model::{BatchedProblem, Dtype, Machine, Problem, choose, choose_batched};
 
 mod end;
 use end::or_end;
@@ -17,6 +17,7 @@ fn choosing(c: &mut Criterion) {
         ("few rows, many parts of k", Dtype::F64, (128, 4, 1_000_000)),
         ("a tiny C, many entries and parts alike", Dtype::F32, (8, 8, 100_000)),
         ("a C of one element", Dtype::F64, (1, 1, 10_000_000)),
+        ("few rows, many entries and parts alike", Dtype::F64, (8, 16, 20480)),
         ("square", Dtype::F64, (4096, 4096, 4096)),
     ] {
         let problem = Problem::column_major(dtype, m, n, k);
@@ -26,6 +27,16 @@ fn choosing(c: &mut Criterion) {
     group.bench_function("one variant", |b| {
         b.iter(|| or_end("one variant", choose(black_box(&problem), &Machine::H200, Some("tsm2r_prefetch"))));
     });
+    let problem = Problem::column_major(Dtype::F32, 1000, 2, 20480);
+    group.bench_function("an RTX 4090's, many entries alike", |b| {
+        b.iter(|| or_end("an RTX 4090's", choose(black_box(&problem), &Machine::RTX4090, None)));
+    });
+    for n in [1, 2, 8, 32] {
+        let batch = BatchedProblem::column_major(Dtype::F64, (n, n, n), 100_000);
+        group.bench_function(format!("a batch of {n} x {n}"), |b| {
+            b.iter(|| or_end("a batch", choose_batched(black_box(&batch), &Machine::H200, None)));
+        });
+    }
     group.finish();
 }
 

@@ -5,8 +5,11 @@ use crate::error::{Error, Result};
 use crate::gpu::{hold, lock};
 use crate::ops::enqueue::{refused, unknown_variant};
 use crate::tuned::{Database, shipped};
-use model::{BatchedChoice, BatchedProblem, Choice, Machine, Parts, Problem, Refusal, Refusals, choose_given};
+use model::{
+    BatchedChoice, BatchedProblem, BatchedRefusals, Choice, Machine, Parts, Problem, Refusal, Refusals, choose_given,
+};
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// Choices kept: more shapes than a program has, at some 200 bytes each.
@@ -26,6 +29,8 @@ pub(crate) struct Choices {
 #[derive(Default)]
 struct Made {
     choices: HashMap<Problem, Choice>,
+    /// Of products whose C is A's first columns.
+    in_place: HashMap<Problem, Choice>,
     follows: Follows,
     /// How often it changed what is chosen: what was begun before is not for now.
     changes: u64,
@@ -44,8 +49,17 @@ enum Follows {
 impl Made {
     fn change(&mut self) {
         self.choices.clear();
+        self.in_place.clear();
         self.changes += 1;
     }
+}
+
+/// Keeps a choice, and no more than [`REMEMBERED`] of its kind.
+fn remember<P: Eq + Hash, C>(known: &mut HashMap<P, C>, problem: P, choice: C) {
+    if known.len() >= REMEMBERED {
+        known.clear();
+    }
+    known.insert(problem, choice);
 }
 
 impl Choices {
@@ -113,10 +127,7 @@ impl Choices {
         let mut made = lock(&self.made);
         // What was chosen while the machine was calibrated, or another database set, is not for now.
         if changes == made.changes {
-            if made.choices.len() >= REMEMBERED {
-                made.choices.clear();
-            }
-            made.choices.insert(*problem, choice);
+            remember(&mut made.choices, *problem, choice);
         }
         Ok(choice)
     }
@@ -135,11 +146,19 @@ impl Choices {
             .map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))
     }
 
-    /// What the model chooses for a product whose C is A's first columns.
+    /// What the model chooses for a product whose C is A's first columns; remembered.
     pub(crate) fn choose_in_place(&self, problem: &Problem) -> Result<Choice> {
-        let machine = self.machine();
-        model::choose_in_place(problem, machine)
-            .map_err(|refusal| Error::Unsupported { what: format!("in place on a GPU: {refusal}") })
+        let changes = match &*hold(&self.made)? {
+            Made { in_place, .. } if in_place.contains_key(problem) => return Ok(in_place[problem]),
+            Made { changes, .. } => *changes,
+        };
+        let choice = model::choose_in_place(problem, self.machine())
+            .map_err(|refusal| Error::Unsupported { what: format!("in place on a GPU: {refusal}") })?;
+        let mut made = lock(&self.made);
+        if changes == made.changes {
+            remember(&mut made.in_place, *problem, choice);
+        }
+        Ok(choice)
     }
 
     /// What the model chooses for a batch; remembered, unless a variant is forced.
@@ -151,15 +170,15 @@ impl Choices {
         let machine = self.machine();
         let choice = model::choose_batched(problem, machine, force).map_err(|refusal| match (refusal, force) {
             (Refusal::UnknownVariant, name) => unknown_variant(name.unwrap_or_default()),
-            (_, Some(name)) => Error::Unsupported { what: format!("variant {name}: {refusal}") },
-            (_, None) => Error::Unsupported { what: format!("a batch on a GPU: {refusal}") },
+            (refusal, force) => {
+                let of = force.map_or("a batch on a GPU".to_owned(), |name| format!("variant {name}"));
+                let reasons = BatchedRefusals { refusal, problem, machine, force };
+                Error::Unsupported { what: format!("{of}: {reasons}") }
+            }
         })?;
         let mut made = lock(&self.batched);
         if force.is_none() && machine == self.machine() {
-            if made.len() >= REMEMBERED {
-                made.clear();
-            }
-            made.insert(*problem, choice);
+            remember(&mut made, *problem, choice);
         }
         Ok(choice)
     }
@@ -188,6 +207,16 @@ mod tests {
     use model::{Dtype, Strides};
 
     const H200: Machine = Machine::H200;
+    /// Of a slower one.
+    const CEILINGS: Ceilings = Ceilings {
+        read: 2.0e12,
+        copy: 2.0e12,
+        write: 1.5e12,
+        update: 2.0e12,
+        fma_f32: 30e12,
+        fma_f64: 15e12,
+        mma_f64: Some(30e12),
+    };
 
     fn product() -> Problem {
         Problem::column_major(Dtype::F64, 20_480, 4, 20_480)
@@ -261,27 +290,63 @@ mod tests {
     }
 
     #[test]
+    fn a_product_in_place_is_thought_about_once() -> Result<()> {
+        let choices = Choices::new(H200);
+        let at = |m: usize| Problem::column_major(Dtype::F64, 10_000 + m as u64, 16, 16);
+        let first = choices.choose_in_place(&at(0))?;
+        assert_eq!(Some(first), model::choose_in_place(&at(0), &H200).ok());
+        // What is remembered is what is given; it is not what a product with a C of its own gets.
+        let other = choices.choose_in_place(&at(1))?;
+        lock(&choices.made).in_place.insert(at(0), other);
+        assert_eq!((choices.choose_in_place(&at(0))?, choices.known(&at(0))), (other, None));
+        for m in 1..=REMEMBERED {
+            choices.choose_in_place(&at(m))?;
+            assert!(lock(&choices.made).in_place.len() <= REMEMBERED);
+        }
+        assert_eq!(choices.choose_in_place(&at(0))?, first);
+        choices.calibrate(&CEILINGS)?;
+        assert!(choices.choose_in_place(&at(0))?.estimate.seconds > first.estimate.seconds);
+        Ok(())
+    }
+
+    #[test]
+    fn a_batch_is_thought_about_once() -> Result<()> {
+        let choices = Choices::new(H200);
+        let at = |count: usize| BatchedProblem::column_major(Dtype::F64, (8, 8, 8), 1000 + count as u64);
+        let known = |p: &BatchedProblem| lock(&choices.batched).get(p).copied();
+        let forced = choices.choose_batched(&at(0), Some("batched_blocked"))?;
+        assert_eq!((forced.variant.name, known(&at(0))), ("batched_blocked", None));
+        let first = choices.choose_batched(&at(0), None)?;
+        assert_eq!((known(&at(0)), Some(first)), (Some(first), model::choose_batched(&at(0), &H200, None).ok()));
+        lock(&choices.batched).insert(at(0), forced);
+        assert_eq!(choices.choose_batched(&at(0), None)?, forced);
+        for count in 1..=REMEMBERED {
+            choices.choose_batched(&at(count), None)?;
+            assert!(lock(&choices.batched).len() <= REMEMBERED);
+        }
+        assert_eq!(choices.choose_batched(&at(0), None)?, first);
+        choices.calibrate(&CEILINGS)?;
+        assert!(known(&at(0)).is_none());
+        assert!(choices.choose_batched(&at(0), None)?.estimate.seconds > first.estimate.seconds);
+        let wide = BatchedProblem { m: 40, n: 40, ..at(0) };
+        let refused = choices.choose_batched(&wide, Some("batched_packed")).map_err(|error| error.to_string());
+        assert!(refused.is_err_and(|why| why.contains("m is 40, ") && why.contains("; n is 40, ")));
+        Ok(())
+    }
+
+    #[test]
     fn a_calibrated_machine_is_chosen_for() -> Result<()> {
         let choices = Choices::new(H200);
         let before = choices.choose(&product(), None)?;
-        let ceilings = Ceilings {
-            read: 2.0e12,
-            copy: 2.0e12,
-            write: 1.5e12,
-            update: 2.0e12,
-            fma_f32: 30e12,
-            fma_f64: 15e12,
-            mma_f64: Some(30e12),
-        };
-        choices.calibrate(&ceilings)?;
+        choices.calibrate(&CEILINGS)?;
         assert_eq!((choices.machine().read_bytes_per_s, choices.machine().mma_f64_per_s), (2.0e12, 30e12));
         let after = choices.choose(&product(), None)?;
         assert!(after.estimate.seconds > 2.0 * before.estimate.seconds, "{after}");
         // The same once more is nothing new; other ones are refused, and so is what cannot be.
-        choices.calibrate(&ceilings)?;
-        let second = choices.calibrate(&Ceilings { read: 2.5e12, ..ceilings });
+        choices.calibrate(&CEILINGS)?;
+        let second = choices.calibrate(&Ceilings { read: 2.5e12, ..CEILINGS });
         assert!(second.is_err_and(|error| error.to_string().contains("a second calibration of NVIDIA H200")));
-        let damaged = Choices::new(H200).calibrate(&Ceilings { read: f64::NAN, ..ceilings });
+        let damaged = Choices::new(H200).calibrate(&Ceilings { read: f64::NAN, ..CEILINGS });
         assert!(damaged.is_err_and(|error| error.to_string().contains("read_bytes_per_s is NaN")));
         Ok(())
     }

@@ -4,14 +4,16 @@
 //! problems a tile has, how many stages are on their way, how many blocks an SM holds, and whether a block is done with a
 //! tile before the next one is there.
 
+use crate::launch::BlockShape;
 use crate::launch::batched::{CONJ_BIT, Laid, Lie, MOST_PROBLEMS, Tile, laid};
-use crate::occupancy::{residency, resident_blocks};
+use crate::occupancy::{by_shared, resident_blocks};
 use crate::paper::batched as paper;
 use crate::roofline::{Bound, fma_rate, peak_fma_rate, root_of_fourths};
 use crate::variants::batched::{BATCHED, Batched, Design};
 use crate::{Dtype, Machine, Refusal};
 
 mod fragments;
+mod reasons;
 mod warps;
 
 /// The largest m, n and k of batches.
@@ -53,6 +55,13 @@ impl BatchedProblem {
     pub const fn column_major(dtype: Dtype, (m, n, k): (u64, u64, u64), count: u64) -> Self {
         let (a, b, c) = (Lie::packed(m, k), Lie::packed(k, n), Lie::packed(m, n));
         BatchedProblem { dtype, m, n, k, count, a, b, c, reads_c: false, conj_a: false, conj_b: false }
+    }
+
+    /// A, B and C where `owners` threads compute a product; all dimensions at most [`LARGEST`].
+    fn sides(&self, owners: u32) -> [Laid; 3] {
+        let (m, n, k) = (narrow(self.m), narrow(self.n), narrow(self.k));
+        let lay = |lie, shape| laid(lie, shape, self.count, narrow(16 / self.dtype.bytes()), owners);
+        [lay(self.a, (m, k)), lay(self.b, (k, n)), lay(self.c, (m, n))]
     }
 
     /// What no kernel can beat: each matrix read once, those that all problems share once in all, C written once.
@@ -129,123 +138,94 @@ pub struct BatchedChoice {
 /// variant (`batched_packed`) or an entry.
 ///
 /// # Errors
-/// A [`Refusal`] where no entry takes it.
+/// A [`Refusal`] where no entry takes it; [`BatchedRefusals`](crate::BatchedRefusals) has all reasons.
 pub fn choose_batched(p: &BatchedProblem, machine: &Machine, force: Option<&str>) -> Result<BatchedChoice, Refusal> {
-    for (name, value) in [("m", p.m), ("n", p.n), ("k", p.k)] {
-        if value > LARGEST {
-            return Err(Refusal::LargerThanBatches { name, value });
-        }
-    }
-    let named = |v: &Batched| force.is_none_or(|name| name == v.name || name == v.entry);
-    if !BATCHED.iter().any(named) {
+    if !BATCHED.iter().any(|v| named(v, force)) {
         return Err(Refusal::UnknownVariant);
     }
     let mut refusal = Refusal::NoSuchDtype { dtype: p.dtype };
     let mut best: Option<BatchedChoice> = None;
-    // The paper's are there to be named.
-    let in_question = |v: &&Batched| named(v) && v.dtype == p.dtype && (force.is_some() || v.design().is_ours());
-    for variant in BATCHED.iter().filter(in_question) {
-        if machine.compute_capability < variant.since() {
-            refusal = Refusal::TooOld { needs: variant.since() };
+    for variant in in_question(p, force) {
+        if let Some(why) = reasons::reasons(variant, p, machine).into_iter().flatten().next() {
+            refusal = why;
             continue;
         }
-        match choose_tile(variant, p, machine) {
-            Ok(choice) if best.is_none_or(|best| is_better(&choice, &best)) => best = Some(choice),
-            Ok(_) => {}
-            Err(why) => refusal = why,
+        let choice = match variant.design() {
+            Design::Fragments => Some(fragments::choose(variant, p, machine)),
+            Design::Warps => Some(warps::choose(variant, p, machine)),
+            Design::Tile => {
+                let enough_s = best.map_or(f64::INFINITY, |best| best.estimate.seconds);
+                Work::new(variant, p, machine).choose_tile(enough_s)
+            }
+            _ => Some(papers(variant, p, machine)),
+        };
+        if let Some(choice) = choice.filter(|choice| best.is_none_or(|best| is_better(choice, &best))) {
+            best = Some(choice);
         }
     }
     best.ok_or(refusal)
 }
 
+/// Each entry in question for a batch, with every reason why it cannot compute it.
+pub(crate) fn reasons<'a>(
+    p: &'a BatchedProblem,
+    machine: &'a Machine,
+    force: Option<&'a str>,
+) -> impl Iterator<Item = [Option<Refusal>; 8]> + 'a {
+    in_question(p, force).map(move |variant| reasons::reasons(variant, p, machine))
+}
+
+/// The blocks in which a machine computes batches of n x n matrices, n up to [`LARGEST`], as it is chosen and by each entry that is
+/// named, of packed matrices and others, with and without C: some more than once.
+pub fn block_shapes(machine: &Machine) -> impl Iterator<Item = BlockShape> {
+    let forces = || core::iter::once(None).chain(BATCHED.iter().map(|v| Some(v.entry)));
+    let sizes = || Dtype::ALL.into_iter().flat_map(|dtype| (1..=LARGEST).map(move |n| (dtype, n)));
+    let problems = sizes().flat_map(|(dtype, n)| {
+        [(false, 0), (true, 0), (false, 1), (true, 1)].map(|(reads_c, apart)| {
+            let p = BatchedProblem::column_major(dtype, (n, n, n), COUNT);
+            BatchedProblem { reads_c, a: Lie { stride: p.a.stride + apart, ..p.a }, ..p }
+        })
+    });
+    problems.flat_map(move |p| forces().filter_map(move |force| choose_batched(&p, machine, force).ok())).map(
+        |choice| BlockShape { entry: choice.variant.entry, threads: choice.threads, shared_bytes: choice.shared_bytes },
+    )
+}
+
+/// Problems of the batches whose blocks are listed: enough for tiles of any size.
+const COUNT: u64 = 100_000;
+
+/// Whether an entry or its variant is the one that was asked for, if any was.
+fn named(variant: &Batched, force: Option<&str>) -> bool {
+    force.is_none_or(|name| name == variant.name || name == variant.entry)
+}
+
+/// The entries that are in question for a batch: the paper's are there to be named.
+fn in_question<'a>(p: &'a BatchedProblem, force: Option<&'a str>) -> impl Iterator<Item = &'static Batched> + 'a {
+    let is_asked = move |v: &&Batched| named(v, force) && (force.is_some() || v.design().is_ours());
+    BATCHED.iter().filter(move |v| v.dtype == p.dtype && is_asked(v))
+}
+
 /// Whether one is faster than the other, or at the same time has the shorter turns.
 fn is_better(one: &BatchedChoice, other: &BatchedChoice) -> bool {
-    let (a, b) = (&one.estimate, &other.estimate);
+    is_faster(&one.estimate, &other.estimate)
+}
+
+fn is_faster(a: &BatchedEstimate, b: &BatchedEstimate) -> bool {
     a.seconds < b.seconds || (a.seconds == b.seconds && a.turns_s < b.turns_s)
 }
 
-/// The best tile of an entry.
-fn choose_tile(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> Result<BatchedChoice, Refusal> {
-    match variant.design() {
-        Design::Fragments => return fragments::choose(variant, p, machine),
-        Design::Warps => return warps::choose(variant, p, machine),
-        _ => {}
-    }
-    let narrow = |length: u64| u32::try_from(length).unwrap_or(u32::MAX);
-    let (m, n, k) = (narrow(p.m), narrow(p.n), narrow(p.k));
-    let (owners, width) = (variant.owners(m, n, k), narrow(16 / p.dtype.bytes()));
-    if owners > variant.threads {
-        return Err(Refusal::Threads { threads: owners });
-    }
-    let lay = |lie, shape| laid(lie, shape, p.count, width, owners);
-    let sides = [lay(p.a, (m, k)), lay(p.b, (k, n)), lay(p.c, (m, n))];
-    if variant.is_packed() && !sides.iter().all(Laid::is_packed) {
-        return Err(Refusal::NotPacked);
-    }
-    if variant.design() != Design::Tile {
-        return papers(variant, p, machine, (sides, owners));
-    }
-    let mut best: Option<BatchedChoice> = None;
-    let mut bytes = 0;
-    for problems in tiles(variant.threads / owners).take_while(|problems| u64::from(*problems) <= p.count.max(1)) {
-        for stages in [2, 3, 4] {
-            let Some(choice) = launch(variant, p, machine, (sides, owners), problems, stages) else {
-                bytes = bytes.max(Tile::new(sides.map(|s| s.shared), 1, p.reads_c, width).shared_len(2));
-                continue;
-            };
-            if best.is_none_or(|best| is_better(&choice, &best)) {
-                best = Some(choice);
-            }
-        }
-    }
-    best.ok_or(Refusal::SharedMemory { bytes: bytes.saturating_mul(narrow(p.dtype.bytes())) })
+/// A length in 32 bits.
+fn narrow(length: u64) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Numbers of problems a tile: as many as a block's threads compute at a time, fewer, and some multiples.
+/// Numbers of problems a tile, from the largest on: some multiples of what a block's threads compute at a time, that, and fewer.
 fn tiles(at_a_time: u32) -> impl Iterator<Item = u32> {
-    (1..=at_a_time).chain((2..=MOST_TURNS).map(move |turns| turns * at_a_time))
+    (2..=MOST_TURNS).rev().map(move |turns| turns * at_a_time).chain((1..=at_a_time).rev())
 }
 
 /// Most turns in which the threads of a block take the problems of a tile.
 const MOST_TURNS: u32 = 8;
-
-/// An entry with a tile; `None` if an SM holds no block of it.
-fn launch(
-    variant: &'static Batched,
-    p: &BatchedProblem,
-    machine: &Machine,
-    (sides, owners): ([Laid; 3], u32),
-    problems: u32,
-    stages: u32,
-) -> Option<BatchedChoice> {
-    let bytes = p.dtype.bytes() as u32;
-    let tile = Tile::new(sides.map(|side| side.shared), problems, p.reads_c, 16 / bytes);
-    let shared_bytes = tile.shared_len(stages).checked_mul(bytes)?;
-    let resident = resident_blocks(machine, variant.threads, variant.registers(machine), shared_bytes);
-    if resident == 0 || residency(machine, variant.threads, variant.registers(machine), shared_bytes).by_shared == 0 {
-        return None;
-    }
-    let tiles = p.count.div_ceil(u64::from(problems));
-    let blocks = tiles.min(u64::from(resident) * u64::from(machine.sms)).min(MOST_PROBLEMS) as u32;
-    let codes = codes(p, &sides);
-    let bound = p.bound(machine);
-    let estimate = estimate(variant, p, machine, (&sides, owners), (problems, stages, resident));
-    let threads = variant.threads;
-    Some(BatchedChoice {
-        problem: *p,
-        variant,
-        problems,
-        stages,
-        blocks,
-        threads,
-        shared_bytes,
-        swapped: false,
-        sides,
-        codes,
-        bound,
-        estimate,
-    })
-}
 
 /// How the operands lie, as an entry is told.
 fn codes(p: &BatchedProblem, sides: &[Laid; 3]) -> u32 {
@@ -253,46 +233,27 @@ fn codes(p: &BatchedProblem, sides: &[Laid; 3]) -> u32 {
     a | b << 8 | c << 16 | (u32::from(p.conj_a) | u32::from(p.conj_b) << 1) << CONJ_BIT
 }
 
-/// The launch of an entry of MAGMA's: the paper's products a block and threads, whole warps of them.
-fn papers(
-    variant: &'static Batched,
-    p: &BatchedProblem,
-    machine: &Machine,
-    (sides, owners): ([Laid; 3], u32),
-) -> Result<BatchedChoice, Refusal> {
-    let (m, n, k) = (p.m as u32, p.n as u32, p.k as u32);
-    let (bytes, design) = (p.dtype.bytes() as u32, variant.design());
-    let problems = match design {
+/// Products a block of an entry of MAGMA's, its threads, whole warps of them, and its bytes of shared memory.
+fn aggregated(variant: &Batched, p: &BatchedProblem, owners: u32) -> (u32, u32, u32) {
+    let (m, n, k) = (narrow(p.m), narrow(p.n), narrow(p.k));
+    let problems = match variant.design() {
         Design::Aggregated => paper::products_per_block(m.max(n)).min(variant.threads / owners).max(1),
         _ => 1,
     };
-    let threads = (problems * owners).next_multiple_of(32);
-    let elements = if design == Design::Blocked { 2 * owners } else { problems * (m * k + k * n) };
-    let shared_bytes = elements * bytes;
+    let elements = if variant.design() == Design::Blocked { 2 * owners } else { problems * (m * k + k * n) };
+    (problems, (problems * owners).next_multiple_of(32), elements * narrow(p.dtype.bytes()))
+}
+
+/// The launch of an entry of MAGMA's: the paper's products a block and threads.
+fn papers(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
+    let work = Work::new(variant, p, machine);
+    let (problems, threads, shared_bytes) = aggregated(variant, p, work.owners);
     let resident = resident_blocks(machine, threads, variant.registers(machine), shared_bytes);
-    if resident == 0 {
-        return Err(Refusal::SharedMemory { bytes: shared_bytes });
-    }
-    let tiles = p.count.div_ceil(u64::from(problems)).min(MOST_PROBLEMS);
-    let places = u64::from(resident) * u64::from(machine.sms);
-    let blocks = if design == Design::Prefetch { tiles.min(places) } else { tiles } as u32;
-    let (codes, bound) = (codes(p, &sides), p.bound(machine));
-    let estimate = estimate(variant, p, machine, (&sides, owners), (problems, 2, resident));
-    let stages = 1;
-    Ok(BatchedChoice {
-        problem: *p,
-        variant,
-        problems,
-        stages,
-        blocks,
-        threads,
-        shared_bytes,
-        swapped: false,
-        sides,
-        codes,
-        bound,
-        estimate,
-    })
+    let choice =
+        work.launch(Tiled { problems, stages: 1, shared_bytes, estimate: work.estimate(problems, 2, resident) });
+    let tiles = p.count.div_ceil(u64::from(problems)).min(MOST_PROBLEMS) as u32;
+    let blocks = if variant.design() == Design::Prefetch { choice.blocks } else { tiles };
+    BatchedChoice { blocks, threads, ..choice }
 }
 
 /// Cycles of an access to shared memory until its value is there.
@@ -319,50 +280,168 @@ fn at_the_same_time(dtype: Dtype, side: u64) -> f64 {
     }
 }
 
-fn estimate(
-    variant: &Batched,
-    p: &BatchedProblem,
-    machine: &Machine,
-    (sides, owners): (&[Laid; 3], u32),
-    (problems, stages, resident): (u32, u32, u32),
-) -> BatchedEstimate {
-    let (bytes, count, k) = (p.dtype.bytes() as f64, p.count as f64, p.k as f64);
-    let (each, owners) = (f64::from(problems), f64::from(owners));
-    let (sms, turn) = (f64::from(machine.sms), u64::from(machine.sms * resident));
-    let (tm, tn) = (f64::from(variant.tm), f64::from(variant.tn));
-    let len = |side: &Laid| f64::from(side.shared.len * side.shared.lines);
-    let loaded = len(&sides[0]) + len(&sides[1]) + if p.reads_c { len(&sides[2]) } else { 0.0 };
-    // What is multiplied next is there by then, in part.
-    let in_flight = f64::from(resident) * (f64::from(stages) - 1.5) * each * loaded * bytes;
-    let memory_s = p.bound(machine).memory_s * (NEEDED_IN_FLIGHT / in_flight).max(1.0);
-    // A warp's access of 4 or 8 bytes a lane is one of the memory's, since lanes share what they read; of 16 two.
-    let warps = f64::from((problems * variant.owners(p.m as u32, p.n as u32, p.k as u32)).div_ceil(32)) / each;
-    let moved = (loaded + len(&sides[2])) * bytes / 128.0;
-    let accesses = warps * (k * (tm + tn) + 2.0 * tm * tn) * (bytes / 8.0).max(1.0) + 2.0 * moved;
-    let shared_s = accesses * count / (sms * machine.clock_hz);
-    let fmas = owners * tm * tn * k * f64::from(p.dtype.fmas());
-    let arithmetic_s = fmas * count / fma_rate(machine, p.dtype);
-    // Copies, steps of k whose loads go out by fours, sums into C, C's way out, two barriers.
-    let copies = |side: &Laid| {
-        let unit = if side.is_packed() || side.code.wide { 16 / p.dtype.bytes() } else { 1 };
-        (u64::from(problems * side.shared.len * side.shared.lines)).div_ceil(unit * u64::from(variant.threads))
-    };
-    let copies = sides.iter().map(copies).sum::<u64>() as f64;
-    let fma_cycles = 8.0 * sms * machine.clock_hz / fma_rate(machine, p.dtype);
-    let fmas_a_step = tm * tn * f64::from(p.dtype.fmas()) * fma_cycles.max(1.0);
-    let is_guarded = p.m % u64::from(variant.tm) != 0 || p.n % u64::from(variant.tn) != 0;
-    let guards = if is_guarded && !p.dtype.is_complex() { GUARD_CYCLES * tm * tn } else { 0.0 };
-    let steps = k * (SHARED_CYCLES / 4.0 + tm + tn + fmas_a_step + guards);
-    let at_a_time = (variant.threads / variant.owners(p.m as u32, p.n as u32, p.k as u32)).max(1);
-    let cycles =
-        copies * COPY_CYCLES + f64::from(problems.div_ceil(at_a_time)) * (steps + 4.0 * tm * tn) + 4.0 * SHARED_CYCLES;
-    let turns = p.count.div_ceil(u64::from(problems)).div_ceil(turn);
-    let turns_s = turns as f64 * cycles / machine.clock_hz;
-    let terms = [memory_s, shared_s.max(arithmetic_s), turns_s];
-    let side = p.m.max(p.n).max(p.k);
-    let seconds =
-        root_of_fourths(terms) * at_the_same_time(p.dtype, side) + machine.launch_s + machine.memory_latency_s;
-    BatchedEstimate { resident, in_flight, memory_s, shared_s, arithmetic_s, turns_s, seconds }
+/// An entry laid over a batch: what all of its tiles have in common.
+struct Work<'a> {
+    variant: &'static Batched,
+    p: &'a BatchedProblem,
+    machine: &'a Machine,
+    sides: [Laid; 3],
+    /// Threads a problem.
+    owners: u32,
+    /// Blocks an SM holds whatever their shared memory.
+    most_resident: u32,
+    bound: Bound,
+    /// Elements that a problem loads.
+    loaded: f64,
+    /// Multiply-adds, s.
+    arithmetic_s: f64,
+    /// Cycles that a block's threads take for the problems that they compute at a time.
+    turn_cycles: f64,
+    /// How many times as long tiles take because they do all of it at the same time.
+    at_the_same_time: f64,
+    /// A launch, and a latency, s.
+    fixed_s: f64,
+}
+
+/// A tile, and what it is expected to take.
+#[derive(Clone, Copy)]
+struct Tiled {
+    problems: u32,
+    stages: u32,
+    shared_bytes: u32,
+    estimate: BatchedEstimate,
+}
+
+fn len(side: &Laid) -> f64 {
+    f64::from(side.shared.len * side.shared.lines)
+}
+
+impl<'a> Work<'a> {
+    fn new(variant: &'static Batched, p: &'a BatchedProblem, machine: &'a Machine) -> Self {
+        let owners = variant.owners(narrow(p.m), narrow(p.n), narrow(p.k));
+        let (sides, k) = (p.sides(owners), p.k as f64);
+        let (tm, tn, fmas) = (f64::from(variant.tm), f64::from(variant.tn), f64::from(p.dtype.fmas()));
+        let (rate, sms) = (fma_rate(machine, p.dtype), f64::from(machine.sms));
+        let fma_cycles = 8.0 * sms * machine.clock_hz / rate;
+        let is_guarded = p.m % u64::from(variant.tm) != 0 || p.n % u64::from(variant.tn) != 0;
+        let guards = if is_guarded && !p.dtype.is_complex() { GUARD_CYCLES * tm * tn } else { 0.0 };
+        let steps = k * (SHARED_CYCLES / 4.0 + tm + tn + tm * tn * fmas * fma_cycles.max(1.0) + guards);
+        Work {
+            variant,
+            p,
+            machine,
+            owners,
+            most_resident: resident_blocks(machine, variant.threads, variant.registers(machine), 0),
+            bound: p.bound(machine),
+            loaded: len(&sides[0]) + len(&sides[1]) + if p.reads_c { len(&sides[2]) } else { 0.0 },
+            arithmetic_s: f64::from(owners) * tm * tn * k * fmas * p.count as f64 / rate,
+            turn_cycles: steps + 4.0 * tm * tn,
+            at_the_same_time: at_the_same_time(p.dtype, p.m.max(p.n).max(p.k)),
+            fixed_s: machine.launch_s + machine.memory_latency_s,
+            sides,
+        }
+    }
+
+    /// The best tile; `None` if all are found to take more than `enough_s`.
+    fn choose_tile(&self, enough_s: f64) -> Option<BatchedChoice> {
+        let bytes = narrow(self.p.dtype.bytes());
+        let mut best: Option<Tiled> = None;
+        let mut limit_s = enough_s;
+        let there_are = |problems: &u32| u64::from(*problems) <= self.p.count.max(1);
+        for problems in tiles(self.variant.threads / self.owners).filter(there_are) {
+            // Smaller ones have less in flight.
+            if self.least_s(self.in_flight(problems, 4, self.most_resident)) > limit_s {
+                break;
+            }
+            let tile = Tile::new(self.sides.map(|side| side.shared), problems, self.p.reads_c, 16 / bytes);
+            let mut of_stages: Option<Tiled> = None;
+            for stages in [2, 3, 4] {
+                let Some(shared_bytes) = tile.shared_len(stages).checked_mul(bytes) else { break };
+                let resident = by_shared(self.machine, shared_bytes).min(self.most_resident);
+                if resident == 0 {
+                    break;
+                }
+                if self.least_s(self.in_flight(problems, stages, resident)) > limit_s {
+                    continue;
+                }
+                let estimate = self.estimate(problems, stages, resident);
+                if of_stages.is_none_or(|best| is_faster(&estimate, &best.estimate)) {
+                    of_stages = Some(Tiled { problems, stages, shared_bytes, estimate });
+                }
+            }
+            // Of equals the smallest.
+            if let Some(tiled) =
+                of_stages.filter(|next| best.is_none_or(|best| !is_faster(&best.estimate, &next.estimate)))
+            {
+                limit_s = limit_s.min(tiled.estimate.seconds);
+                best = Some(tiled);
+            }
+        }
+        best.map(|tiled| self.launch(tiled))
+    }
+
+    fn launch(&self, Tiled { problems, stages, shared_bytes, estimate }: Tiled) -> BatchedChoice {
+        let tiles = self.p.count.div_ceil(u64::from(problems));
+        let places = u64::from(estimate.resident) * u64::from(self.machine.sms);
+        BatchedChoice {
+            problem: *self.p,
+            variant: self.variant,
+            problems,
+            stages,
+            blocks: tiles.min(places).min(MOST_PROBLEMS) as u32,
+            threads: self.variant.threads,
+            shared_bytes,
+            swapped: false,
+            sides: self.sides,
+            codes: codes(self.p, &self.sides),
+            bound: self.bound,
+            estimate,
+        }
+    }
+
+    /// Bytes that an SM has in flight: what is multiplied next is there by then, in part.
+    fn in_flight(&self, problems: u32, stages: u32, resident: u32) -> f64 {
+        let bytes = self.p.dtype.bytes() as f64;
+        f64::from(resident) * (f64::from(stages) - 1.5) * f64::from(problems) * self.loaded * bytes
+    }
+
+    fn memory_s(&self, in_flight: f64) -> f64 {
+        // Where nothing is loaded nothing is waited for.
+        let scarce = if self.loaded > 0.0 { (NEEDED_IN_FLIGHT / in_flight).max(1.0) } else { 1.0 };
+        self.bound.memory_s * scarce
+    }
+
+    /// What tiles cannot take less than with so much in flight: the memory's time alone, less what roots are rounded by.
+    fn least_s(&self, in_flight: f64) -> f64 {
+        self.memory_s(in_flight) * self.at_the_same_time * (1.0 - 1e-9) + self.fixed_s
+    }
+
+    fn estimate(&self, problems: u32, stages: u32, resident: u32) -> BatchedEstimate {
+        let Work { variant, p, machine, sides, owners, .. } = self;
+        let (bytes, count, k) = (p.dtype.bytes() as f64, p.count as f64, p.k as f64);
+        let (tm, tn, each) = (f64::from(variant.tm), f64::from(variant.tn), f64::from(problems));
+        let in_flight = self.in_flight(problems, stages, resident);
+        let memory_s = self.memory_s(in_flight);
+        // A warp's access of 4 or 8 bytes a lane is one of the memory's, since lanes share what they read; of 16 two.
+        let warps = f64::from((problems * owners).div_ceil(32)) / each;
+        let moved = (self.loaded + len(&sides[2])) * bytes / 128.0;
+        let accesses = warps * (k * (tm + tn) + 2.0 * tm * tn) * (bytes / 8.0).max(1.0) + 2.0 * moved;
+        let shared_s = accesses * count / (f64::from(machine.sms) * machine.clock_hz);
+        // Copies, steps of k whose loads go out by fours, sums into C, C's way out, two barriers.
+        let copies = |side: &Laid| {
+            let unit = if side.is_packed() || side.code.wide { 16 / narrow(p.dtype.bytes()) } else { 1 };
+            (problems * side.shared.len * side.shared.lines).div_ceil(unit * variant.threads)
+        };
+        let copies = f64::from(sides.iter().map(copies).sum::<u32>());
+        let at_a_time = (variant.threads / owners).max(1);
+        let cycles =
+            copies * COPY_CYCLES + f64::from(problems.div_ceil(at_a_time)) * self.turn_cycles + 4.0 * SHARED_CYCLES;
+        let turns = p.count.div_ceil(u64::from(problems)).div_ceil(u64::from(machine.sms * resident));
+        let turns_s = turns as f64 * cycles / machine.clock_hz;
+        let terms = [memory_s, shared_s.max(self.arithmetic_s), turns_s];
+        let seconds = root_of_fourths(terms) * self.at_the_same_time + self.fixed_s;
+        BatchedEstimate { resident, in_flight, memory_s, shared_s, arithmetic_s: self.arithmetic_s, turns_s, seconds }
+    }
 }
 
 #[cfg(test)]
@@ -427,6 +506,17 @@ mod tests {
         let wide = square(Dtype::F64, 32, 10);
         let aggregated = why(&wide, &Machine::H200, Some("batched_aggregated"));
         assert_eq!(aggregated, Refusal::Threads { threads: 1024 });
+        let few = Machine { registers_per_thread: 64, ..Machine::H200 };
+        let entry = "dbatched_packed_2x2_t128";
+        let registers = BATCHED.iter().find(|v| v.entry == entry).map_or(0, |v| v.registers(&few));
+        assert_eq!(why(&square(Dtype::F64, 8, 10), &few, Some(entry)), Refusal::Registers { registers });
+        let small = Machine { registers_per_block: 64 * registers, ..Machine::H200 };
+        let of_a_block = Refusal::BlockRegisters { registers, threads: 128, most: 64 * registers };
+        assert_eq!(why(&square(Dtype::F64, 8, 10), &small, Some(entry)), of_a_block);
+        let shared = Machine { shared_per_block: 1024, ..Machine::H200 };
+        assert!(matches!(why(&square(Dtype::F64, 8, 10), &shared, Some(entry)), Refusal::SharedMemory { .. }));
+        let one = Machine { threads_per_block: 32, ..Machine::H200 };
+        assert_eq!(why(&square(Dtype::F64, 8, 10), &one, Some(entry)), Refusal::Threads { threads: 128 });
     }
 
     /// MAGMA, Section 7: n x n threads, tba products a block, N^ of half the size.
@@ -440,6 +530,47 @@ mod tests {
         assert_eq!(of("batched_aggregated", 2), (64, 16, 63, 16 * 8 * 8));
         assert_eq!(of("batched_blocked", 32), (256, 1, 1000, 2 * 256 * 8));
         assert!(of("batched_prefetch", 16).2 <= 132 * 8);
+    }
+
+    /// What is left out takes no less, and of equals the smallest tile is taken.
+    #[test]
+    fn no_tile_is_better_than_the_one_that_is_chosen() {
+        for machine in [Machine::H200, Machine::A100, Machine::RTX4090] {
+            for variant in BATCHED.iter().filter(|v| v.design() == Design::Tile) {
+                for ((m, n, k), count) in [
+                    ((1, 1, 1), 100_000),
+                    ((2, 3, 0), 1000),
+                    ((4, 4, 4), 300_000),
+                    ((8, 8, 8), 50),
+                    ((16, 5, 32), 10_000),
+                    ((32, 32, 32), 100_000),
+                ] {
+                    let p = BatchedProblem::column_major(variant.dtype, (m, n, k), count);
+                    let Ok(choice) = choose_batched(&p, &machine, Some(variant.entry)) else { continue };
+                    let (work, bytes) = (Work::new(variant, &p, &machine), p.dtype.bytes() as u32);
+                    let mut best: Option<(BatchedEstimate, u32, u32)> = None;
+                    for problems in (1..=8 * (variant.threads / work.owners)).filter(|each| u64::from(*each) <= count) {
+                        let is_tried = problems <= variant.threads / work.owners
+                            || problems % (variant.threads / work.owners) == 0;
+                        for stages in [2, 3, 4].into_iter().filter(|_| is_tried) {
+                            let tile = Tile::new(work.sides.map(|side| side.shared), problems, false, 16 / bytes);
+                            let shared_bytes = tile.shared_len(stages) * bytes;
+                            let registers = variant.registers(&machine);
+                            let resident = resident_blocks(&machine, variant.threads, registers, shared_bytes);
+                            if resident == 0 {
+                                continue;
+                            }
+                            let estimate = work.estimate(problems, stages, resident);
+                            if best.is_none_or(|(best, ..)| is_faster(&estimate, &best)) {
+                                best = Some((estimate, problems, stages));
+                            }
+                        }
+                    }
+                    let chosen = Some((choice.estimate, choice.problems, choice.stages));
+                    assert_eq!(chosen, best, "{} {m} {n} {k}", variant.entry);
+                }
+            }
+        }
     }
 
     /// A shared B is read once.

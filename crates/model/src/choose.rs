@@ -2,7 +2,8 @@
 
 use crate::launch::reduced::{self, Finish};
 use crate::launch::{GRID_X, GRID_YZ, Tiling, blocks_along_x, slots_len, tiling};
-use crate::occupancy::{registers_at, resident_blocks};
+use crate::occupancy::{Residency, registers_at, residency};
+use crate::refusal::too_large;
 use crate::roofline::{Bound, Constants, Estimate, Estimator, MOST_SPLITS, bound};
 use crate::variants::Layout;
 use crate::variants::tsmm::widest;
@@ -61,7 +62,9 @@ pub(crate) fn reasons<'a>(
     in_question(problem, force).map(move |place| {
         let variant = &VARIANTS[place];
         let (_, launched) = laid(variant, problem);
-        refusals(variant, registers_at(place, machine), &launched, &tiling(variant, launched.m, launched.n), machine)
+        let (tiles, registers) = (tiling(variant, launched.m, launched.n), registers_at(place, machine));
+        let held = residency(machine, variant.threads, registers, tiles.shared_bytes);
+        refusals(variant, (registers, &held), &launched, &tiles, machine)
     })
 }
 
@@ -129,12 +132,16 @@ pub fn candidates<'a>(
     Ok(fits.map(move |fit| Choice { chooser, ..fit.choice() }))
 }
 
+/// Each dimension that is too large.
+pub(crate) fn too_long(problem: &Problem) -> [Option<Refusal>; 3] {
+    [("m", problem.m), ("n", problem.n), ("k", problem.k)]
+        .map(|(name, value)| (value > LARGEST_DIMENSION).then_some(Refusal::DimensionTooLarge { name, value }))
+}
+
 /// What rules out every entry.
 fn check(problem: &Problem, force: Option<&str>) -> Result<(), Refusal> {
-    for (name, value) in [("m", problem.m), ("n", problem.n), ("k", problem.k)] {
-        if value > LARGEST_DIMENSION {
-            return Err(Refusal::DimensionTooLarge { name, value });
-        }
+    if let Some(refusal) = too_long(problem).into_iter().flatten().next() {
+        return Err(refusal);
     }
     if VARIANTS.iter().all(|v| !named(v, force)) {
         return Err(Refusal::UnknownVariant);
@@ -221,7 +228,7 @@ fn takes(layout: Layout, launched: &Problem) -> bool {
 /// Every reason why an entry cannot compute a product that is launched so.
 fn refusals(
     variant: &Variant,
-    registers: u32,
+    (registers, held): (u32, &Residency),
     launched: &Problem,
     tiles: &Tiling,
     machine: &Machine,
@@ -235,14 +242,15 @@ fn refusals(
         .multiples()
         .filter(|of| sizes.iter().zip(of).any(|(size, of)| size % u64::from(*of) != 0))
         .map(|of| Refusal::NotWhole { of });
+    let [shared, by_registers, threads] = too_large(held, registers, tiles.shared_bytes, machine);
     [
         too_wide,
         not_whole,
         (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() }),
         (!takes(variant.layout, launched)).then_some(Refusal::Layout { wanted: variant.layout }),
-        (tiles.shared_bytes > machine.shared_per_block).then_some(Refusal::SharedMemory { bytes: tiles.shared_bytes }),
-        (registers > machine.registers_per_thread).then_some(Refusal::Registers { registers }),
-        (variant.threads > machine.threads_per_block).then_some(Refusal::Threads { threads: variant.threads }),
+        shared,
+        by_registers,
+        threads,
         too_many.then_some(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) }),
     ]
 }
@@ -304,11 +312,12 @@ impl<'a> Fit<'a> {
         let variant = &VARIANTS[place];
         let tiles = tiling(variant, launched.m, launched.n);
         let registers = registers_at(place, machine);
-        if let Some(refusal) = refusals(variant, registers, &launched, &tiles, machine).into_iter().flatten().next() {
+        let held = residency(machine, variant.threads, registers, tiles.shared_bytes);
+        let refused = refusals(variant, (registers, &held), &launched, &tiles, machine).into_iter().flatten().next();
+        if let Some(refusal) = refused {
             return Err(refusal);
         }
-        let resident = resident_blocks(machine, variant.threads, registers, tiles.shared_bytes);
-        let estimator = Estimator::of(&Constants::FITTED, resident, variant, &tiles, &launched, machine);
+        let estimator = Estimator::of(&Constants::FITTED, held.blocks(), variant, &tiles, &launched, machine);
         Ok(Fit { place, variant, problem, machine, swapped, launched, tiles, estimator })
     }
 

@@ -1,6 +1,7 @@
 //! What a kernel and its launch must agree on: tiles, parts of k, grids, shared memory and scratch.
 
 use crate::paper::tsm2x::tcf;
+use crate::variants::batched::BATCHED;
 use crate::variants::tsmm::{WIDEST, staged_b_len, tile_len};
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Kernel, VARIANTS, Variant};
@@ -244,9 +245,9 @@ pub struct BlockShape {
 }
 
 /// The blocks in which entries are launched: one for each, whatever the product, since neither its threads nor its shared
-/// memory follow from m, n or k.
+/// memory follow from m, n or k. Those of batches, of which both do, are [`crate::batched::block_shapes`].
 pub fn block_shapes() -> impl Iterator<Item = BlockShape> {
-    entries().map(|entry| {
+    entries().filter(|entry| BATCHED.iter().all(|v| v.entry != *entry)).map(|entry| {
         let product = VARIANTS.iter().find(|v| v.entry == entry);
         BlockShape {
             entry,
@@ -302,7 +303,7 @@ mod tests {
                 assert_eq!(shapes().next(), Some(wanted), "m = {m}, n = {n}");
             }
         }
-        assert_eq!(block_shapes().count(), entries().count());
+        assert_eq!(block_shapes().count() + BATCHED.len(), entries().count());
         assert!(block_shapes().all(|shape| shape.threads > 0));
     }
 

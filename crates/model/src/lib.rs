@@ -49,6 +49,6 @@ pub use batched::{BatchedChoice, BatchedEstimate, BatchedProblem, choose_batched
 pub use choose::{Choice, Chooser, Parts, candidates, choose, choose_across, choose_given, choose_in_place};
 pub use dtype::Dtype;
 pub use machine::{DeviceFacts, Machine, MachineError, Name};
-pub use refusal::{Refusal, Refusals};
+pub use refusal::{BatchedRefusals, Refusal, Refusals};
 pub use shape::{Operand, Operation, Problem, Strides, classify, span};
 pub use variants::{Kernel, LaunchBounds, Layout, VARIANTS, Variant, entries, launch_bounds, sum_slots};

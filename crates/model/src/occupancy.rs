@@ -186,18 +186,21 @@ pub fn residency(machine: &Machine, threads: u32, registers: u32, shared_bytes: 
         && u64::from(warp_registers) * u64::from(dealt) <= u64::from(machine.registers_per_block);
     let partition = machine.registers_per_sm / machine.register_partitions;
     let by_registers = partition / warp_registers * machine.register_partitions / warps;
-
-    let block_bytes = shared_bytes.saturating_add(machine.shared_reserved);
-    let granules = u64::from(block_bytes.div_ceil(machine.shared_granule)).max(1);
-    let by_shared = u64::from(machine.shared_per_sm) / (granules * u64::from(machine.shared_granule));
-    let shared_fits = shared_bytes <= machine.shared_per_block;
     Residency {
         threads: warps * WARP,
         by_registers: if registers_fit { by_registers } else { 0 },
-        by_shared: if shared_fits { u32::try_from(by_shared).unwrap_or(u32::MAX) } else { 0 },
+        by_shared: by_shared(machine, shared_bytes),
         by_threads: if threads <= machine.threads_per_block { machine.threads_per_sm / (warps * WARP) } else { 0 },
         by_blocks: machine.blocks_per_sm,
     }
+}
+
+/// Blocks of so many bytes each for which an SM's shared memory lasts.
+pub(crate) fn by_shared(machine: &Machine, shared_bytes: u32) -> u32 {
+    let block_bytes = shared_bytes.saturating_add(machine.shared_reserved);
+    let granules = u64::from(block_bytes.div_ceil(machine.shared_granule)).max(1);
+    let blocks = u64::from(machine.shared_per_sm) / (granules * u64::from(machine.shared_granule));
+    if shared_bytes <= machine.shared_per_block { u32::try_from(blocks).unwrap_or(u32::MAX) } else { 0 }
 }
 
 /// Blocks that an SM holds at a time: [`residency`] without its reason.

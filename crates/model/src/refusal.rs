@@ -1,8 +1,10 @@
 //! Why a product cannot be computed as it was asked for.
 
-use crate::choose::{LARGEST_DIMENSION, reasons};
+use crate::batched::BatchedProblem;
+use crate::choose::{LARGEST_DIMENSION, reasons, too_long};
+use crate::occupancy::Residency;
 use crate::variants::Layout;
-use crate::{Machine, Problem};
+use crate::{Machine, Problem, batched};
 use core::fmt;
 
 /// Why no entry can compute a product.
@@ -42,6 +44,15 @@ pub enum Refusal {
     Registers {
         /// Registers that a thread needs.
         registers: u32,
+    },
+    /// A block of the machine has too few registers.
+    BlockRegisters {
+        /// Registers that a thread needs.
+        registers: u32,
+        /// Threads that a block has.
+        threads: u32,
+        /// Registers of a block at most.
+        most: u32,
     },
     /// A block of the machine has too few threads.
     Threads {
@@ -105,6 +116,9 @@ impl fmt::Display for Refusal {
             Refusal::TooOld { needs: (major, minor) } => write!(f, "it needs compute capability {major}.{minor}"),
             Refusal::SharedMemory { bytes } => write!(f, "its blocks need {bytes} bytes of shared memory"),
             Refusal::Registers { registers } => write!(f, "its threads need {registers} registers"),
+            Refusal::BlockRegisters { registers, threads, most } => {
+                write!(f, "its blocks need {registers} registers for each of {threads} threads, a block has {most}")
+            }
             Refusal::Threads { threads } => write!(f, "its blocks need {threads} threads"),
             Refusal::TooWide { columns, steps: Some(steps) } => {
                 write!(f, "it serves at most {columns} columns of C and k up to {steps}")
@@ -130,6 +144,25 @@ impl fmt::Display for Refusal {
 
 impl core::error::Error for Refusal {}
 
+/// Why an SM holds no block: its shared memory, its registers and its threads, where one of them is too much.
+pub(crate) fn too_large(
+    held: &Residency,
+    registers: u32,
+    shared_bytes: u32,
+    machine: &Machine,
+) -> [Option<Refusal>; 3] {
+    let (threads, most) = (held.threads, machine.registers_per_block);
+    let of_registers = match registers > machine.registers_per_thread {
+        true => Refusal::Registers { registers },
+        false => Refusal::BlockRegisters { registers, threads, most },
+    };
+    [
+        (held.by_shared == 0).then_some(Refusal::SharedMemory { bytes: shared_bytes }),
+        (held.by_registers == 0).then_some(of_registers),
+        (held.by_threads == 0).then_some(Refusal::Threads { threads }),
+    ]
+}
+
 /// Every reason why no entry in question can compute a product, for a message: `it needs compute capability 9.0; it wants
 /// unit stride along the rows of A (6 of 12 entries)`.
 #[derive(Clone, Copy, Debug)]
@@ -146,44 +179,60 @@ pub struct Refusals<'a> {
 
 impl fmt::Display for Refusals<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let entries = || reasons(self.problem, self.machine, self.force);
         match self.refusal {
-            // Of the product or the name, before any entry is looked at.
+            // Of the name, before any entry is looked at.
             Refusal::UnknownVariant
             | Refusal::NoSuchDtype { .. }
-            | Refusal::DimensionTooLarge { .. }
-            | Refusal::LargerThanBatches { .. }
-            | Refusal::LargerThanFragments { .. }
-            | Refusal::NotPacked
             | Refusal::AnyOrder
-            | Refusal::OtherOperation { .. } => {
-                return write!(f, "{}", self.refusal);
-            }
-            Refusal::Layout { .. }
-            | Refusal::TooOld { .. }
-            | Refusal::SharedMemory { .. }
-            | Refusal::Registers { .. }
-            | Refusal::Threads { .. }
-            | Refusal::TooWide { .. }
-            | Refusal::NotWhole { .. }
-            | Refusal::GridTooLarge { .. } => {}
+            | Refusal::OtherOperation { .. } => write!(f, "{}", self.refusal),
+            Refusal::DimensionTooLarge { .. } => listed(f, || core::iter::once(too_long(self.problem))),
+            _ => listed(f, || reasons(self.problem, self.machine, self.force)),
         }
-        let all = entries().count();
-        let mut separator = "";
-        for (at, reason) in entries().flatten().flatten().enumerate() {
-            // Each once.
-            if entries().flatten().flatten().take(at).any(|earlier| earlier == reason) {
-                continue;
-            }
-            write!(f, "{separator}{reason}")?;
-            separator = "; ";
-            let of = entries().filter(|reasons| reasons.contains(&Some(reason))).count();
-            if of < all {
-                write!(f, " ({of} of {all} entries)")?;
-            }
-        }
-        Ok(())
     }
+}
+
+/// The same of a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchedRefusals<'a> {
+    /// What [`crate::choose_batched`] said.
+    pub refusal: Refusal,
+    /// The batch.
+    pub problem: &'a BatchedProblem,
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The variant or entry that was asked for.
+    pub force: Option<&'a str>,
+}
+
+impl fmt::Display for BatchedRefusals<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.refusal {
+            Refusal::UnknownVariant | Refusal::NoSuchDtype { .. } => write!(f, "{}", self.refusal),
+            _ => listed(f, || batched::reasons(self.problem, self.machine, self.force)),
+        }
+    }
+}
+
+/// Every reason once, with the number of entries that it is of where it is not of all.
+fn listed<R, I>(f: &mut fmt::Formatter<'_>, entries: impl Fn() -> I) -> fmt::Result
+where
+    I: Iterator<Item = R>,
+    R: AsRef<[Option<Refusal>]> + IntoIterator<Item = Option<Refusal>>,
+{
+    let all = entries().count();
+    let mut separator = "";
+    for (at, reason) in entries().flatten().flatten().enumerate() {
+        if entries().flatten().flatten().take(at).any(|earlier| earlier == reason) {
+            continue;
+        }
+        write!(f, "{separator}{reason}")?;
+        separator = "; ";
+        let of = entries().filter(|reasons| reasons.as_ref().contains(&Some(reason))).count();
+        if of < all {
+            write!(f, " ({of} of {all} entries)")?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -236,6 +285,33 @@ mod tests {
         assert!(choose(&problem, &few, None).is_err());
     }
 
+    /// A C2050's block has 32768 registers.
+    #[test]
+    fn what_no_sm_holds_is_refused() {
+        let problem = Problem::column_major(Dtype::F32, 2048, 64, 2048);
+        let naive = crate::VARIANTS.iter().find(|v| v.name == "gemm_naive" && v.dtype == Dtype::F32).expect("an entry");
+        let registers = crate::occupancy::registers(naive, &Machine::C2050);
+        assert!(registers <= 63 && naive.threads * registers > 32_768, "{registers}");
+        let needs = std::format!("registers for each of {} threads, a block has 32768", naive.threads);
+        assert_eq!(said(&problem, &Machine::C2050, naive.entry), std::format!("its blocks need {registers} {needs}"));
+        let shapes = [(1024, 64, 320), (1024, 1, 64), (16, 16, 100_000), (100_000, 8, 8)];
+        for (name, machine) in crate::machine::TABLE {
+            for v in crate::VARIANTS {
+                for (m, n, k) in shapes {
+                    let by_columns = Problem::column_major(v.dtype, m, n, k);
+                    let by_rows = Problem { a: Strides::row_major(k), ..by_columns };
+                    for p in [by_columns, by_rows, Problem::gram(v.dtype, n, k, by_columns.a)] {
+                        let Ok(choice) = choose(&p, &machine, Some(v.entry)) else { continue };
+                        let registers = crate::occupancy::registers(v, &machine);
+                        let blocks =
+                            crate::occupancy::resident_blocks(&machine, v.threads, registers, choice.shared_bytes);
+                        assert!(blocks >= 1 && blocks == choice.estimate.resident, "{name}: {choice}");
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn what_no_entry_is_asked_for_is_one_reason() {
         let problem = Problem::column_major(Dtype::F64, 1 << 32, 2, 2);
@@ -243,8 +319,36 @@ mod tests {
             said(&problem, &Machine::H200, "tsm2r_inner"),
             "m is 4294967296, the kernels count up to 4294901759"
         );
+        let problem = Problem::column_major(Dtype::F64, 1 << 32, 2, 1 << 33);
+        assert_eq!(
+            said(&problem, &Machine::H200, "tsm2r_inner"),
+            "m is 4294967296, the kernels count up to 4294901759; k is 8589934592, the kernels count up to 4294901759"
+        );
         let problem = Problem::column_major(Dtype::F32, 10, 10, 100);
         assert_eq!(said(&problem, &Machine::H200, "tsm2r_mma"), "it has no entry for f32");
         assert_eq!(said(&problem, &Machine::H200, "tsm3r"), "no variant or entry has this name");
+    }
+
+    #[test]
+    fn every_reason_of_a_batch_is_listed_once() {
+        let said = |p: &BatchedProblem, machine: &Machine, force| {
+            let Err(refusal) = crate::choose_batched(p, machine, force) else { panic!("{force:?} is not refused") };
+            BatchedRefusals { refusal, problem: p, machine, force }.to_string()
+        };
+        let large = BatchedProblem::column_major(Dtype::F64, (40, 40, 8), 1000);
+        let dimensions = "m is 40, the kernels of batches take up to 32; n is 40, the kernels of batches take up to 32";
+        assert_eq!(said(&large, &Machine::H200, None), dimensions);
+        assert_eq!(
+            said(&large, &Machine::V100, Some("batched_packed")),
+            std::format!("{dimensions}; it needs compute capability 8.0")
+        );
+        let small = BatchedProblem::column_major(Dtype::F64, (32, 8, 32), 1000);
+        let few = Machine { registers_per_thread: 64, ..Machine::H200 };
+        let fragments = said(&small, &few, Some("batched_fragments"));
+        for reason in ["m is 32, of which the lanes of a warp take up to 16 (1 of 3 entries)", "k is 32,"] {
+            assert!(fragments.contains(reason), "{reason}: {fragments}");
+        }
+        assert!(fragments.contains("its threads need ") && !fragments.contains("shared memory"), "{fragments}");
+        assert_eq!(said(&small, &Machine::H200, Some("tsm2r")), "no variant or entry has this name");
     }
 }

@@ -15,14 +15,17 @@ use std::fmt::Write;
 /// The columns of the file.
 pub const HEADER: &str = "entry,registers,threads,shared_static,shared_dynamic,blocks";
 
-/// Compares every entry that this GPU takes, in its one launch shape; writes what the driver said where `csv` names a file.
+/// Compares every entry that this GPU takes, in its one launch shape or, of batches, in all of them; writes what the driver said where `csv` names a file.
 pub fn run(lab: &Lab, csv: Option<&str>) -> Outcome {
     let Some(machine) = lab.device.machine() else {
         lab.skip("occupancy", "the CPU has no driver to ask");
         return Ok(());
     };
     let mut found = Vec::new();
-    for shape in block_shapes() {
+    let mut shapes: Vec<BlockShape> = block_shapes().chain(model::batched::block_shapes(machine)).collect();
+    shapes.sort_unstable_by_key(key);
+    shapes.dedup();
+    for shape in shapes {
         let Some(text) = host::ptx::module(shape.entry, machine.compute_capability) else {
             lab.skip(&format!("occupancy {}", shape.entry), "it needs a newer GPU");
             continue;
@@ -32,7 +35,8 @@ pub fn run(lab: &Lab, csv: Option<&str>) -> Outcome {
             found.push(held);
             agrees
         });
-        lab.record(|| format!("occupancy {}", shape.entry), result)?;
+        let BlockShape { entry, threads, shared_bytes } = shape;
+        lab.record(|| format!("occupancy {entry}, {threads} threads, {shared_bytes} bytes"), result)?;
     }
     if let Some(path) = csv {
         std::fs::write(path, table(&mut found))?;
@@ -40,9 +44,13 @@ pub fn run(lab: &Lab, csv: Option<&str>) -> Outcome {
     Ok(())
 }
 
-/// The file: one line an entry, by name, so that a change of the table changes no other line.
+fn key(shape: &BlockShape) -> (&'static str, u32, u32) {
+    (shape.entry, shape.threads, shape.shared_bytes)
+}
+
+/// The file: one line an entry and block, by name, so that a change of the table changes no other line.
 fn table(found: &mut [Held]) -> String {
-    found.sort_unstable_by_key(|held| held.shape.entry);
+    found.sort_unstable_by_key(|held| key(&held.shape));
     let mut text = format!("{HEADER}\n");
     for Held { shape, registers, shared_static, blocks } in &*found {
         let BlockShape { entry, threads, shared_bytes } = shape;

@@ -6,7 +6,7 @@ use model::launch::batched::MOST_PROBLEMS;
 use model::occupancy::residency;
 use model::paper::batched as paper;
 use model::variants::batched::{BATCHED, Design};
-use model::{BatchedChoice, BatchedProblem, Dtype, Machine, choose_batched};
+use model::{BatchedChoice, BatchedProblem, BatchedRefusals, Dtype, Machine, choose_batched};
 use serde::Serialize;
 
 use crate::args::PlanArgs;
@@ -48,9 +48,10 @@ pub fn text(
     machine: &Machine,
 ) -> Result<String, Fault> {
     let p = BatchedProblem { reads_c: args.beta != 0.0, ..BatchedProblem::column_major(dtype, (m, n, k), count) };
-    let choice = choose_batched(&p, machine, args.variant.as_deref()).map_err(|refusal| {
-        let of = args.variant.as_deref().map_or(String::new(), |name| format!("variant {name}: "));
-        Fault::Input(format!("{of}{refusal}"))
+    let force = args.variant.as_deref();
+    let choice = choose_batched(&p, machine, force).map_err(|refusal| {
+        let of = force.map_or(String::new(), |name| format!("variant {name}: "));
+        Fault::Input(format!("{of}{}", BatchedRefusals { refusal, problem: &p, machine, force }))
     })?;
     if args.json {
         return say::json(&Object {

@@ -154,7 +154,10 @@ mod tests {
             ("like = \"h200\"\nsms = 0", "sms is 0: it must be from 1 to 4096 multiprocessors"),
             ("like = \"h200\"\nsms = -1", "sms is -1: it wants a whole number"),
             ("like = \"h200\"\nsms = \"many\"", "sms is \"many\": it wants a whole number"),
-            ("like = \"h200\"\nread_bytes_per_s = nan", "read_bytes_per_s is NaN: it must be from 1e9 to 1e15 bytes/s"),
+            (
+                "like = \"h200\"\nread_bytes_per_s = nan",
+                "read_bytes_per_s is NaN: it must be from 1e10 to 1e15 bytes/s",
+            ),
             ("like = \"h200\"\nclock_hz = 1.98", "clock_hz is 1.98: it must be from 1e8 to 1e10 Hz"),
             ("like = \"h200\"\nclock_ghz = 1.98", "clock_ghz is no field of a GPU"),
             ("like = 200", "like is 200: it wants the name of a GPU"),

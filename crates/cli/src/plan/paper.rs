@@ -1,6 +1,6 @@
 //! TSM2X's own reasoning, step by step: in words, and as JSON.
 
-use model::paper::tsm2x::{Algorithm, Bound, Optimum, Origin, Reasoning, Tsm2l, is_tsm2l, reason, tsm2l};
+use model::paper::tsm2x::{Algorithm, Bound, Optimum, Origin, Reasoning, Row, Tsm2l, is_tsm2l, reason, tsm2l};
 use model::{Machine, Problem, classify};
 use serde::Serialize;
 
@@ -108,6 +108,11 @@ fn bound(laid: &Problem, r: &Reasoning) -> String {
 
 fn parameters(laid: &Problem, r: &Reasoning, machine: &Machine) -> String {
     let known = match r.origin {
+        Origin::Algorithm5 if laid.dtype.is_complex() => {
+            let real = laid.dtype.real();
+            let of = if Row::of(machine, real, laid.m).is_some() { "" } else { " of a V100" };
+            format!("Table 3 has no complex types: C0 = {}, that in {real}{of}", r.constants.fixed_registers)
+        }
         Origin::Table3 => format!("Table 3 has this GPU: C0 = {}", r.constants.fixed_registers),
         Origin::Algorithm5 => {
             format!("Table 3 has no {}: C0 = {}, a V100's", machine.name, r.constants.fixed_registers)

@@ -5,7 +5,7 @@ use crate::launch::batched::{Laid, MOST_PROBLEMS, laid};
 use crate::occupancy::resident_blocks;
 use crate::roofline::{peak_fma_rate, root_of_fourths};
 use crate::variants::batched::Batched;
-use crate::{Dtype, Machine, Refusal};
+use crate::{Dtype, Machine};
 
 /// Bytes that an SM of an H200 must have in flight by loads into registers, whose warps wait for nobody: at 4.65 TB/s what a latency of
 /// 1.1 µs asks for, three times that of an idle memory. Nobody has measured these entries yet.
@@ -41,30 +41,14 @@ pub(super) fn stores_whole_sectors(dtype: Dtype, c: &Laid) -> bool {
 }
 
 /// The launch of an entry: as many warps as the GPU holds, or as there are problems.
-pub(super) fn choose(
-    variant: &'static Batched,
-    p: &BatchedProblem,
-    machine: &Machine,
-) -> Result<BatchedChoice, Refusal> {
-    for (name, value, most) in [("m", p.m, variant.tm), ("n", p.n, variant.tm), ("k", p.k, variant.tn)] {
-        if value > u64::from(most) {
-            return Err(Refusal::LargerThanFragments { name, value, most });
-        }
-    }
+pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
     let threads = variant.threads;
-    let registers = variant.registers(machine);
-    let resident = resident_blocks(machine, threads, registers, 0);
-    if resident == 0 {
-        return Err(Refusal::Registers { registers });
-    }
+    let resident = resident_blocks(machine, threads, variant.registers(machine), 0);
     let (of, swapped) = upright(p);
-    let width = (16 / p.dtype.bytes()) as u32;
-    let [m, n, k] = [of.m, of.n, of.k].map(|length| length as u32); // at most `tm` and `tn`
-    let lay = |lie, shape| laid(lie, shape, p.count, width, 1);
-    let sides = [lay(of.a, (m, k)), lay(of.b, (k, n)), lay(of.c, (m, n))];
+    let sides = of.sides(1);
     let tasks = p.count.saturating_mul(u64::from(variant.parts));
     let blocks = tasks.div_ceil(u64::from(threads / 32)).min(u64::from(resident) * u64::from(machine.sms));
-    Ok(BatchedChoice {
+    BatchedChoice {
         problem: *p,
         variant,
         problems: 1,
@@ -77,7 +61,7 @@ pub(super) fn choose(
         codes: codes(&of, &sides),
         bound: p.bound(machine),
         estimate: estimate(variant, &of, machine, &sides, resident),
-    })
+    }
 }
 
 fn estimate(
@@ -121,7 +105,7 @@ fn estimate(
 mod tests {
     use super::*;
     use crate::launch::batched::Lie;
-    use crate::{Strides, choose_batched};
+    use crate::{Refusal, Strides, choose_batched};
 
     fn square(dtype: Dtype, n: u64, reads_c: bool) -> BatchedProblem {
         let p = BatchedProblem::column_major(dtype, (n, n, n), 2_000_000_000 / (4 * dtype.bytes() * n * n));

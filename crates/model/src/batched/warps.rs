@@ -1,12 +1,12 @@
 //! Batches by a warp a problem, through shared memory of its own.
 
 use super::fragments::{BY_ELEMENTS, ISSUE_CYCLES, stores_whole_sectors, upright};
-use super::{BatchedChoice, BatchedEstimate, BatchedProblem, NEEDED_IN_FLIGHT, codes};
-use crate::launch::batched::{Laid, MOST_PROBLEMS, WarpTile, laid};
-use crate::occupancy::{residency, resident_blocks};
+use super::{BatchedChoice, BatchedEstimate, BatchedProblem, NEEDED_IN_FLIGHT, codes, narrow};
+use crate::Machine;
+use crate::launch::batched::{Laid, MOST_PROBLEMS, WarpTile};
+use crate::occupancy::resident_blocks;
 use crate::roofline::root_of_fourths;
 use crate::variants::batched::Batched;
-use crate::{Machine, Refusal};
 
 /// Cycles in which shared memory hands a warp 16 bytes a lane, though lanes share what they read.
 const WIDE_CYCLES: f64 = 4.0;
@@ -16,32 +16,21 @@ const STORE: f64 = 24.0;
 /// Warp instructions that an SM issues a cycle.
 const ISSUED: f64 = 4.0;
 
+/// Threads of a block, and its bytes of shared memory, of an upright batch.
+pub(super) fn block(variant: &Batched, of: &BatchedProblem) -> (u32, u32) {
+    let bytes = narrow(of.dtype.bytes());
+    let tile = WarpTile::new(narrow(of.n), narrow(of.k), variant.tn / 8, 16 / bytes);
+    (variant.threads, variant.threads / 32 * tile.shared_len() * bytes)
+}
+
 /// The launch of an entry: as many warps as the GPU holds, or as there are problems.
-pub(super) fn choose(
-    variant: &'static Batched,
-    p: &BatchedProblem,
-    machine: &Machine,
-) -> Result<BatchedChoice, Refusal> {
-    for (name, value, most) in [("m", p.m, variant.tm), ("n", p.n, variant.tm), ("k", p.k, variant.tn)] {
-        if value > u64::from(most) {
-            return Err(Refusal::LargerThanFragments { name, value, most });
-        }
-    }
+pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
     let (of, swapped) = upright(p);
-    let (bytes, threads) = (p.dtype.bytes() as u32, variant.threads);
-    let width = 16 / bytes;
-    let [m, n, k] = [of.m, of.n, of.k].map(|length| length as u32); // at most `tm` and `tn`
-    let tile = WarpTile::new(n, k, variant.tn / 8, width);
-    let shared_bytes = threads / 32 * tile.shared_len() * bytes;
-    let registers = variant.registers(machine);
-    let resident = resident_blocks(machine, threads, registers, shared_bytes);
-    if resident == 0 || residency(machine, threads, registers, shared_bytes).by_shared == 0 {
-        return Err(Refusal::SharedMemory { bytes: shared_bytes });
-    }
-    let lay = |lie, shape| laid(lie, shape, p.count, width, 1);
-    let sides = [lay(of.a, (m, k)), lay(of.b, (k, n)), lay(of.c, (m, n))];
+    let (threads, shared_bytes) = block(variant, &of);
+    let resident = resident_blocks(machine, threads, variant.registers(machine), shared_bytes);
+    let sides = of.sides(1);
     let blocks = p.count.div_ceil(u64::from(threads / 32)).min(u64::from(resident) * u64::from(machine.sms));
-    Ok(BatchedChoice {
+    BatchedChoice {
         problem: *p,
         variant,
         problems: 1,
@@ -54,7 +43,7 @@ pub(super) fn choose(
         codes: codes(&of, &sides),
         bound: p.bound(machine),
         estimate: estimate(variant, &of, machine, &sides, resident),
-    })
+    }
 }
 
 fn estimate(
@@ -93,7 +82,7 @@ fn estimate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Dtype, choose_batched};
+    use crate::{Dtype, Refusal, choose_batched};
 
     /// From 24 rows on tiles wait for shared memory and instructions.
     #[test]

@@ -26,7 +26,7 @@ const FIELDS: [&str; 16] = [
 ///
 /// ```
 /// use lanky_model::Machine;
-/// assert!(Machine::H200.assumed.is_empty());
+/// assert_eq!(Machine::H200.assumed.to_string(), "fma_latency_cycles");
 /// assert_eq!(Machine::H100.assumed.names().next(), Some("l2_read_bytes_per_s"));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -135,18 +135,23 @@ mod tests {
     #[test]
     fn the_tables_assumptions_are_there() {
         let said = |name: &str| TABLE.iter().find(|(known, _)| *known == name).map(|(_, m)| m.assumed.to_string());
-        assert_eq!(said("h200").as_deref(), Some(""));
+        assert_eq!(said("h200").as_deref(), Some("fma_latency_cycles"));
         assert_eq!(
             said("h100").as_deref(),
-            Some("l2_read_bytes_per_s, read_bytes_per_s, write_bytes_per_s, memory_latency_s, launch_s")
+            Some(
+                "l2_read_bytes_per_s, read_bytes_per_s, write_bytes_per_s, memory_latency_s, fma_latency_cycles, launch_s"
+            )
         );
         assert_eq!(
             said("b200").as_deref(),
             Some("read_bytes_per_s, write_bytes_per_s, memory_latency_s, fma_latency_cycles, launch_s")
         );
-        assert_eq!(said("a100").as_deref(), Some("launch_s"));
+        assert_eq!(said("a100").as_deref(), Some("fma_latency_cycles, launch_s"));
         assert_eq!(said("v100").as_deref(), Some("launch_s"));
         assert_eq!(said("p100").as_deref(), Some("memory_latency_s, launch_s"));
-        assert_eq!(said("rtx4090").as_deref(), Some("read_bytes_per_s, write_bytes_per_s, memory_latency_s, launch_s"));
+        assert_eq!(
+            said("rtx4090").as_deref(),
+            Some("read_bytes_per_s, write_bytes_per_s, memory_latency_s, fma_latency_cycles, launch_s")
+        );
     }
 }

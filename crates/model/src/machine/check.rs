@@ -40,6 +40,9 @@ impl fmt::Display for Plain {
     }
 }
 
+/// The smallest second-level cache, bytes: less than a C2050's 768 KiB, and more than the KiB of any.
+pub(super) const L2_BYTES: f64 = 131_072.0;
+
 impl Machine {
     /// Whether this machine can be: every number in the range that any GPU's is in, so that a number in another unit is
     /// found as well as one that is missing.
@@ -58,15 +61,15 @@ impl Machine {
             count("register_partitions", self.register_partitions, 1.0, 64.0, "partitions"),
             count("shared_per_sm", self.shared_per_sm, 1024.0, 1e8, "bytes"),
             count("shared_per_block", self.shared_per_block, 1024.0, f64::from(self.shared_per_sm), "bytes"),
-            count("shared_reserved", self.shared_reserved, 0.0, f64::from(self.shared_per_sm), "bytes"),
+            count("shared_reserved", self.shared_reserved, 0.0, f64::from(self.shared_per_sm.min(16_384)), "bytes"),
             count("shared_granule", self.shared_granule, 1.0, 65_536.0, "bytes"),
             count("threads_per_sm", self.threads_per_sm, 32.0, 65_536.0, "threads"),
             count("threads_per_block", self.threads_per_block, 32.0, f64::from(self.threads_per_sm), "threads"),
             count("blocks_per_sm", self.blocks_per_sm, 1.0, 1024.0, "blocks"),
-            ("l2_bytes", self.l2_bytes as f64, 65_536.0, 1e12, "bytes"),
-            ("bus_bytes_per_s", self.bus_bytes_per_s, 1e9, 1e15, "bytes/s"),
-            ("read_bytes_per_s", self.read_bytes_per_s, 1e9, 1e15, "bytes/s"),
-            ("write_bytes_per_s", self.write_bytes_per_s, 1e9, 1e15, "bytes/s"),
+            ("l2_bytes", self.l2_bytes as f64, L2_BYTES, 1e12, "bytes"),
+            ("bus_bytes_per_s", self.bus_bytes_per_s, 1e10, 1e15, "bytes/s"),
+            ("read_bytes_per_s", self.read_bytes_per_s, 1e10, 1e15, "bytes/s"),
+            ("write_bytes_per_s", self.write_bytes_per_s, 1e10, 1e15, "bytes/s"),
             ("memory_latency_s", self.memory_latency_s, 1e-8, 1e-4, "s"),
             ("fma_f32_per_s", self.fma_f32_per_s, 1e9, 1e17, "multiply-adds/s"),
             ("fma_f64_per_s", self.fma_f64_per_s, 1e9, 1e17, "multiply-adds/s"),
@@ -99,7 +102,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_field() {
-        let spoiled: [(&str, Spoil); 15] = [
+        let spoiled: [(&str, Spoil); 19] = [
             ("sms", |m| m.sms = 0),
             ("clock_hz", |m| m.clock_hz = 1.98),
             ("register_granule", |m| m.register_granule = 0),
@@ -112,6 +115,10 @@ mod tests {
             ("launch_s", |m| m.launch_s = -1e-6),
             ("launch_s", |m| m.launch_s = 0.004),
             ("l2_bytes", |m| m.l2_bytes = 61_440),
+            ("l2_bytes", |m| m.l2_bytes = 73_728),
+            ("read_bytes_per_s", |m| m.read_bytes_per_s = 4.65e9),
+            ("write_bytes_per_s", |m| m.write_bytes_per_s = 3.9e9),
+            ("shared_reserved", |m| m.shared_reserved = m.shared_per_sm),
             ("l2_read_bytes_per_s", |m| m.l2_read_bytes_per_s = 5700.0),
             ("mma_f64_per_s", |m| m.mma_f64_per_s = 33.5),
             ("compute_capability", |m| m.compute_capability = (900, 0)),
@@ -130,7 +137,7 @@ mod tests {
         let error = Machine { clock_hz: 1.98, ..Machine::H200 }.check();
         assert_eq!(error.map_err(|e| e.to_string()), Err("clock_hz is 1.98: it must be from 1e8 to 1e10 Hz".into()));
         let error = Machine { read_bytes_per_s: f64::NAN, ..Machine::H200 }.check();
-        let text = "read_bytes_per_s is NaN: it must be from 1e9 to 1e15 bytes/s";
+        let text = "read_bytes_per_s is NaN: it must be from 1e10 to 1e15 bytes/s";
         assert_eq!(error.map_err(|e| e.to_string()), Err(text.into()));
     }
 }

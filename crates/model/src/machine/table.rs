@@ -48,7 +48,8 @@ impl Machine {
     /// 3.90 TB/s). Its cache: 60 MiB, as its driver says (580.159) and `lanky info` prints, of which 41.9 MB stay; NVIDIA's
     /// data sheet of the H100, whose chip it has, says 50 MB; by the read kernel 21.8 bytes a cycle and SM, 5.7 TB/s.
     /// Latency and launch: what fits timings of this project's kernels; alone a load takes 375 ns on an H100 (gpu-benches).
-    /// Rates: 64 and 128 lanes an SM at 1.98 GHz; matrix units: 67 TF in f64, 494 TF in tf32 at 1.83 GHz, dense.
+    /// Rates: 64 and 128 lanes an SM at 1.98 GHz; matrix units: 67 TF in f64, 494 TF in tf32 at 1.83 GHz, dense. Assumed: a
+    /// V100's 4 cycles of multiply-adds.
     pub const H200: Machine = Machine {
         name: Name::new("NVIDIA H200"),
         compute_capability: (9, 0),
@@ -78,7 +79,7 @@ impl Machine {
         mma_f64_per_s: 132.0 * 128.0 * 1.98e9,
         mma_tf32_per_s: 132.0 * 1024.0 * 1.98e9,
         launch_s: 5e-6,
-        assumed: Assumed::NONE,
+        assumed: Assumed::of(&["fma_latency_cycles"]),
     };
 
     /// NVIDIA H100 SXM5 80 GB: an H200 with less memory and less of its cache. Assumed: the share of 3.35 TB/s that an H200
@@ -94,6 +95,7 @@ impl Machine {
             "read_bytes_per_s",
             "write_bytes_per_s",
             "memory_latency_s",
+            "fma_latency_cycles",
             "launch_s",
         ]),
         ..Machine::H200
@@ -144,7 +146,7 @@ impl Machine {
         fma_f64_per_s: 108.0 * 32.0 * 1.41e9,
         mma_f64_per_s: 108.0 * 64.0 * 1.41e9,
         mma_tf32_per_s: 108.0 * 512.0 * 1.41e9,
-        assumed: Assumed::of(&["launch_s"]),
+        assumed: Assumed::of(&["fma_latency_cycles", "launch_s"]),
         ..Machine::H200
     };
 
@@ -179,12 +181,19 @@ impl Machine {
         fma_f64_per_s: 128.0 * 2.0 * 2.52e9,
         mma_f64_per_s: 0.0,
         mma_tf32_per_s: 128.0 * 128.0 * 2.52e9,
-        assumed: Assumed::of(&["read_bytes_per_s", "write_bytes_per_s", "memory_latency_s", "launch_s"]),
+        assumed: Assumed::of(&[
+            "read_bytes_per_s",
+            "write_bytes_per_s",
+            "memory_latency_s",
+            "fma_latency_cycles",
+            "launch_s",
+        ]),
         ..Machine::H200
     };
 
-    /// NVIDIA V100 PCIe 16 GB. Bandwidths: Ernst et al. (read 880, scale 820 GB/s), latency 664 cycles under load there.
-    /// Rates: 32 and 64 lanes an SM at 1.38 GHz, which is their 7066 GF.
+    /// NVIDIA V100 PCIe 16 GB. Bandwidths: Ernst et al. (read 880, scale 820 GB/s), latency 664 cycles under load there;
+    /// writes are derived, as what scaling takes beside reading: 768 GB/s. Rates: 32 and 64 lanes an SM at 1.38 GHz, which is
+    /// their 7066 GF. Multiply-adds take 4 cycles (its white paper). Launches are assumed to take what an H200's do.
     pub const V100: Machine = Machine {
         name: Name::new("Tesla V100-PCIE-16GB"),
         compute_capability: (7, 0),
@@ -198,13 +207,12 @@ impl Machine {
         l2_read_bytes_per_s: 0.0,
         bus_bytes_per_s: 900e9,
         read_bytes_per_s: 880e9,
-        write_bytes_per_s: 770e9,
+        write_bytes_per_s: 1.0 / (2.0 / 820e9 - 1.0 / 880e9),
         memory_latency_s: 664.0 / 1.38e9,
         fma_f32_per_s: 80.0 * 64.0 * 1.38e9,
         fma_f64_per_s: 80.0 * 32.0 * 1.38e9,
         mma_f64_per_s: 0.0,
         mma_tf32_per_s: 0.0,
-        launch_s: 2.5e-6,
         assumed: Assumed::of(&["launch_s"]),
         ..Machine::H200
     };
@@ -227,7 +235,6 @@ impl Machine {
         fma_f32_per_s: 56.0 * 64.0 * 1.48e9,
         fma_f64_per_s: 56.0 * 32.0 * 1.48e9,
         fma_latency_cycles: 6.0,
-        launch_s: 4e-6,
         assumed: Assumed::of(&["memory_latency_s", "launch_s"]),
         ..Machine::V100
     };

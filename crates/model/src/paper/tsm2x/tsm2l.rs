@@ -50,6 +50,9 @@ pub struct Tsm2l {
 }
 
 /// Whether a product is TSM2L's: what [`classify`] calls TSMM.
+///
+/// # Source
+/// TSM2X says of TSM2L's products that k is as small as n, and no number: up to 64 is ours.
 pub fn is_tsm2l(m: u64, n: u64, k: u64) -> bool {
     classify(m, n, k) == Operation::Tsmm
 }

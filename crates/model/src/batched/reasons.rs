@@ -1,0 +1,50 @@
+//! Why an entry cannot compute a batch.
+
+use super::{BatchedProblem, LARGEST, aggregated, fragments, narrow, warps};
+use crate::launch::batched::{Laid, Tile};
+use crate::occupancy::residency;
+use crate::refusal::too_large;
+use crate::variants::batched::{Batched, Design};
+use crate::{Machine, Refusal};
+
+/// Every reason why an entry cannot compute a batch.
+pub(super) fn reasons(variant: &Batched, p: &BatchedProblem, machine: &Machine) -> [Option<Refusal>; 8] {
+    let [m, n, k] = [("m", p.m), ("n", p.n), ("k", p.k)].map(|(name, value)| {
+        let most = if name == "k" { variant.tn } else { variant.tm };
+        let is_warps = matches!(variant.design(), Design::Fragments | Design::Warps);
+        if value > LARGEST {
+            Some(Refusal::LargerThanBatches { name, value })
+        } else {
+            (is_warps && value > u64::from(most)).then_some(Refusal::LargerThanFragments { name, value, most })
+        }
+    });
+    let too_old = (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() });
+    if p.m.max(p.n).max(p.k) > LARGEST {
+        return [m, n, k, too_old, None, None, None, None];
+    }
+    let (owners, registers) = (variant.owners(narrow(p.m), narrow(p.n), narrow(p.k)), variant.registers(machine));
+    let (threads, shared_bytes) = least_block(variant, p, owners);
+    let [shared, registers, threads] =
+        too_large(&residency(machine, threads, registers, shared_bytes), registers, shared_bytes, machine);
+    let threads = if owners > variant.threads { Some(Refusal::Threads { threads: owners }) } else { threads };
+    let is_packed = || p.sides(owners).iter().all(Laid::is_packed);
+    let not_packed = (variant.is_packed() && !is_packed()).then_some(Refusal::NotPacked);
+    [m, n, k, too_old, not_packed, shared, registers, threads]
+}
+
+/// Threads and bytes of shared memory of the smallest block in which an entry computes a batch.
+fn least_block(variant: &Batched, p: &BatchedProblem, owners: u32) -> (u32, u32) {
+    let bytes = narrow(p.dtype.bytes());
+    match variant.design() {
+        Design::Fragments => (variant.threads, 0),
+        Design::Warps => warps::block(variant, &fragments::upright(p).0),
+        Design::Tile => {
+            let tile = Tile::new(p.sides(owners).map(|side| side.shared), 1, p.reads_c, 16 / bytes);
+            (variant.threads, tile.shared_len(2) * bytes)
+        }
+        Design::Single | Design::Aggregated | Design::Prefetch | Design::Blocked => {
+            let (_, threads, shared_bytes) = aggregated(variant, p, owners);
+            (threads.min(variant.threads), shared_bytes)
+        }
+    }
+}
