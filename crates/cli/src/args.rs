@@ -14,6 +14,7 @@ use num_traits::{Float, Zero};
 use crate::bench::BenchArgs;
 use crate::error::Fault;
 use crate::examples;
+use crate::plan::lies::LiesArgs;
 use crate::progress::When;
 use crate::real::Real;
 use crate::report::ReportArgs;
@@ -293,6 +294,8 @@ pub struct PlanArgs {
     /// Force a kernel, by the name of its variant or of its entry
     #[arg(long, value_name = "NAME", conflicts_with = "paper")]
     pub variant: Option<String>,
+    #[command(flatten)]
+    pub lies: LiesArgs,
     /// Plan for A, B and C that are in the GPU's second-level cache already, as those of a solver's loop are
     #[arg(long, conflicts_with = "paper")]
     pub cached: bool,

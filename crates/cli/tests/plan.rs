@@ -367,6 +367,42 @@ fn what_the_cache_does_not_keep_is_not_planned_for_it() {
     assert!(words.contains("2000 GB/s read"), "{words}");
 }
 
+/// Every family is planned for as its operands lie, and the plan says how.
+#[test]
+fn operands_may_lie_otherwise() {
+    let bench = Bench::new();
+    let of = |args: &str| object(&bench, &args.split(' ').chain(["--gpu", "h200"]).collect::<Vec<_>>());
+    for (args, operation, lies) in [
+        ("64 64 8388608 --layout rrr --ops tn", "tsmttsm", "rrr tn"),
+        ("64 64 8388608 --layout row --gram", "gram", "A by itself rrr tn"),
+        ("64 64 8388608 --gram --ops nt --lda 70", "gram", "A by itself nt lda 70 ldb 70"),
+        ("1000000 8 8 --layout rrr --ldc 9 --beta 1", "tsmm", "rrr ldc 9"),
+        ("300 1 20000 --ops tn", "gemv", "tn"),
+        ("20480 16 20480", "tsm2r", ""),
+    ] {
+        let object = of(args);
+        assert_eq!((&object["operation"], &object["lies"]), (&operation.into(), &lies.into()), "{args}");
+    }
+    // Rows of A have entries of their own.
+    let plan = |more: &str| of(&format!("20480 16 20480{more}"));
+    assert!(plan(" --layout rcc")["entry"].as_str().is_some_and(|entry| entry.ends_with("_rows")));
+    assert!(!plan("")["entry"].as_str().is_some_and(|entry| entry.ends_with("_rows")));
+    let words = says(&bench, &["64", "64", "8388608", "--gpu", "h200", "--ops", "tn"]);
+    assert!(words.contains("\n  lies      tn\n"), "{words}");
+    for (args, said) in [
+        (&["9", "4", "5", "--lda", "8"][..], "lda is 8, but a line has 9 elements"),
+        (&["9", "4", "5", "--gram"], "a Gram matrix is of one matrix"),
+        (&["9", "4", "5", "--layout", "cc"], "three letters c or r"),
+        (&["9", "4", "5", "--ops", "nx"], "--ops"),
+        (&["9", "4", "5", "--batch", "3", "--layout", "rrr"], "cannot be used with"),
+        (&["9", "4", "5", "--paper", "--gram"], "cannot be used with"),
+        (&["9", "4000000000000", "5000000000000"], "64 bits"),
+    ] {
+        let error = bench.fail(2, &[&["plan"], args].concat());
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+}
+
 /// Results of an H200 that are kept in the repository: of the choices, and of all entries.
 const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r.csv");
 const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r-variants.csv");

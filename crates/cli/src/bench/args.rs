@@ -133,11 +133,11 @@ fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-fn layout(text: &str) -> Result<Layout, String> {
+pub fn layout(text: &str) -> Result<Layout, String> {
     Layout::parse(text).ok_or_else(|| "three letters c or r, or col, or row".into())
 }
 
-fn ops(text: &str) -> Result<(bool, bool), String> {
+pub fn ops(text: &str) -> Result<(bool, bool), String> {
     match text {
         "nn" => Ok((false, false)),
         "tn" => Ok((true, false)),

@@ -6,7 +6,7 @@ use crate::device;
 use crate::error::Fault;
 use crate::say;
 
-mod args;
+pub mod args;
 pub mod case;
 pub mod ceiling;
 pub mod check;

@@ -77,7 +77,7 @@ fn knee(problem: &Problem, machine: &Machine) -> f64 {
 }
 
 /// The plan in words.
-pub fn text(plan: &Plan, problem: &Problem) -> String {
+pub fn text(plan: &Plan, problem: &Problem, unusual: &str) -> String {
     let Plan { machine, cached, choice, candidates, tuned } = plan;
     let held = resident(choice, machine);
     let mut text = choice.to_string();
@@ -85,6 +85,9 @@ pub fn text(plan: &Plan, problem: &Problem) -> String {
         // Writing to a string does not fail.
         let _ = write!(text, "\n  {name:<9} {words}");
     };
+    if !unusual.is_empty() {
+        line("lies", unusual.into());
+    }
     if let Some(tuned) = tuned {
         line("tuned", tuned.by());
         line("model", tuned.alone());
@@ -193,6 +196,8 @@ pub struct Object {
     assumed: Vec<&'static str>,
     /// Whether A, B and C are taken to be in the second-level cache.
     cached: bool,
+    /// How the operands lie, where not by columns, packed, as they are: `rrr tn lda 64`.
+    lies: String,
     /// What no kernel can beat.
     bound_seconds: f64,
     /// Operations a byte.
@@ -260,7 +265,7 @@ struct Candidate {
 
 impl Object {
     /// The plan as an object.
-    pub fn of(plan: &Plan, problem: &Problem) -> Self {
+    pub fn of(plan: &Plan, problem: &Problem, unusual: &str) -> Self {
         let Plan { machine, cached, choice, candidates, tuned } = plan;
         let held = resident(choice, machine);
         let variant = choice.variant;
@@ -269,6 +274,7 @@ impl Object {
             head: Head::of(problem, machine, choice.operation, choice.swapped, bound),
             assumed: machine.assumed.names().collect(),
             cached: *cached,
+            lies: unusual.into(),
             bound_seconds: choice.bound.seconds(),
             intensity: intensity(choice),
             variant: variant.name,

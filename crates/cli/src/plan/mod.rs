@@ -8,10 +8,11 @@ mod drawing;
 mod file;
 mod gpu;
 mod head;
+pub mod lies;
 mod paper;
 mod tuned;
 
-use model::{Dtype, Problem};
+use model::Dtype;
 use serde::Serialize;
 
 use choice::Plan;
@@ -37,7 +38,7 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
         }
         return say::print(&text);
     }
-    let problem = Problem { reads_c: args.beta != 0.0, ..Problem::column_major(dtype, m, n, k) };
+    let (problem, unusual) = args.lies.problem(dtype, [m, n, k], args.beta)?;
     let text = if args.paper {
         if args.json { say::json(&paper::Object::of(&problem, &machine))? } else { paper::text(&problem, &machine) }
     } else {
@@ -48,8 +49,8 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
         if let Some(path) = &args.svg {
             output::write(path, &drawing::roofline(&plan, &problem).alone())?;
         }
-        let object = || say::json(&choice::Object::of(&plan, &problem));
-        if args.json { object()? } else { choice::text(&plan, &problem) }
+        let object = || say::json(&choice::Object::of(&plan, &problem, &unusual));
+        if args.json { object()? } else { choice::text(&plan, &problem, &unusual) }
     };
     if let Some(note) = note {
         say::note(&note);
