@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder of its own for one test.
@@ -259,3 +260,18 @@ pub fn transposed<T: Copy>(data: &[T], rows: usize, cols: usize) -> Vec<T> {
 pub fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
+
+/// Standard output of a `lanky plan` that succeeds with nothing on standard error.
+pub fn says(bench: &Bench, args: &[&str]) -> String {
+    let output = bench.run(&[&["plan"], args].concat());
+    assert!(output.status.success() && output.stderr.is_empty(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// The one object that it prints as JSON.
+pub fn object(bench: &Bench, args: &[&str]) -> Value {
+    serde_json::from_str(&says(bench, &[args, &["--json"]].concat())).expect("one JSON value")
+}
+
+/// Results of an H200 that are kept in the repository: of the choices.
+pub const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r.csv");

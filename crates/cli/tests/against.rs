@@ -1,0 +1,132 @@
+//! `lanky plan --against`: what the model predicts and chooses beside what was measured.
+
+mod common;
+
+use common::{Bench, RESULTS, object, says};
+use serde_json::Value;
+
+/// Those of all entries, beside those of the choices.
+const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r-variants.csv");
+const CEILINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/ceilings.csv");
+
+/// Share of the predictions for TSM2R on an H200 that must be within 10% of the measured times.
+const WITHIN_10_PERCENT: f64 = 0.90;
+/// Share of the choices there whose variant must be at most 3% slower than the best of all variants.
+const VARIANTS_WITHIN_3_PERCENT: f64 = 0.95;
+/// Share of the choices that must take at most 3% longer than the fastest entry that was measured, be it of another variant or
+/// a sibling.
+const WITHIN_3_PERCENT: f64 = 0.95;
+/// The same by one time of every entry: two times of one entry differ by more than 2% in a third of the cases.
+const WITHIN_3_PERCENT_ONE_TIME: f64 = 0.92;
+/// Cases that were measured with several entries and whose choice is not among them: the more, the less the share says.
+const MOST_UNMEASURED: u64 = 15;
+
+/// Results in a file.
+fn rows(file: &str) -> u64 {
+    std::fs::read_to_string(file).expect("results").lines().count() as u64 - 1
+}
+
+/// Entries that were measured and are gone: their rows, and no others, cannot be predicted.
+const GONE: [&str; 0] = [];
+
+fn only_the_gone_are_skipped(compared: &Value, files: &[&str]) {
+    let count = |name: &str| compared[name].as_u64().expect("a count");
+    let gone = |file: &&str| {
+        let text = std::fs::read_to_string(file).expect("results");
+        text.lines().filter(|row| row.split(',').any(|field| GONE.contains(&field))).count() as u64
+    };
+    assert_eq!(count("skipped"), files.iter().map(gone).sum::<u64>(), "entries are gone");
+    assert_eq!(count("rows") + count("skipped"), files.iter().map(|file| rows(file)).sum::<u64>());
+}
+
+#[test]
+fn choices_are_what_was_fastest_on_an_h200() {
+    let bench = Bench::new();
+    let compared = object(&bench, &["--against", RESULTS, VARIANTS]);
+    only_the_gone_are_skipped(&compared, &[RESULTS, VARIANTS]);
+    choices_are_nearly_the_fastest(&compared["choices"]);
+}
+
+/// Of the entries, and of the variants: what floors there are for choices among both files.
+fn choices_are_nearly_the_fastest(choices: &Value) {
+    let count = |name: &str| choices[name].as_u64().expect("a count");
+    let within = choices["within_3_percent"].as_f64().expect("a number");
+    let losses = choices["losses"].as_array().expect("losses");
+    let lost: Vec<&Value> = losses.iter().filter(|loss| loss["loss"].as_f64() > Some(0.03)).collect();
+    assert!(within >= WITHIN_3_PERCENT, "{within}: {lost:#?}");
+    assert!(count("unmeasured") <= MOST_UNMEASURED, "{} of {}", count("unmeasured"), count("cases"));
+    let variant = |entry: &Value| model::VARIANTS.iter().find(|v| entry == v.entry).map(|v| v.name);
+    let to_others = lost.iter().filter(|loss| variant(&loss["picked"]) != variant(&loss["fastest"])).count();
+    // A case whose choice was not measured is none that is right.
+    let by_variant = (count("cases") - to_others as u64) as f64 / (count("cases") + count("unmeasured")) as f64;
+    assert!(by_variant >= VARIANTS_WITHIN_3_PERCENT, "{by_variant}: {lost:#?}");
+    let share = 1.0 - lost.len() as f64 / count("cases") as f64;
+    assert!((share - within).abs() <= 1e-9 && count("cases") + count("unmeasured") == rows(RESULTS), "{within}");
+}
+
+/// Both files together have two times of a choice, of which the lesser counts, and one of every rival: here each has one.
+#[test]
+fn choices_are_nearly_as_good_where_all_have_one_time() {
+    let choices = &object(&Bench::new(), &["--against", VARIANTS])["choices"];
+    let within = choices["within_3_percent"].as_f64().expect("a number");
+    assert!(within >= WITHIN_3_PERCENT_ONE_TIME, "{within}");
+    assert!(choices["cases"].as_u64() > Some(280), "{choices}");
+}
+
+#[test]
+fn predictions_are_what_an_h200_took() {
+    let bench = Bench::new();
+    let compared = object(&bench, &["--against", RESULTS]);
+    only_the_gone_are_skipped(&compared, &[RESULTS]);
+    let within = compared["within_10_percent"].as_f64().expect("a number");
+    let words = says(&bench, &["--against", RESULTS]);
+    assert!(within >= WITHIN_10_PERCENT, "{words}");
+    assert!(words.contains(&format!("within 10%  {:.1}% of the predictions", 100.0 * within)), "{words}");
+}
+
+/// Rows of the results are of what the model of their commit chose: what is chosen today has a time in the other file, but where
+/// it is chosen in other parts of k.
+#[test]
+fn predictions_of_todays_choices_are_what_an_h200_took() {
+    let compared = object(&Bench::new(), &["--against", VARIANTS]);
+    let list = |of: &Value| of.as_array().expect("a list").clone();
+    let losses = list(&compared["choices"]["losses"]);
+    let is_picked = |row: &Value| losses.iter().any(|l| (&l["case"], &l["picked"]) == (&row["case"], &row["entry"]));
+    let picks: Vec<Value> = list(&compared["predictions"]).into_iter().filter(|row| is_picked(row)).collect();
+    let unmeasured = compared["choices"]["unmeasured"].as_u64().expect("a count");
+    assert!(picks.len() as u64 + unmeasured == rows(RESULTS) && unmeasured <= MOST_UNMEASURED, "{unmeasured}");
+    let near = picks.iter().filter(|row| row["ratio"].as_f64().is_some_and(|ratio| (ratio - 1.0).abs() <= 0.1)).count();
+    assert!(near as f64 >= WITHIN_10_PERCENT * picks.len() as f64, "{near} of {}", picks.len());
+}
+
+/// The same with the ceilings that were measured on it instead of the table's.
+#[test]
+fn choices_and_predictions_are_as_good_with_measured_ceilings() {
+    let bench = Bench::new();
+    let args = ["--gpu", "h200", "--ceilings", CEILINGS, "--against"];
+    let compared = object(&bench, &[&args[..], &[RESULTS, VARIANTS]].concat());
+    only_the_gone_are_skipped(&compared, &[RESULTS, VARIANTS]);
+    choices_are_nearly_the_fastest(&compared["choices"]);
+    let within = object(&bench, &[&args[..], &[RESULTS]].concat())["within_10_percent"].as_f64().expect("a number");
+    assert!(within >= WITHIN_10_PERCENT, "{within}");
+    // They are not those of the table.
+    assert!(compared["predictions"] != object(&bench, &["--against", RESULTS, VARIANTS])["predictions"]);
+}
+
+#[test]
+fn predictions_are_compared_with_results_alone() {
+    let bench = Bench::new();
+    bench.put("other.csv", "a,b\n1,2\n");
+    for (args, said) in [
+        (&["plan", "--against", "none.csv"][..], "none.csv: no such file"),
+        (&["plan", "--against", "other.csv"], "other.csv: no results of lanky bench"),
+        (&["plan", "--against", RESULTS, "--gpu", "h201"], "unknown GPU 'h201'"),
+        (&["plan", "--against", RESULTS, "--ceilings", "other.csv"], "name the GPU that they are of with --gpu"),
+        (&["plan"], "required"),
+        (&["plan", "4", "4"], "3 values required"),
+        (&["plan", "4", "4", "4", "--against", RESULTS], "cannot be used with"),
+    ] {
+        let error = bench.fail(2, args);
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+}
