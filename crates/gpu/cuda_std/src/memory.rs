@@ -180,7 +180,10 @@ impl<T: Scalar> Shared<T> {
     /// The piece from its element `index` on.
     #[inline(always)]
     pub fn starting_at(self, index: u32) -> Self {
-        Shared { base: self.base + index * size_of::<T>() as u32, element: core::marker::PhantomData }
+        Shared {
+            base: self.base.wrapping_add(index.wrapping_mul(size_of::<T>() as u32)),
+            element: core::marker::PhantomData,
+        }
     }
 
     /// Element `index`. `ld.shared.b32` or `.b64`, any architecture.

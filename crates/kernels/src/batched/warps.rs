@@ -191,8 +191,9 @@ impl<'a, T: Piece, const TM: usize, const TN: usize> Lane<'a, T, TM, TN> {
         let sa = sa.starting_at(self.row(0));
         let mut rc = [[T::ZERO; TN]; TM]; // (TM, TN)
         let conj_b = x.conj_b();
-        let sb: [Shared<T>; TN] =
-            core::array::from_fn(|j| sa.starting_at(self.tile.b_at + self.col(j).min(x.n - 1) * pitch - self.row(0)));
+        // Of a sum of no steps B begins before A's rows, and nothing of it is loaded.
+        let b_at = |j: usize| (self.tile.b_at + self.col(j).min(x.n - 1) * pitch).wrapping_sub(self.row(0));
+        let sb: [Shared<T>; TN] = core::array::from_fn(|j| sa.starting_at(b_at(j)));
         for l in (0..x.k).step_by(T::WIDTH) {
             // SAFETY: steps up to whole pieces are there, zeros from k on.
             unsafe {

@@ -311,7 +311,7 @@ macro_rules! ring_rows {
         &[$(Variant {
             name: "tsmttsm_ring", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmttsm,
             threads: 32 * $wx * $wy * $kg, t2: 16 * $y * $wy, t3: $kt / 16 / $kg, rows: 16 * $x * $wx, cols: 16 * $y, stages: $kg,
-            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: false,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: true,
         }),*]
     };
 }
@@ -321,7 +321,7 @@ macro_rules! gram_ring_rows {
         &[$(Variant {
             name: "gram_ring", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
             threads: 16 * $wx * ($wx + 1) * $kg, t2: 16 * $x * $wx, t3: $kt / 16 / $kg, rows: 16 * $x * $wx, cols: 16 * $x, stages: $kg,
-            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: false,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: true,
         }),*]
     };
 }
