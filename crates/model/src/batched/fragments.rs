@@ -40,11 +40,22 @@ pub(super) fn stores_whole_sectors(dtype: Dtype, c: &Laid) -> bool {
     c.code.wide && c.strides.col % sector == 0 && (c.code.listed || c.stride % sector == 0)
 }
 
-/// The launch of an entry: as many warps as the GPU holds, or as there are problems.
-pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
+/// What a batch is expected to take by an entry whose operands lie so, and of which an SM holds so many blocks.
+type Estimate = fn(&Batched, &BatchedProblem, &Machine, &[Laid; 3], u32) -> BatchedEstimate;
+
+/// The launch of an entry whose warps have a problem each, or a part of one: as many warps as the GPU holds, or as there are parts. Its
+/// blocks have so many stages and bytes of shared memory; the batch as such an entry sees it, and whether that is transposed, are
+/// [`upright`]'s.
+pub(super) fn by_warps(
+    variant: &'static Batched,
+    p: &BatchedProblem,
+    machine: &Machine,
+    (stages, shared_bytes): (u32, u32),
+    (of, swapped): (BatchedProblem, bool),
+    estimate: Estimate,
+) -> BatchedChoice {
     let threads = variant.threads;
-    let resident = resident_blocks(machine, threads, variant.registers(machine), 0);
-    let (of, swapped) = upright(p);
+    let resident = resident_blocks(machine, threads, variant.registers(machine), shared_bytes);
     let sides = of.sides(1);
     let tasks = p.count.saturating_mul(u64::from(variant.parts));
     let blocks = tasks.div_ceil(u64::from(threads / 32)).min(u64::from(resident) * u64::from(machine.sms));
@@ -52,16 +63,21 @@ pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Ma
         problem: *p,
         variant,
         problems: 1,
-        stages: 1,
+        stages,
         blocks: blocks.min(MOST_PROBLEMS) as u32,
         threads,
-        shared_bytes: 0,
+        shared_bytes,
         swapped,
         sides,
         codes: codes(&of, &sides),
         bound: p.bound(machine),
         estimate: estimate(variant, &of, machine, &sides, resident),
     }
+}
+
+/// The launch of an entry.
+pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
+    by_warps(variant, p, machine, (1, 0), upright(p), estimate)
 }
 
 fn estimate(

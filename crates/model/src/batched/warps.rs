@@ -1,10 +1,9 @@
 //! Batches by a warp a problem, through shared memory of its own.
 
-use super::fragments::{BY_ELEMENTS, ISSUE_CYCLES, stores_whole_sectors, upright};
-use super::{BatchedChoice, BatchedEstimate, BatchedProblem, NEEDED_IN_FLIGHT, codes, narrow};
+use super::fragments::{BY_ELEMENTS, ISSUE_CYCLES, by_warps, stores_whole_sectors, upright};
+use super::{BatchedChoice, BatchedEstimate, BatchedProblem, NEEDED_IN_FLIGHT, narrow};
 use crate::Machine;
-use crate::launch::batched::{Laid, MOST_PROBLEMS, WarpTile};
-use crate::occupancy::resident_blocks;
+use crate::launch::batched::{Laid, WarpTile};
 use crate::roofline::root_of_fourths;
 use crate::variants::batched::Batched;
 
@@ -23,27 +22,11 @@ pub(super) fn block(variant: &Batched, of: &BatchedProblem) -> (u32, u32) {
     (variant.threads, variant.threads / 32 * tile.shared_len() * bytes)
 }
 
-/// The launch of an entry: as many warps as the GPU holds, or as there are problems.
+/// The launch of an entry: each warp has two stages.
 pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
     let (of, swapped) = upright(p);
-    let (threads, shared_bytes) = block(variant, &of);
-    let resident = resident_blocks(machine, threads, variant.registers(machine), shared_bytes);
-    let sides = of.sides(1);
-    let blocks = p.count.div_ceil(u64::from(threads / 32)).min(u64::from(resident) * u64::from(machine.sms));
-    BatchedChoice {
-        problem: *p,
-        variant,
-        problems: 1,
-        stages: 2,
-        blocks: blocks.min(MOST_PROBLEMS) as u32,
-        threads,
-        shared_bytes,
-        swapped,
-        sides,
-        codes: codes(&of, &sides),
-        bound: p.bound(machine),
-        estimate: estimate(variant, &of, machine, &sides, resident),
-    }
+    let (_, shared_bytes) = block(variant, &of);
+    by_warps(variant, p, machine, (2, shared_bytes), (of, swapped), estimate)
 }
 
 fn estimate(
