@@ -96,7 +96,7 @@ fn gram_matrices_of_any_width_are_served() -> Result<(), Refusal> {
         }
     }
     let p = Problem::gram(Dtype::F64, 17, 1000, crate::Strides::column_major(17));
-    let entry = Some("dgram_mma_16x16_m16n16_d4_t256");
+    let entry = Some("dgram_mma_16x16_m16n16_d8_t256");
     assert_eq!(choose(&p, &Machine::H200, entry), Err(Refusal::TooWide { columns: 16, steps: None }));
     assert_eq!(choose(&p, &Machine::H200, Some("tsm2r_inner")), Err(Refusal::OtherOperation { gram: true }));
     Ok(())

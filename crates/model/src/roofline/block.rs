@@ -31,6 +31,10 @@ pub(super) struct Block {
     warps: f64,
     /// [`Constants::lone_warp`] of threads with many sums.
     lone_warp: f64,
+    /// Whether its multiply-adds are the matrix units', of which each scheduler has its own.
+    has_units: bool,
+    /// [`Constants::lone_block`] and [`Constants::lone_warp`] of a ring for products of any shape on the matrix units.
+    lone: (f64, f64),
     /// Share of the multiply-adds that must be in flight on an SM that it has.
     busy: f64,
     /// Of its begin and end, s.
@@ -85,6 +89,12 @@ impl Block {
             issue_s: issue_s(variant, problem, machine, constants),
             warps: f64::from(variant.threads) / WARP / f64::from(machine.register_partitions),
             lone_warp: if large_tile { constants.lone_warp } else { 0.0 },
+            has_units,
+            lone: if has_units && variant.kernel == Kernel::GemmRing {
+                (constants.lone_block, constants.lone_warp)
+            } else {
+                (0.0, 0.0)
+            },
             busy: chains / fmas_needed_in_flight(machine, rate),
             ends: Ends::of(variant, problem, machine, rate, constants),
         }
@@ -96,9 +106,23 @@ impl Block {
             bandwidth_s: blocks * self.bandwidth_s,
             latency_s: self.latency_s,
             delivery_s: fullest_sm * self.delivery_s,
-            arithmetic_s: fullest_sm * self.arithmetic_s / (fullest_sm * self.busy).min(1.0),
+            arithmetic_s: fullest_sm * self.arithmetic_s * self.idle_units(fullest_sm)
+                / (fullest_sm * self.busy).min(1.0),
             issue_s: fullest_sm * self.issue_s * self.unfilled(fullest_sm),
         }
+    }
+
+    /// How many times as long the matrix units take because those of some schedulers have more warps than those of others, or
+    /// because all of an SM's wait at one barrier.
+    fn idle_units(&self, blocks: f64) -> f64 {
+        if !self.has_units {
+            return 1.0;
+        }
+        let (lone_block, lone_warp) = self.lone;
+        let barrier = 1.0 + lone_block * (2.0 - blocks).clamp(0.0, 1.0);
+        let wait = 1.0 + lone_warp * (2.0 - blocks * self.warps).clamp(0.0, 1.0);
+        let warps = ceil(blocks) * self.warps;
+        ceil(warps) / warps * barrier * wait
     }
 
     /// How many times as long instructions take because the schedulers of an SM with so many blocks have too few warps.
@@ -121,6 +145,12 @@ impl Block {
             issue_s: fullest_sm * self.issue_s,
         }
     }
+}
+
+/// The least whole number that is no less than a positive one.
+fn ceil(x: f64) -> f64 {
+    let whole = x as u64 as f64;
+    if whole < x { whole + 1.0 } else { whole }
 }
 
 /// Bytes a second from the second-level cache; where nobody has measured it, as from the memory twice.

@@ -163,7 +163,7 @@ macro_rules! gram_mma_variants {
     ($emit:ident) => {
         $emit! {
             // entry                       elem X WX KG depth blocks
-            dgram_mma_16x16_m16n16_d4_t256:                f64, 1, 1, 8, 4, 1;
+            dgram_mma_16x16_m16n16_d8_t256:                f64, 1, 1, 8, 8, 1;
             dgram_mma_32x32_m32n32_d2_t256:                f64, 2, 1, 8, 2, 1;
             dgram_mma_48x48_m48n48_d1_t256:                f64, 3, 1, 8, 1, 1;
             dgram_mma_32x32_m64n64_d1_t192:                f64, 2, 2, 2, 1, 1;
@@ -179,8 +179,8 @@ macro_rules! tsmttsm_ring_variants {
         $emit! {
             // entry                           elem X  Y  WX WY KG KT blocks
             dtsmttsm_ring_48x16_m48n48_d1_t192:           f64, 3, 1, 1, 3, 2, 32, 2;
+            dtsmttsm_ring_48x16_m48n48_d1_t96:            f64, 3, 1, 1, 3, 1, 16, 4;
             dtsmttsm_ring_32x32_m64n64_d1_t128:           f64, 2, 2, 2, 2, 1, 16, 2;
-            dtsmttsm_ring_32x32_m64n64_d1_t256:           f64, 2, 2, 2, 2, 2, 32, 1;
         }
     };
 }
