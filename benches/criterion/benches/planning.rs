@@ -27,11 +27,19 @@ fn choosing(c: &mut Criterion) {
     group.bench_function("one variant", |b| {
         b.iter(|| or_end("one variant", choose(black_box(&problem), &Machine::H200, Some("tsm2r_prefetch"))));
     });
-    let problem = Problem::column_major(Dtype::F32, 1000, 2, 20480);
-    group.bench_function("an RTX 4090's, many entries alike", |b| {
-        b.iter(|| or_end("an RTX 4090's", choose(black_box(&problem), &Machine::RTX4090, None)));
-    });
-    for n in [1, 2, 8, 32] {
+    // The dearest of `cargo run --release -p lanky-model --example planning_time`, and what once was.
+    for (name, machine, dtype, (m, n, k)) in [
+        ("an RTX 4090's, many entries alike", Machine::RTX4090, Dtype::F32, (1000, 2, 20480)),
+        ("an RTX 4090's, many parts alike", Machine::RTX4090, Dtype::F64, (2769, 7, 59_028_017)),
+        ("a B200's, few rows", Machine::B200, Dtype::F64, (8, 16, 20480)),
+        ("an A100's, many entries alike", Machine::A100, Dtype::F64, (1000, 2, 20480)),
+        ("a GK210's, many parts alike", Machine::GK210, Dtype::F32, (2, 1000, 300_000_000)),
+        ("a P100's, many parts alike", Machine::P100, Dtype::F64, (2, 4096, 300_000_000)),
+    ] {
+        let problem = Problem::column_major(dtype, m, n, k);
+        group.bench_function(name, |b| b.iter(|| or_end(name, choose(black_box(&problem), &machine, None))));
+    }
+    for n in [1, 2, 4, 8, 32] {
         let batch = BatchedProblem::column_major(Dtype::F64, (n, n, n), 100_000);
         group.bench_function(format!("a batch of {n} x {n}"), |b| {
             b.iter(|| or_end("a batch", choose_batched(black_box(&batch), &Machine::H200, None)));

@@ -4,7 +4,7 @@ use crate::launch::reduced::{self, Finish};
 use crate::launch::{GRID_X, GRID_YZ, Tiling, blocks_along_x, slots_len, tiling};
 use crate::occupancy::{Residency, registers_at, residency};
 use crate::refusal::too_large;
-use crate::roofline::{Bound, Constants, Estimate, Estimator, MOST_SPLITS, bound};
+use crate::roofline::{Bound, Constants, Estimate, Estimator, bound};
 use crate::variants::Layout;
 use crate::variants::tsmm::widest;
 use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant};
@@ -12,11 +12,13 @@ use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant};
 mod across;
 mod given;
 mod in_place;
+mod splits;
 mod text;
 
 pub use across::choose_across;
 pub use given::{Chooser, Parts, choose_given};
 pub use in_place::choose_in_place;
+use splits::best_split;
 
 /// How a product is computed: the entry, its launch, and what is expected of it.
 #[non_exhaustive]
@@ -77,44 +79,50 @@ pub(crate) fn reasons<'a>(
 /// A [`Refusal`] where nothing is eligible; [`Refusals`](crate::Refusals) has all reasons.
 pub fn choose(problem: &Problem, machine: &Machine, force: Option<&str>) -> Result<Choice, Refusal> {
     check(problem, force)?;
-    // What the most promising entry takes is soon found, and most others cannot take as little whatever their splits.
-    let mut leasts = [f64::INFINITY; VARIANTS.len()];
-    let mut promising: Option<(f64, Fit<'_>)> = None;
+    // What an entry cannot take less than is soon found, and of most that is more than what the most promising one takes.
+    let (mut leasts, mut fits) = ([(0.0, 0); VARIANTS.len()], 0);
     let mut refusal = Refusal::NoSuchDtype { dtype: problem.dtype };
-    for fit in considered(problem, machine, force) {
-        match fit {
-            Ok(fit) => {
-                let least = fit.least_s();
-                leasts[fit.place] = least;
-                if promising.as_ref().is_none_or(|(so_far, _)| least < *so_far) {
-                    promising = Some((least, fit));
-                }
-            }
+    for place in in_question(problem, force) {
+        match Fit::new(place, problem, machine) {
+            Ok(fit) => (leasts[fits], fits) = ((fit.least_s(), place), fits + 1),
             Err(why) => refusal = why,
         }
     }
-    let Some((_, promising)) = promising else { return Err(refusal) };
-    let (mut place, mut best) = (promising.place, promising.choice());
-    leasts[place] = f64::INFINITY;
-    while let Some(other) = first_of_least(&leasts, best.estimate.seconds) {
-        let enough_s = best.estimate.seconds;
-        leasts[other] = f64::INFINITY;
-        let fit = Fit::new(other, problem, machine).ok();
-        let Some(choice) = fit.and_then(|fit| fit.choice_within(enough_s)) else { continue };
+    let mut best: Option<(usize, Choice)> = None;
+    while let Some(at) = first_of_least(&leasts[..fits]) {
+        let (_, place) = leasts[at];
+        (leasts[at], fits) = (leasts[fits - 1], fits - 1);
+        let enough_s = best.map_or(f64::INFINITY, |(_, best)| best.estimate.seconds);
+        let Some(choice) = Fit::new(place, problem, machine)?.choice_within(enough_s) else { continue };
         // The first of equals.
-        if choice.estimate.seconds < enough_s || (choice.estimate.seconds == enough_s && other < place) {
-            (place, best) = (other, choice);
+        let is_better = |(so_far, best): (usize, Choice)| {
+            choice.estimate.seconds < best.estimate.seconds
+                || (choice.estimate.seconds == best.estimate.seconds && place < so_far)
+        };
+        if best.is_none_or(is_better) {
+            best = Some((place, choice));
+            fits = kept(&mut leasts[..fits], choice.estimate.seconds);
         }
     }
     let chooser = if force.is_some() { Chooser::Caller } else { Chooser::Model };
-    Ok(Choice { chooser, ..best })
+    best.map(|(_, choice)| Choice { chooser, ..choice }).ok_or(refusal)
 }
 
-/// The place of the least number, the first of equals; `None` if that is above `limit`, or infinite.
-fn first_of_least(numbers: &[f64], limit: f64) -> Option<usize> {
-    let first = |a: (usize, f64), (place, &number): (usize, &f64)| if number < a.1 { (place, number) } else { a };
-    let (place, least) = numbers.iter().enumerate().fold((0, f64::INFINITY), first);
-    (least < f64::INFINITY && least <= limit).then_some(place)
+/// Where the least number is, the first of equals.
+fn first_of_least(numbers: &[(f64, usize)]) -> Option<usize> {
+    (0..numbers.len()).reduce(|a, b| if numbers[b].0 < numbers[a].0 { b } else { a })
+}
+
+/// Moves those that are no more than `limit` to the front; how many they are.
+fn kept(numbers: &mut [(f64, usize)], limit: f64) -> usize {
+    let mut kept = 0;
+    for at in 0..numbers.len() {
+        if numbers[at].0 <= limit {
+            numbers.swap(kept, at);
+            kept += 1;
+        }
+    }
+    kept
 }
 
 /// Every entry that [`choose`] weighs, in the table's order, at the splits that suit it best.
@@ -226,6 +234,7 @@ fn takes(layout: Layout, launched: &Problem) -> bool {
 }
 
 /// Every reason why an entry cannot compute a product that is launched so.
+#[inline(always)]
 fn refusals(
     variant: &Variant,
     (registers, held): (u32, &Residency),
@@ -284,8 +293,6 @@ fn finish(variant: &Variant, tiles: &Tiling, launched: &Problem, splits: u32) ->
 
 /// An entry laid over a problem.
 struct Fit<'a> {
-    /// Its place in [`VARIANTS`].
-    place: usize,
     variant: &'static Variant,
     problem: &'a Problem,
     machine: &'a Machine,
@@ -298,11 +305,13 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
+    #[inline(always)]
     fn new(place: usize, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
         Self::lying(place, problem, machine, laid(&VARIANTS[place], problem))
     }
 
     /// The same for a problem that is launched so, transposed or not.
+    #[inline(always)]
     fn lying(
         place: usize,
         problem: &'a Problem,
@@ -313,32 +322,34 @@ impl<'a> Fit<'a> {
         let tiles = tiling(variant, launched.m, launched.n);
         let registers = registers_at(place, machine);
         let held = residency(machine, variant.threads, registers, tiles.shared_bytes);
-        let refused = refusals(variant, (registers, &held), &launched, &tiles, machine).into_iter().flatten().next();
-        if let Some(refusal) = refused {
-            return Err(refusal);
+        let refused = refusals(variant, (registers, &held), &launched, &tiles, machine);
+        if let Some(refusal) = refused.iter().flatten().next() {
+            return Err(*refusal);
         }
         let estimator = Estimator::of(&Constants::FITTED, held.blocks(), variant, &tiles, &launched, machine);
-        Ok(Fit { place, variant, problem, machine, swapped, launched, tiles, estimator })
+        Ok(Fit { variant, problem, machine, swapped, launched, tiles, estimator })
     }
 
     /// What the entry cannot take less than, s.
+    #[inline(always)]
     fn least_s(&self) -> f64 {
         let most = self.estimator.most_splits();
         // Where few parts take least, their latency counts, and where many do, their slots.
-        let ranges = [(1, 1), (2, 15), (16, most)].into_iter().filter(|(first, _)| *first <= most);
+        let ranges = [(1, 1), (2, most)].into_iter().filter(|(first, _)| *first <= most);
         ranges.fold(f64::INFINITY, |least, (first, last)| {
             least.min(self.estimator.least_between_s(first, last.min(most)))
         })
     }
 
     /// The best launch of the entry.
-    fn choice(&self) -> Choice {
-        self.launch(self.best_split(f64::INFINITY).unwrap_or(1))
+    fn choice(mut self) -> Choice {
+        let splits = best_split(&mut self.estimator, f64::INFINITY).unwrap_or(1);
+        self.launch(splits)
     }
 
     /// The best launch of the entry; `None` if it is found to take more than `enough_s` whatever its splits.
-    fn choice_within(&self, enough_s: f64) -> Option<Choice> {
-        self.best_split(enough_s).map(|splits| self.launch(splits))
+    fn choice_within(mut self, enough_s: f64) -> Option<Choice> {
+        best_split(&mut self.estimator, enough_s).map(|splits| self.launch(splits))
     }
 
     fn launch(&self, splits: u32) -> Choice {
@@ -364,60 +375,7 @@ impl<'a> Fit<'a> {
             chooser: Chooser::Model,
         }
     }
-
-    /// The fewest parts of k whose expected time is like the least; `None` if all are found to take more than `enough_s`.
-    fn best_split(&self, enough_s: f64) -> Option<u32> {
-        let estimator = &self.estimator;
-        let mut least = enough_s;
-        let mut found = false;
-        let mut time = |splits: u32| {
-            let seconds = estimator.seconds_within(splits, least);
-            if seconds <= least {
-                (least, found) = (seconds, true);
-            }
-            least
-        };
-        // More parts have more slots, and fewer more latency: most octaves hold nothing that is enough.
-        // What is not there is not enough either, also where nothing ever is.
-        let mut octaves = [(0, 0, f64::NAN); OCTAVES];
-        for (octave, (first, last)) in octaves.iter_mut().zip(self.octaves()) {
-            *octave = (first, last, estimator.least_between_s(first, last));
-        }
-        // A few first: what is far above them need not be worked out.
-        let mut limit = enough_s;
-        for (first, last, least) in octaves {
-            if least <= limit {
-                limit = estimator.splits_of(first, last).next().map_or(limit, &mut time);
-            }
-        }
-        for (first, last, least) in octaves {
-            if least <= limit {
-                limit = estimator.splits_of(first, last).skip(1).fold(limit, |_, splits| time(splits));
-            }
-        }
-        if !found {
-            return None;
-        }
-        let alike = limit * ALIKE;
-        octaves
-            .into_iter()
-            .filter(|(.., least)| *least <= alike)
-            .flat_map(|(first, last, _)| estimator.splits_of(first, last))
-            .find(|splits| estimator.seconds_within(*splits, alike) <= alike)
-    }
-
-    /// All numbers of parts, from a power of two to below the next: the first and the last.
-    fn octaves(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let most = self.estimator.most_splits();
-        (0..=most.ilog2()).map(move |log| (1 << log, (2 << log).min(most + 1) - 1))
-    }
 }
-
-/// Powers of two up to [`MOST_SPLITS`].
-const OCTAVES: usize = MOST_SPLITS.ilog2() as usize + 1;
-
-/// Estimates closer than this are alike: then fewer splits need less scratch.
-const ALIKE: f64 = 1.01;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Who chooses; an entry and its parts of k that were given, by measurements or by whoever measures.
 
+use super::splits::best_split;
 use super::{Choice, Fit, check, in_question};
 use crate::{Machine, Problem, Refusal};
 
@@ -73,10 +74,10 @@ pub fn choose_given(problem: &Problem, machine: &Machine, name: &str, parts: Par
 }
 
 impl Fit<'_> {
-    fn given(&self, parts: Parts) -> Choice {
+    fn given(mut self, parts: Parts) -> Choice {
         let best = match parts {
             Parts::Exactly(_) => 1,
-            Parts::Best | Parts::Scaled { .. } => self.best_split(f64::INFINITY).unwrap_or(1),
+            Parts::Best | Parts::Scaled { .. } => best_split(&mut self.estimator, f64::INFINITY).unwrap_or(1),
         };
         let splits = parts.among(best, self.estimator.most_splits());
         Choice { chooser: Chooser::Caller, ..self.launch(splits) }

@@ -1,7 +1,10 @@
 //! What is chosen, and that nothing better was passed over.
 
+use super::splits::ALIKE;
 use super::*;
 use crate::{Dtype, Operation};
+
+mod exhaustive;
 
 #[test]
 fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {

@@ -42,6 +42,7 @@ pub(super) struct Block {
 }
 
 impl Block {
+    #[inline(always)]
     pub(super) fn new(
         variant: &Variant,
         tiling: &Tiling,

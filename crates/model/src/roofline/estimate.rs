@@ -78,11 +78,13 @@ pub struct Estimator<'a> {
     block: Block,
     /// Most parts that k is cut into.
     most_splits: u32,
-    /// A full wave, k whole, and what it takes at least, s.
+    /// A full wave, k whole, what it takes at least, and where that is known what it takes, s.
     full: Alone,
     full_least_s: f64,
-    /// The same of the blocks' share of full waves, and of a block on its own, k whole, s.
+    full_s: Option<f64>,
+    /// The same of the blocks' share of full waves, k whole, s.
     shares_s: f64,
+    /// The same of a block on its own; 0 before [`Estimator::sharpen`].
     alone_s: f64,
     /// Time of a slot of each element of C, s.
     slot_s: f64,
@@ -132,6 +134,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// The same where the blocks that an SM holds are known.
+    #[inline(always)]
     pub(crate) fn of(
         constants: &'a Constants,
         resident: u32,
@@ -140,6 +143,8 @@ impl<'a> Estimator<'a> {
         problem: &Problem,
         machine: &'a Machine,
     ) -> Self {
+        #[cfg(test)]
+        super::work::count_estimator();
         let c_bytes = problem.m as f64 * problem.n as f64 * problem.dtype.bytes() as f64;
         let resident = resident.max(1);
         let wave = (u64::from(resident) * u64::from(machine.sms)).max(1);
@@ -161,6 +166,12 @@ impl<'a> Estimator<'a> {
         let full_least_s = full.least_s();
         // No block takes less than its share of a full wave, and a wave of few blocks takes its latency.
         let shares_s = blocks as f64 / wave as f64 * full_least_s;
+        let (last_block_splits, last_block_s) = if variant.is_reduced() {
+            let adding_s = |splits| last_block_s(machine, tiling, c_bytes, splits);
+            (most_last_block_splits(tiling, c_bytes as u64), (adding_s(0), adding_s(1)))
+        } else {
+            (1, (0.0, 0.0))
+        };
         let (written_s, read_s) = (c_bytes / machine.write_bytes_per_s, c_bytes / machine.read_bytes_per_s);
         Estimator {
             machine,
@@ -171,12 +182,13 @@ impl<'a> Estimator<'a> {
             most_splits,
             full,
             full_least_s,
+            full_s: None,
             shares_s,
-            alone_s: block.wave(1.0, 1.0).least_s(),
+            alone_s: 0.0,
             block,
             slot_s: constants.slot_cost * (written_s + read_s),
-            last_block_splits: if variant.is_reduced() { most_last_block_splits(tiling, c_bytes as u64) } else { 1 },
-            last_block_s: (last_block_s(machine, tiling, c_bytes, 0), last_block_s(machine, tiling, c_bytes, 1)),
+            last_block_splits,
+            last_block_s,
             strayed: if variant.kernel == Kernel::Ring && variant.stages == 2 && resident == 1 {
                 constants.strayed * problem.k as f64 / 1000.0
             } else {
@@ -191,6 +203,14 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    /// Works out what many numbers of splits have in common: bounds are nearer to the times then.
+    pub(crate) fn sharpen(&mut self) {
+        let full_s = self.full.seconds();
+        (self.full_least_s, self.full_s) = (full_s, Some(full_s));
+        self.shares_s = self.blocks as f64 / self.wave as f64 * full_s;
+        self.alone_s = self.block.wave(1.0, 1.0).least_s();
+    }
+
     /// The expected time with k in `splits` parts, s.
     pub fn seconds(&self, splits: u32) -> f64 {
         self.seconds_within(splits, f64::INFINITY)
@@ -198,6 +218,8 @@ impl<'a> Estimator<'a> {
 
     /// As [`Estimator::seconds`]; infinity where the largest terms, which are sooner added up, exceed `limit` already.
     pub fn seconds_within(&self, splits: u32, limit: f64) -> f64 {
+        #[cfg(test)]
+        super::work::count_time();
         let part = 1.0 / f64::from(splits);
         // Some wave has a block, which takes as long as on its own, and begins and ends.
         let (slots_s, ends_s) = (self.slots_s(splits), self.block.ends.seconds(splits) / f64::from(self.resident));
@@ -211,7 +233,7 @@ impl<'a> Estimator<'a> {
         if ((fulls * self.full_least_s + last.least_s()) * part + rest_s) * (1.0 - ROUNDING) > limit {
             return f64::INFINITY;
         }
-        let fulls_s = if fulls > 0.0 { fulls * self.full.seconds() } else { 0.0 };
+        let fulls_s = if fulls > 0.0 { fulls * self.full_s.unwrap_or_else(|| self.full.seconds()) } else { 0.0 };
         (fulls_s + last.seconds()) * part * (1.0 + self.strayed * part) + rest_s
     }
 

@@ -61,7 +61,7 @@ fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> 
 fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Constants) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let groups = f64::from(variant.stages);
-    let multiple = |length: u64| length as f64 % width == 0.0;
+    let multiple = |length: u64| length.wrapping_mul(problem.dtype.bytes()) % PIECE_BYTES as u64 == 0;
     let wide = multiple(problem.m) && multiple(problem.n) && multiple(problem.a.row.max(problem.a.col));
     let width = if wide || variant.name.ends_with("_along") { width } else { 1.0 };
     let lines = if problem.gram && variant.mma { rows } else { rows + cols };

@@ -9,6 +9,8 @@ mod issue;
 mod norm;
 mod terms;
 mod tsmm;
+#[cfg(test)]
+pub(crate) mod work;
 
 pub use constants::Constants;
 pub(crate) use estimate::MOST_SPLITS;
