@@ -271,6 +271,14 @@ mod batched_tables {
         use crate::batched as entries;
         model::batched_warps_variants!(rows);
     }
+    pub mod flat_complex {
+        use crate::batched as entries;
+        model::batched_flat_complex_variants!(rows);
+    }
+    pub mod flat_real {
+        use crate::batched as entries;
+        model::batched_flat_real_variants!(rows);
+    }
     pub mod complex_fragments {
         use crate::batched as entries;
         model::batched_complex_fragments_variants!(rows);
@@ -283,9 +291,11 @@ mod batched_tables {
 
 /// The kernel of batches with this entry name; `None` if no row of `model::variants::batched::BATCHED` has it.
 pub fn batched(entry: &str) -> Option<Batched> {
-    use batched_tables::{complex_fragments, fragments, paper, tile, warps};
-    let tables = [tile::batched, fragments::batched, complex_fragments::batched, warps::batched, paper::batched];
-    tables.into_iter().find_map(|table| table(entry))
+    use batched_tables::{complex_fragments, flat_complex, flat_real, fragments, paper, tile, warps};
+    let flat = [flat_real::batched, flat_complex::batched];
+    let by_warps = [fragments::batched, complex_fragments::batched, warps::batched].into_iter().chain(flat);
+    let mut tables = [tile::batched, paper::batched].into_iter().chain(by_warps);
+    tables.find_map(|table| table(entry))
 }
 
 mod tsm2r_complex {

@@ -12,6 +12,7 @@ use crate::roofline::{Bound, fma_rate, peak_fma_rate, root_of_fourths};
 use crate::variants::batched::{BATCHED, Batched, Design};
 use crate::{Dtype, Machine, Refusal};
 
+mod flat;
 mod fragments;
 mod reasons;
 mod warps;
@@ -153,6 +154,7 @@ pub fn choose_batched(p: &BatchedProblem, machine: &Machine, force: Option<&str>
         let choice = match variant.design() {
             Design::Fragments => Some(fragments::choose(variant, p, machine)),
             Design::Warps => Some(warps::choose(variant, p, machine)),
+            Design::Flat => Some(flat::choose(variant, p, machine)),
             Design::Tile => {
                 let enough_s = best.map_or(f64::INFINITY, |best| best.estimate.seconds);
                 Work::new(variant, p, machine).choose_tile(enough_s)
@@ -171,7 +173,7 @@ pub(crate) fn reasons<'a>(
     p: &'a BatchedProblem,
     machine: &'a Machine,
     force: Option<&'a str>,
-) -> impl Iterator<Item = [Option<Refusal>; 8]> + 'a {
+) -> impl Iterator<Item = [Option<Refusal>; 9]> + 'a {
     in_question(p, force).map(move |variant| reasons::reasons(variant, p, machine))
 }
 
@@ -460,7 +462,7 @@ mod tests {
                 let p = BatchedProblem { reads_c, ..square(dtype, n, (1 << 28) / (n * n)) };
                 let Ok(choice) = choose_batched(&p, &Machine::H200, None) else { panic!("{dtype} {n}") };
                 if choice.variant.design() != Design::Tile {
-                    continue; // the tests' of `fragments` and `warps`
+                    continue; // the tests' of `flat`, `fragments` and `warps`
                 }
                 assert!(choice.variant.is_packed(), "{}", choice.variant.entry);
                 let (found, bound) = (choice.estimate, choice.bound);
@@ -481,11 +483,11 @@ mod tests {
 
     #[test]
     fn what_is_not_packed_goes_to_the_other_entries() {
-        let p = square(Dtype::F64, 8, 1000);
+        let p = square(Dtype::F64, 4, 1000);
         let name = |p: &BatchedProblem| choose_batched(p, &Machine::H200, None).map(|choice| choice.variant.name);
         assert_eq!(name(&p), Ok("batched_packed"));
         for a in
-            [Lie { stride: 65, ..p.a }, Lie { stride: 0, ..p.a }, Lie { listed: true, ..p.a }, Lie { skew: 1, ..p.a }]
+            [Lie { stride: 17, ..p.a }, Lie { stride: 0, ..p.a }, Lie { listed: true, ..p.a }, Lie { skew: 1, ..p.a }]
         {
             assert_eq!(name(&BatchedProblem { a, ..p }), Ok("batched_any"), "{a:?}");
             let forced = choose_batched(&BatchedProblem { a, ..p }, &Machine::H200, Some("batched_packed"));

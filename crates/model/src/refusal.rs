@@ -94,6 +94,8 @@ pub enum Refusal {
     },
     /// The variant takes packed batches alone, which start at multiples of 16 bytes where their lines are spaced.
     NotPacked,
+    /// The variant takes matrices without gaps alone.
+    Gaps,
     /// The variant adds in any order, and the same bits were asked for.
     AnyOrder,
     /// The variant computes Gram matrices alone, or none.
@@ -135,6 +137,7 @@ impl fmt::Display for Refusal {
                 write!(f, "{name} is {value}, of which the lanes of a warp take up to {most}")
             }
             Refusal::NotPacked => f.write_str("it takes packed batches alone, one matrix behind the other"),
+            Refusal::Gaps => f.write_str("it takes matrices without gaps alone, the elements of each in one run"),
             Refusal::AnyOrder => f.write_str("it adds in any order, so that no two runs need give the same bits"),
             Refusal::OtherOperation { gram: true } => f.write_str("it computes no Gram matrices"),
             Refusal::OtherOperation { gram: false } => f.write_str("it computes Gram matrices alone"),

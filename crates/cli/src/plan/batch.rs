@@ -5,7 +5,7 @@ use std::fmt::Write;
 use model::launch::batched::MOST_PROBLEMS;
 use model::occupancy::residency;
 use model::paper::batched as paper;
-use model::variants::batched::{BATCHED, Design};
+use model::variants::batched::BATCHED;
 use model::{BatchedChoice, BatchedProblem, BatchedRefusals, Dtype, Machine, choose_batched};
 use serde::Serialize;
 
@@ -89,14 +89,16 @@ fn words(choice: &BatchedChoice, machine: &Machine) -> String {
         let _ = write!(text, "\n  {name:<9} {words}");
     };
     line("kernel", format!("{} ({})", variant.entry, variant.name));
-    if matches!(variant.design(), Design::Fragments | Design::Warps) {
+    if variant.design().is_by_warps() {
         let transposed = if choice.swapped { ", of the transposed product" } else { "" };
         let place = match (shared_bytes, variant.parts) {
             (0, 1) => "a problem a warp, in registers".to_owned(),
             (0, warps) => format!("a problem {warps} warps, in registers"),
-            _ => format!("a problem a warp, in {shared_bytes} bytes of shared memory a block"),
+            (_, 1) => format!("a problem a warp, in {shared_bytes} bytes of shared memory a block"),
+            (_, warps) => format!("a problem {warps} warps, in {shared_bytes} bytes of shared memory a block"),
         };
-        line("tile", format!("{place}, and the next one on its way{transposed}"));
+        let next = if stages <= 2 { "one".to_owned() } else { format!("{}", stages - 1) };
+        line("tile", format!("{place}, and the next {next} on the way{transposed}"));
         line("launch", format!("{blocks} blocks of {threads} threads, whose warps take problems in turn"));
     } else {
         line(

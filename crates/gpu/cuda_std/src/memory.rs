@@ -132,6 +132,12 @@ impl<T: Scalar> Global<T> {
         self.pointer as u64 & (bytes - 1) == 0
     }
 
+    /// Bytes by which the operand starts past a multiple of `bytes`, a power of two. No access to memory.
+    #[inline(always)]
+    pub fn past(self, bytes: u32) -> u32 {
+        self.pointer as u64 as u32 & (bytes - 1)
+    }
+
     /// Where element `index` lies, for the functions of [`ptx`]. No access to memory; the element need not exist.
     #[inline(always)]
     #[track_caller]

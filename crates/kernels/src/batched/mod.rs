@@ -7,11 +7,13 @@
 //! | C_i     | m x n | the same; no two elements of all of them share an address       |
 //!
 //! [`tile`]'s entries take everything; those of `fragments` and `complex_fragments` multiply on the matrix units, which needs f64 or c128, and sm_90; [`warps`]' are for
-//! larger matrices of the other types;
+//! larger matrices of the other types; [`flat`]'s for matrices without gaps;
 //! [`paper`]'s are the variants of MAGMA's paper.
 
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod complex_fragments;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod flat;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod fragments;
 mod matrices;
@@ -158,6 +160,26 @@ macro_rules! complex_fragment_entries {
     };
 }
 model::batched_complex_fragments_variants!(complex_fragment_entries);
+
+macro_rules! flat_real_entries {
+    ($($entry:ident: $elem:ident, $mb:literal, $octets:literal, $nb:literal, $down:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            batched_entry!($entry, $elem, flat::body::<$elem, flat::real::Fragments<$mb, $octets, $nb, $down, $across>>);
+        )*
+    };
+}
+model::batched_flat_real_variants!(flat_real_entries);
+
+macro_rules! flat_complex_entries {
+    ($($entry:ident: $elem:ident, $octets:literal, $nb:literal, $down:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            batched_entry!($entry, $elem, flat::body::<$elem, flat::complex::Fragments<$octets, $nb, $down, $across>>);
+        )*
+    };
+}
+model::batched_flat_complex_variants!(flat_complex_entries);
 
 /// The bodies of the paper's kernels, by their variants' names.
 mod bodies {

@@ -3,14 +3,14 @@
 
 use crate::harness::{Element, Layout};
 use lanky_kernels::table::{self, Batched as Function, BatchedFn};
-use model::launch::batched::{CONJ_BIT, Laid, Lie, Tile, laid};
+use model::launch::batched::{CONJ_BIT, FlatTile, Laid, Lie, Tile, laid};
 use model::variants::batched::{BATCHED, Batched, Design};
 use model::{BatchedProblem, Machine, choose_batched};
 use simt::{Buffer, Counters, Launch, Memory};
 
 /// How the matrices of an operand follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Follow {
+pub enum Follow {
     /// So many elements between the end of one and the start of the next.
     Gap(u64),
     /// All problems have the first.
@@ -21,20 +21,22 @@ enum Follow {
 
 /// A batch to compute.
 #[derive(Clone, Copy, Debug)]
-struct Case {
-    sizes: [u32; 3],
-    count: u32,
-    problems: u32,
-    stages: u32,
-    blocks: u32,
-    by_rows: [bool; 3],
+pub struct Case {
+    pub sizes: [u32; 3],
+    pub count: u32,
+    pub problems: u32,
+    pub stages: u32,
+    pub blocks: u32,
+    pub by_rows: [bool; 3],
     /// Elements between lines.
-    gaps: [u64; 3],
-    follow: [Follow; 3],
-    offset: usize,
-    alpha: f64,
-    beta: f64,
-    conj: u32,
+    pub gaps: [u64; 3],
+    pub follow: [Follow; 3],
+    pub offset: usize,
+    pub alpha: f64,
+    pub beta: f64,
+    pub conj: u32,
+    /// Whether sums are rounded: then the result is not compared.
+    pub is_rounded: bool,
 }
 
 /// An operand: its data, NaN in all gaps.
@@ -58,7 +60,13 @@ impl<T: Element> Operand<T> {
             (0..count).map(|problem| if listed { (count - 1 - problem) * stride } else { problem * stride }).collect();
         let mut data = vec![T::NAN; (starts.iter().max().map_or(0, |last| last + len)) as usize];
         for (problem, start) in starts.iter().enumerate() {
-            let matrix = layout.filled::<T>(which as u64 * 31 + problem as u64);
+            let mut matrix = layout.filled::<T>(which as u64 * 31 + problem as u64);
+            if case.is_rounded {
+                let third = T::exactly(f64::from(1.0_f32 / 3.0));
+                for (at, value) in matrix.iter_mut().enumerate() {
+                    *value = value.add(T::exactly(at as f64)).mul(third.mul(third).mul(third));
+                }
+            }
             for (at, value) in matrix.into_iter().enumerate() {
                 data[*start as usize + at] = value;
             }
@@ -83,18 +91,19 @@ impl<T: Element> Operand<T> {
     }
 }
 
-fn check(variant: &Batched, case: Case) -> Counters {
+pub fn check(variant: &Batched, case: Case) -> Counters {
     println!("{} {case:?}", variant.entry); // shown if what follows fails
     match table::batched(variant.entry) {
-        Some(Function::F32(entry)) => run(variant, entry, case),
-        Some(Function::F64(entry)) => run(variant, entry, case),
-        Some(Function::C64(entry)) => run(variant, entry, case),
-        Some(Function::C128(entry)) => run(variant, entry, case),
+        Some(Function::F32(entry)) => run(variant, entry, case).0,
+        Some(Function::F64(entry)) => run(variant, entry, case).0,
+        Some(Function::C64(entry)) => run(variant, entry, case).0,
+        Some(Function::C128(entry)) => run(variant, entry, case).0,
         None => panic!("{} is in the model's table only", variant.entry),
     }
 }
 
-fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> Counters {
+/// What an entry does, and C's memory behind it.
+pub fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> (Counters, Vec<T>) {
     let [m, n, k] = case.sizes;
     let (alpha, beta) = (T::factor(case.alpha), T::factor(case.beta));
     let (a, b) = (Operand::<T>::new(&case, 0, (m, k)), Operand::<T>::new(&case, 1, (k, n)));
@@ -135,8 +144,27 @@ fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> Counte
     let chosen = choose_batched(&problem, &Machine::H200, Some(variant.entry));
     let (launch, problems, sides, codes) = match (variant.design(), chosen) {
         (Design::Tile, _) => (launch, case.problems, [la, lb, lc], codes),
+        // In as many stages as the case has, and as many problems at a time as fit.
+        (Design::Flat, Ok(choice)) => {
+            let bytes = |problems| {
+                let tile = FlatTile::new(case.sizes, problems, reads_c, width);
+                tile.shared_len(case.stages) * (variant.threads / 32 / variant.parts) * size_of::<T>() as u32
+            };
+            let most = if choice.sides.iter().all(Laid::is_seamless) { case.problems.min(4) } else { 1 };
+            let fits = |problems: &u32| bytes(*problems) <= Machine::H200.shared_per_block;
+            let problems = (1..=most).rev().find(fits).unwrap_or(1);
+            let is_chosen = (choice.problems, choice.stages) == (problems, case.stages);
+            assert!(!is_chosen || choice.shared_bytes == bytes(problems), "{}", variant.entry);
+            let blocks = case.count.div_ceil(problems).min(case.blocks);
+            (
+                Launch { grid: [blocks, 1, 1], shared_bytes: bytes(problems), ..launch },
+                problems,
+                choice.sides,
+                choice.codes,
+            )
+        }
         (design, Ok(choice)) => {
-            let is_a_warps = matches!(design, Design::Fragments | Design::Warps);
+            let is_a_warps = design.is_by_warps();
             assert!(is_a_warps || choice.codes == codes, "{}", variant.entry);
             let (block, shared_bytes) = ([choice.threads, 1, 1], choice.shared_bytes);
             let in_turn = is_a_warps || design == Design::Prefetch;
@@ -189,8 +217,10 @@ fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> Counte
         };
     });
     let counters = outcome.unwrap_or_else(|fault| panic!("{fault}"));
-    compare(&memory, bc, [&a, &b, &c], &case, (alpha, beta));
-    counters
+    if !case.is_rounded {
+        compare(&memory, bc, [&a, &b, &c], &case, (alpha, beta));
+    }
+    (counters, memory.read(bc).to_vec())
 }
 
 /// C_i is α A_i B_i + β C_i, and nothing else was written.
@@ -248,9 +278,10 @@ fn sizes(variant: &Batched) -> Vec<[u32; 3]> {
         [31, 29, 30],
     ];
     sizes.retain(|[m, n, k]| variant.owners(*m, *n, *k) <= variant.threads);
-    if matches!(variant.design(), Design::Fragments | Design::Warps) {
+    if variant.design().is_by_warps() {
         let (most, steps) = (variant.tm, variant.tn);
         sizes.extend([[most, most - 1, steps], [most - 7, most - 8, steps - 1], [most - 1, 2, steps - 7]]);
+        sizes.extend([[6, 4, 9], [2, 7, 3], [7, 1, 12]]);
         sizes.retain(|[m, n, k]| m.max(n) <= &most && k <= &steps && m * n * k > 0);
     }
     sizes
@@ -271,7 +302,9 @@ fn cases(variant: &Batched) -> Vec<Case> {
             let bits = turn * 5 / 2;
             // The first two of six are packed: aligned, and not.
             let packed = run < 2 || variant.is_packed();
-            let gap = |which: usize| if packed { 0 } else { [0, 1, 4, 0][(turn + which) % 4] };
+            let gap = |which: usize| {
+                if packed || variant.design() == Design::Flat { 0 } else { [0, 1, 4, 0][(turn + which) % 4] }
+            };
             let follow = |which: usize| match (packed, (turn + 2 * which) % 5) {
                 (true, _) | (_, 0) => Follow::Gap(0),
                 (_, 1) => Follow::Gap(3),
@@ -292,6 +325,7 @@ fn cases(variant: &Batched) -> Vec<Case> {
                 alpha: FACTORS[turn % 4],
                 beta: FACTORS[(turn / 4 + 1) % 4],
                 conj: turn as u32 % 4,
+                is_rounded: false,
             });
         }
     }
@@ -327,7 +361,7 @@ fn a_product_of_no_steps_reads_neither_a_nor_b() {
 }
 
 /// C_i = A_i B_i of packed column-major matrices.
-const fn plain(sizes: [u32; 3]) -> Case {
+pub const fn plain(sizes: [u32; 3]) -> Case {
     Case {
         sizes,
         count: 9,
@@ -341,6 +375,7 @@ const fn plain(sizes: [u32; 3]) -> Case {
         alpha: 1.0,
         beta: 0.0,
         conj: 0,
+        is_rounded: false,
     }
 }
 
@@ -366,6 +401,7 @@ tests!(
     batched_any,
     batched_fragments,
     batched_warps,
+    batched_flat,
     batched_single,
     batched_aggregated,
     batched_prefetch,
@@ -413,7 +449,8 @@ fn packed_batches_are_moved_once_and_by_pieces() {
     for variant in BATCHED {
         for sizes in [[3, 3, 3], [4, 4, 4], [8, 8, 8], [7, 5, 9], [16, 16, 16]] {
             let [m, n, k] = sizes;
-            if !variant.design().is_ours() || variant.owners(m, n, k) * 2 > variant.threads {
+            let is_too_large = variant.design().is_by_warps() && m.max(n) > variant.tm;
+            if !variant.design().is_ours() || is_too_large || variant.owners(m, n, k) * 2 > variant.threads {
                 continue;
             }
             let case = Case { beta: 1.0, count: 18, problems: 2, blocks: 1, ..plain(sizes) };

@@ -7,6 +7,7 @@
 mod batched;
 mod ceilings;
 mod counted;
+mod flat;
 mod gemv;
 mod harness;
 mod products;

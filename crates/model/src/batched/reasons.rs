@@ -1,6 +1,6 @@
 //! Why an entry cannot compute a batch.
 
-use super::{BatchedProblem, LARGEST, aggregated, fragments, narrow, warps};
+use super::{BatchedProblem, LARGEST, aggregated, flat, fragments, narrow, warps};
 use crate::launch::batched::{Laid, Tile};
 use crate::occupancy::residency;
 use crate::refusal::too_large;
@@ -8,19 +8,22 @@ use crate::variants::batched::{Batched, Design};
 use crate::{Machine, Refusal};
 
 /// Every reason why an entry cannot compute a batch.
-pub(super) fn reasons(variant: &Batched, p: &BatchedProblem, machine: &Machine) -> [Option<Refusal>; 8] {
+pub(super) fn reasons(variant: &Batched, p: &BatchedProblem, machine: &Machine) -> [Option<Refusal>; 9] {
     let [m, n, k] = [("m", p.m), ("n", p.n), ("k", p.k)].map(|(name, value)| {
         let most = if name == "k" { variant.tn } else { variant.tm };
-        let is_warps = matches!(variant.design(), Design::Fragments | Design::Warps);
         if value > LARGEST {
             Some(Refusal::LargerThanBatches { name, value })
         } else {
-            (is_warps && value > u64::from(most)).then_some(Refusal::LargerThanFragments { name, value, most })
+            (variant.design().is_by_warps() && value > u64::from(most)).then_some(Refusal::LargerThanFragments {
+                name,
+                value,
+                most,
+            })
         }
     });
     let too_old = (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() });
     if p.m.max(p.n).max(p.k) > LARGEST {
-        return [m, n, k, too_old, None, None, None, None];
+        return [m, n, k, too_old, None, None, None, None, None];
     }
     let (owners, registers) = (variant.owners(narrow(p.m), narrow(p.n), narrow(p.k)), variant.registers(machine));
     let (threads, shared_bytes) = least_block(variant, p, owners);
@@ -29,7 +32,9 @@ pub(super) fn reasons(variant: &Batched, p: &BatchedProblem, machine: &Machine) 
     let threads = if owners > variant.threads { Some(Refusal::Threads { threads: owners }) } else { threads };
     let is_packed = || p.sides(owners).iter().all(Laid::is_packed);
     let not_packed = (variant.is_packed() && !is_packed()).then_some(Refusal::NotPacked);
-    [m, n, k, too_old, not_packed, shared, registers, threads]
+    let is_flat = || p.sides(owners).iter().all(Laid::is_flat);
+    let gaps = (variant.design() == Design::Flat && !is_flat()).then_some(Refusal::Gaps);
+    [m, n, k, too_old, not_packed, gaps, shared, registers, threads]
 }
 
 /// Threads and bytes of shared memory of the smallest block in which an entry computes a batch.
@@ -37,6 +42,7 @@ fn least_block(variant: &Batched, p: &BatchedProblem, owners: u32) -> (u32, u32)
     let bytes = narrow(p.dtype.bytes());
     match variant.design() {
         Design::Fragments => (variant.threads, 0),
+        Design::Flat => (variant.threads, flat::shared_bytes(variant, p, 1, 2)),
         Design::Warps => warps::block(variant, &fragments::upright(p).0),
         Design::Tile => {
             let tile = Tile::new(p.sides(owners).map(|side| side.shared), 1, p.reads_c, 16 / bytes);

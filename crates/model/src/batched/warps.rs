@@ -26,7 +26,7 @@ pub(super) fn block(variant: &Batched, of: &BatchedProblem) -> (u32, u32) {
 pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
     let (of, swapped) = upright(p);
     let (_, shared_bytes) = block(variant, &of);
-    by_warps(variant, p, machine, (2, shared_bytes), (of, swapped), estimate)
+    by_warps(variant, p, machine, (1, 2, shared_bytes), (of, swapped), estimate)
 }
 
 fn estimate(

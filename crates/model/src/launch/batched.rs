@@ -161,6 +161,48 @@ impl WarpTile {
     }
 }
 
+/// The stages of warps that have whole matrices in shared memory as they lie in device memory, in elements.
+///
+/// A matrix begins as far past a piece of 16 bytes as it does in device memory, and behind each eight pieces one is left out
+/// ([`FlatTile::place`]): columns of 16 or 32 elements of 8 bytes would else begin in one bank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlatTile {
+    /// Where B begins; A is the first.
+    pub b_at: u32,
+    /// Where C begins, if C is read; else it is behind the last stage.
+    pub c_at: u32,
+    /// Elements a stage.
+    pub stage_len: u32,
+    /// Of what is behind the last stage.
+    out_len: u32,
+}
+
+impl FlatTile {
+    /// Of so many m x n x k problems, `width` elements being 16 bytes.
+    pub const fn new([m, n, k]: [u32; 3], problems: u32, reads_c: bool, width: u32) -> FlatTile {
+        let (b_at, out_len) = (Self::region_len(problems * m * k, width), Self::region_len(problems * m * n, width));
+        let c_at = b_at + Self::region_len(problems * k * n, width);
+        let (stage_len, out_len) = if reads_c { (c_at + out_len, 0) } else { (c_at, out_len) };
+        FlatTile { b_at, c_at, stage_len, out_len }
+    }
+
+    /// Where an element is that would be at some place if no piece were left out.
+    #[inline(always)]
+    pub const fn place(at: u32, width: u32) -> u32 {
+        at + at / (8 * width) * width
+    }
+
+    /// Elements that a matrix takes, wherever it begins within a piece.
+    const fn region_len(len: u32, width: u32) -> u32 {
+        if len == 0 { 0 } else { Self::place((len + width - 2) / width * width, width) + width }
+    }
+
+    /// Elements of all stages, and what is behind them.
+    pub const fn shared_len(&self, stages: u32) -> u32 {
+        stages * self.stage_len + self.out_len
+    }
+}
+
 /// An operand of a batch as the caller has it, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lie {
@@ -228,6 +270,22 @@ impl Laid {
     }
 }
 
+impl Laid {
+    /// Whether each matrix is one run of device memory.
+    pub fn is_flat(&self) -> bool {
+        let Strides { row, col } = self.strides;
+        let (step, ld) = if self.code.by_columns { (row, col) } else { (col, row) };
+        let SharedSide { len, lines, .. } = self.shared;
+        len * lines == 0 || (step == 1 || len == 1) && (ld == u64::from(len) || lines == 1)
+    }
+
+    /// Whether all matrices together are one run.
+    pub fn is_seamless(&self) -> bool {
+        let SharedSide { len, lines, .. } = self.shared;
+        self.is_flat() && !self.code.listed && !self.code.single && self.stride == u64::from(len * lines)
+    }
+}
+
 /// How an operand of rows x cols matrices is passed to an entry of which `owners` threads compute a product.
 pub const fn laid(lie: Lie, (rows, cols): (u32, u32), count: u64, width: u32, owners: u32) -> Laid {
     let Lie { strides, stride, listed, skew } = lie.plain(rows, cols, count);
@@ -268,6 +326,35 @@ mod tests {
                 assert!(side.region_len(3, width) >= 2 * side.each + n * n + width - 1);
             }
         }
+    }
+
+    /// What matrices take, wherever they begin; columns of 32 elements of 8 bytes begin in different banks.
+    #[test]
+    fn flat_matrices_have_room() {
+        for (width, len) in [1, 2, 4].into_iter().flat_map(|width| (1..=1024).map(move |len| (width, len))) {
+            let last = FlatTile::place(len - 1 + width - 1, width);
+            let room = FlatTile::region_len(len, width);
+            assert!(last < room && room <= last + width && room % width == 0, "{width} {len}");
+        }
+        assert_eq!([0, 32, 64, 96].map(|at| FlatTile::place(at, 2) % 16), [0, 4, 8, 12]);
+        let (reads, writes) = (FlatTile::new([5, 3, 7], 2, true, 2), FlatTile::new([5, 3, 7], 2, false, 2));
+        assert_eq!(reads.shared_len(2), 2 * reads.stage_len);
+        assert_eq!(writes.shared_len(3), 3 * writes.c_at + reads.stage_len - reads.c_at);
+    }
+
+    #[test]
+    fn flat_matrices_are_told_from_others() {
+        let is_flat = |lie, shape| laid(lie, shape, 7, 2, 1).is_flat();
+        let packed = Lie::packed(5, 3);
+        for lie in [packed, Lie { stride: 99, ..packed }, Lie { listed: true, skew: 1, ..packed }] {
+            assert!(is_flat(lie, (5, 3)) && is_flat(lie.t(), (3, 5)));
+        }
+        assert!(!is_flat(Lie { strides: Strides::column_major(6), ..packed }, (5, 3)));
+        assert!(!is_flat(Lie { strides: Strides { row: 2, col: 10 }, ..packed }, (5, 3)));
+        // Strides that are never taken do no harm.
+        let far = |row, col| Lie { strides: Strides { row, col }, ..packed };
+        assert!(is_flat(far(9, 9), (1, 1)) && is_flat(far(9, 1), (1, 3)) && is_flat(far(1, 9), (3, 1)));
+        assert!(!is_flat(far(1, 9), (1, 3)) && is_flat(far(7, 7), (0, 3)));
     }
 
     #[test]

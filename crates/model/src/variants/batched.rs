@@ -12,6 +12,8 @@ pub enum Design {
     Fragments,
     /// Ours: a warp a product, through shared memory of its own.
     Warps,
+    /// Ours: warps copy whole matrices as they lie, those without gaps, into shared memory of their own and back.
+    Flat,
     /// MAGMA's: one product a block, a thread an element.
     Single,
     /// Several products a block.
@@ -25,7 +27,12 @@ pub enum Design {
 impl Design {
     /// Whether it is chosen where nobody names one: the paper's are there to be named.
     pub const fn is_ours(self) -> bool {
-        matches!(self, Design::Tile | Design::Fragments | Design::Warps)
+        matches!(self, Design::Tile | Design::Fragments | Design::Warps | Design::Flat)
+    }
+
+    /// Whether warps have problems of their own, of at most [`Batched::tm`] rows and columns and [`Batched::tn`] steps.
+    pub const fn is_by_warps(self) -> bool {
+        matches!(self, Design::Fragments | Design::Warps | Design::Flat)
     }
 }
 
@@ -38,11 +45,11 @@ pub struct Batched {
     pub entry: &'static str,
     /// Element type.
     pub dtype: Dtype,
-    /// Rows of C a thread; of [`Design::Fragments`] and [`Design::Warps`] the most that m and n may be.
+    /// Rows of C a thread; where it is [by warps](Design::is_by_warps) the most that m and n may be.
     pub tm: u32,
-    /// Columns of C a thread; of [`Design::Fragments`] and [`Design::Warps`] the most that k may be.
+    /// Columns of C a thread; where it is by warps the most that k may be.
     pub tn: u32,
-    /// Warps a product of [`Design::Fragments`]; 1 of the others.
+    /// Warps a product of [`Design::Fragments`] and [`Design::Flat`]; 1 of the others.
     pub parts: u32,
     /// Threads a block.
     pub threads: u32,
@@ -67,6 +74,7 @@ impl Batched {
         match self.name.as_bytes() {
             b"batched_fragments" => Design::Fragments,
             b"batched_warps" => Design::Warps,
+            b"batched_flat" => Design::Flat,
             b"batched_single" => Design::Single,
             b"batched_aggregated" => Design::Aggregated,
             b"batched_prefetch" => Design::Prefetch,
@@ -77,17 +85,17 @@ impl Batched {
 
     /// The oldest compute capability that has its instructions.
     pub const fn since(&self) -> (u32, u32) {
-        match self.design() {
-            Design::Fragments => (9, 0),
+        match (self.design(), self.dtype) {
+            (Design::Fragments, _) | (Design::Flat, Dtype::F64 | Dtype::C128) => (9, 0),
             _ => SINCE,
         }
     }
 
     /// The threads that compute one product: of m x n sums, of [`Design::Blocked`] a square of half of the longest side, of
-    /// [`Design::Fragments`] one or two warps, of [`Design::Warps`] one.
+    /// [`Design::Fragments`] one or two warps, of [`Design::Warps`] one, of [`Design::Flat`] some.
     pub fn owners(&self, m: u32, n: u32, k: u32) -> u32 {
         match self.design() {
-            Design::Fragments | Design::Warps => 32 * self.parts,
+            Design::Fragments | Design::Warps | Design::Flat => 32 * self.parts,
             Design::Blocked => m.max(n).max(k).div_ceil(2).pow(2),
             _ => m.div_ceil(self.tm) * n.div_ceil(self.tn),
         }
@@ -207,6 +215,55 @@ macro_rules! complex_fragment_rows {
 }
 batched_complex_fragments_variants!(complex_fragment_rows);
 
+/// The entries whose warps copy whole matrices, of f64: `entry: element, MB, OCTETS, NB, DOWN, ACROSS, threads, blocks an SM`; m up to
+/// 8·OCTETS·DOWN, n up to 8·NB·ACROSS, which are equal, k up to 32; where DOWN x ACROSS is not 1 a block is one problem's.
+#[macro_export]
+macro_rules! batched_flat_real_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                   elem MB OCTETS NB DOWN ACROSS threads blocks
+            dbatched_flat_8x8_t128:    f64, 1, 1,     1, 1,   1,     128,    8;
+            dbatched_flat_16x16_t64:   f64, 1, 2,     2, 1,   1,     64,     12;
+            dbatched_flat_24x24_t96:   f64, 2, 3,     1, 1,   3,     96,     8;
+            dbatched_flat_32x32_t128:  f64, 1, 2,     2, 2,   2,     128,    6;
+        }
+    };
+}
+
+macro_rules! flat_real_rows {
+    ($($entry:ident: $elem:ident, $mb:literal, $octets:literal, $nb:literal, $down:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
+        const FLAT_REAL: &[Batched] = &[$(Batched {
+            name: "batched_flat", entry: stringify!($entry), dtype: elem::$elem,
+            tm: 8 * $octets * $down, tn: 32, parts: $down * $across, threads: $threads, min_blocks: $blocks,
+        }),*];
+    };
+}
+batched_flat_real_variants!(flat_real_rows);
+
+/// Those of c128: `entry: element, OCTETS, NB, DOWN, ACROSS, threads, blocks an SM`, as of f64.
+#[macro_export]
+macro_rules! batched_flat_complex_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                   elem  OCTETS NB DOWN ACROSS threads blocks
+            zbatched_flat_8x8_t128:    c128, 1,     1, 1,   1,     128,    6;
+            zbatched_flat_16x16_t64:   c128, 2,     1, 1,   2,     64,     8;
+            zbatched_flat_24x24_t96:   c128, 3,     1, 1,   3,     96,     6;
+            zbatched_flat_32x32_t128:  c128, 2,     2, 2,   2,     128,    4;
+        }
+    };
+}
+
+macro_rules! flat_complex_rows {
+    ($($entry:ident: $elem:ident, $octets:literal, $nb:literal, $down:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
+        const FLAT_COMPLEX: &[Batched] = &[$(Batched {
+            name: "batched_flat", entry: stringify!($entry), dtype: elem::$elem,
+            tm: 8 * $octets * $down, tn: 32, parts: $down * $across, threads: $threads, min_blocks: $blocks,
+        }),*];
+    };
+}
+batched_flat_complex_variants!(flat_complex_rows);
+
 /// The entries of MAGMA's paper: `entry: element, variant, threads at most`. In f32 and f64: the paper shows f64.
 #[macro_export]
 macro_rules! batched_paper_variants {
@@ -237,8 +294,16 @@ batched_paper_variants!(paper_rows);
 
 /// Every entry of a batch.
 pub const BATCHED: &[Batched] = &{
-    const TABLES: [&[Batched]; 5] = [TILE, FRAGMENTS, COMPLEX_FRAGMENTS, WARPS, PAPER];
-    let mut all = [TILE[0]; TILE.len() + FRAGMENTS.len() + COMPLEX_FRAGMENTS.len() + WARPS.len() + PAPER.len()];
+    const TABLES: [&[Batched]; 7] = [TILE, FRAGMENTS, COMPLEX_FRAGMENTS, WARPS, FLAT_REAL, FLAT_COMPLEX, PAPER];
+    const LEN: usize = {
+        let (mut len, mut table) = (0, 0);
+        while table < TABLES.len() {
+            len += TABLES[table].len();
+            table += 1;
+        }
+        len
+    };
+    let mut all = [TILE[0]; LEN];
     let (mut table, mut row, mut at) = (0, 0, 0);
     while at < all.len() {
         if row == TABLES[table].len() {

@@ -1,0 +1,67 @@
+//! How `batched_flat` multiplies f64: on the matrix units, from sm_90 on.
+//!
+//! Lane (g, q) = (lane / 4, lane % 4) loads rows g, g + 8, .. of A at steps q and q + 4 of eight, columns g, g + 8, .. of B at the same,
+//! and has of each 8 x 8 of C columns 2q and 2q + 1 of row g. Of DOWN x ACROSS warps each has 8·OCTETS rows of C and of these
+//! every ACROSS-th 8 columns.
+
+use super::{Matrix, Multiply, Own, write};
+use crate::batched::Batched;
+use cuda_std::prelude::*;
+
+/// Steps of k of a fragment.
+const STEPS: u32 = 8;
+
+/// m up to 8·OCTETS·DOWN, n up to 8·NB·ACROSS, MB = ⌈OCTETS / 2⌉.
+pub struct Fragments<const MB: usize, const OCTETS: usize, const NB: usize, const DOWN: u32, const ACROSS: u32>;
+
+impl<const MB: usize, const OCTETS: usize, const NB: usize, const DOWN: u32, const ACROSS: u32> Multiply<f64>
+    for Fragments<MB, OCTETS, NB, DOWN, ACROSS>
+{
+    const PARTS: u32 = DOWN * ACROSS;
+
+    #[inline(always)]
+    unsafe fn multiply(x: &Batched<f64>, own: Own, a: Matrix<f64>, b: Matrix<f64>, c: Matrix<f64>) {
+        const { assert!(MB == OCTETS.div_ceil(2), "a fragment has two octets of rows") };
+        let (g, q) = (own.lane / 4, own.lane % 4);
+        let first_row = own.part / ACROSS * (8 * OCTETS as u32);
+        let first_col = |j: usize| 8 * (j as u32 * ACROSS + own.part % ACROSS);
+        // What is past the last row or column is the last one again, and not stored.
+        let a_rows: [u32; OCTETS] =
+            core::array::from_fn(|octet| a.at((first_row + 8 * octet as u32 + g).min(x.m - 1), 0));
+        let b_cols: [u32; NB] = core::array::from_fn(|j| b.at(0, (first_col(j) + g).min(x.n - 1)));
+        let mut rc = [[[0.0; 4]; NB]; MB]; // (MB, NB)
+        for l in (0..x.k).step_by(STEPS as usize) {
+            let mut ra = [[0.0; 4]; MB]; // (MB)
+            let mut rb = [[0.0; 2]; NB]; // (NB)
+            for t in 0..2 {
+                let step = l + q + 4 * t as u32;
+                let (is_there, step) = (step < x.k, step.min(x.k - 1));
+                // SAFETY: elements of A and of B.
+                unsafe {
+                    for octet in 0..OCTETS {
+                        let value = a.load(a_rows[octet] + step * a.col);
+                        ra[octet / 2][octet % 2 + 2 * t] = if is_there { value } else { 0.0 };
+                    }
+                    for j in 0..NB {
+                        let value = b.load(b_cols[j] + step * b.row);
+                        rb[j][t] = if is_there { value } else { 0.0 };
+                    }
+                }
+            }
+            for i in 0..MB {
+                for j in 0..NB {
+                    // SAFETY: all lanes are here: k is of all of them.
+                    rc[i][j] = unsafe { ptx::mma_m16n8k8_f64(ra[i], rb[j], rc[i][j]) };
+                }
+            }
+        }
+        for j in 0..NB {
+            let sums: [[f64; 2]; OCTETS] = core::array::from_fn(|octet| {
+                let sums = rc[octet / 2][j];
+                [0, 1].map(|v| sums[2 * (octet % 2) + v])
+            });
+            // SAFETY: each lane of the problem's warps has elements of its own.
+            unsafe { write(x, own.lane, (first_row, first_col(j)), sums, c) };
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Batches of matrices without gaps, which warps copy whole, as they lie, into shared memory of their own and back.
+
+use super::fragments::{ISSUE_CYCLES, by_warps, upright};
+use super::{BatchedChoice, BatchedEstimate, BatchedProblem, NEEDED_IN_FLIGHT, narrow};
+use crate::launch::batched::{FlatTile, Laid};
+use crate::occupancy::by_shared;
+use crate::roofline::{peak_fma_rate, root_of_fourths};
+use crate::variants::batched::Batched;
+use crate::{Dtype, Machine};
+
+/// Most stages of a ring.
+const MOST_STAGES: u32 = 4;
+/// Most problems that warps take at a time.
+const MOST_PROBLEMS: u32 = 8;
+/// Instructions of a lane for the problems of a stage, for each of them, whatever its size, and for 8 steps of k; for 16 bytes that it copies,
+/// for an element of A or B that it loads from shared memory, and for one of C. Counted in the code.
+const STAGE: f64 = 280.0;
+const PROBLEM: f64 = 50.0;
+const STEPS: f64 = 15.0;
+const COPY: f64 = 8.0;
+const LOAD: f64 = 8.0;
+const STORE: f64 = 20.0;
+/// Cycles in which warps wait for what they read of shared memory, and for each other, for the problems of a stage.
+const WAITS: f64 = 600.0;
+/// Warp instructions that an SM issues a cycle.
+const ISSUED: f64 = 4.0;
+/// Rows and columns of which lanes of a warp have whole parts, on the matrix units.
+const OCTET: u64 = 8;
+
+/// Bytes of shared memory of a block whose rings have so many stages of so many problems.
+pub(super) fn shared_bytes(variant: &Batched, p: &BatchedProblem, problems: u32, stages: u32) -> u32 {
+    let bytes = narrow(p.dtype.bytes());
+    let tile = FlatTile::new([narrow(p.m), narrow(p.n), narrow(p.k)], problems, p.reads_c, 16 / bytes);
+    variant.threads / (32 * variant.parts) * tile.shared_len(stages) * bytes
+}
+
+/// The launch of an entry, by as many problems and stages as are best; of equals the fewest.
+pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
+    // Strides do for any C; but of c128 the bits are to be those of `batched_fragments`.
+    let upright = if p.dtype == Dtype::C128 { upright(p) } else { (*p, false) };
+    let of = |problems, stages| {
+        let block = (problems, stages, shared_bytes(variant, p, problems, stages));
+        by_warps(variant, p, machine, block, upright, |v, p, machine, sides, resident| {
+            estimate(v, p, machine, sides, (problems, stages, resident))
+        })
+    };
+    let mut best = of(1, 2);
+    // Several are one run where all are.
+    let most = if best.sides.iter().all(Laid::is_seamless) { MOST_PROBLEMS } else { 1 };
+    for (problems, stages) in (1..=most).flat_map(|problems| (2..=MOST_STAGES).map(move |stages| (problems, stages))) {
+        if by_shared(machine, shared_bytes(variant, p, problems, stages)) == 0 {
+            continue;
+        }
+        let next = of(problems, stages);
+        if super::is_better(&next, &best) {
+            best = next;
+        }
+    }
+    best
+}
+
+fn estimate(
+    variant: &Batched,
+    p: &BatchedProblem,
+    machine: &Machine,
+    sides: &[Laid; 3],
+    (problems, stages, resident): (u32, u32, u32),
+) -> BatchedEstimate {
+    let (bytes, count) = (p.dtype.bytes() as f64, p.count as f64);
+    let reads_c = f64::from(u8::from(p.reads_c));
+    let [a, b, c] = sides.each_ref().map(|side| f64::from(side.shared.len * side.shared.lines));
+    let groups = f64::from(resident * variant.threads / 32 / variant.parts);
+    let loaded = a + b + reads_c * c;
+    let each = f64::from(problems);
+    let in_flight = groups * f64::from(stages - 1) * each * bytes * loaded;
+    let memory_s = p.bound(machine).memory_s * (NEEDED_IN_FLIGHT / in_flight).max(1.0);
+    let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
+    // Elements that a problem's lanes load of A and B, those past the last row or step among them, and those of C.
+    let (m, n, k) = (p.m.next_multiple_of(OCTET), p.n.next_multiple_of(OCTET), p.k.next_multiple_of(OCTET));
+    let parts = f64::from(variant.parts);
+    let across = if variant.parts == 4 { 2.0 } else { parts };
+    // The products with real and with imaginary parts are one after the other.
+    let passes = if p.dtype.is_complex() { 2.0 } else { 1.0 };
+    let factors = passes * ((m * k) as f64 * across + (k * n) as f64 * (parts / across));
+    let results = (m * n) as f64;
+    // Each is in as many wavefronts as its bytes are, or twice as many; what is copied goes in, and C out, once.
+    let wavefronts = (1.5 * (factors + (1.0 + reads_c) * results) + loaded + 2.0 * c) * bytes / 128.0;
+    let shared_s = sms_s(wavefronts);
+    let instructions = (STAGE / each + PROBLEM + STEPS * k as f64 / OCTET as f64) * parts
+        + ((loaded + c) * bytes / 16.0 * COPY + factors * LOAD + results * STORE * (1.0 + reads_c) / 2.0) / 32.0;
+    let rows = f64::from(variant.tm.next_multiple_of(16)) * f64::from(variant.tm) * k as f64;
+    let units_s = rows * f64::from(p.dtype.fmas()) * count / peak_fma_rate(machine, p.dtype);
+    let arithmetic_s = sms_s(instructions / ISSUED).max(units_s);
+    // What is copied, and of a list, is on its way long before.
+    let cycles = instructions * each / parts * ISSUE_CYCLES + WAITS;
+    let groups = u64::from(resident * variant.threads / 32 / variant.parts * machine.sms);
+    let rounds = p.count.div_ceil(u64::from(problems)).div_ceil(groups);
+    let turns_s = rounds as f64 * cycles / machine.clock_hz;
+    let terms = [memory_s, shared_s.max(arithmetic_s), turns_s];
+    let seconds = root_of_fourths(terms) + machine.launch_s + machine.memory_latency_s;
+    BatchedEstimate { resident, in_flight, memory_s, shared_s, arithmetic_s, turns_s, seconds }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::batched::Lie;
+    use crate::{Refusal, Strides, choose_batched};
+
+    fn square(dtype: Dtype, n: u64, reads_c: bool) -> BatchedProblem {
+        let p = BatchedProblem::column_major(dtype, (n, n, n), 2_000_000_000 / (4 * dtype.bytes() * n * n));
+        BatchedProblem { reads_c, ..p }
+    }
+
+    /// Of sizes for which stores of others are of parts of sectors; never more shared memory than an SM has.
+    #[test]
+    fn they_are_chosen_for_odd_sizes() {
+        for (dtype, reads_c) in [(Dtype::F64, false), (Dtype::F64, true), (Dtype::C128, false), (Dtype::C128, true)] {
+            for n in [13, 23, 31] {
+                let Ok(choice) = choose_batched(&square(dtype, n, reads_c), &Machine::H200, None) else {
+                    panic!("{n}")
+                };
+                assert_eq!(choice.variant.name, "batched_flat", "{dtype} {n}");
+                assert!(choice.estimate.seconds < 1.3 * choice.bound.seconds(), "{n}: {:?}", choice.estimate);
+                let shared = choice.shared_bytes * choice.estimate.resident;
+                assert!(shared <= Machine::H200.shared_per_sm && choice.stages >= 2, "{dtype} {n}");
+            }
+            for n in 1..=3 {
+                let choice = choose_batched(&square(dtype, n, reads_c), &Machine::H200, None);
+                assert_eq!(choice.map(|choice| choice.variant.name), Ok("batched_packed"), "{dtype} {n}");
+            }
+        }
+    }
+
+    /// Several problems at a time where all are one run, which they are not where they are listed, shared or apart.
+    #[test]
+    fn small_ones_are_taken_together() {
+        let p = square(Dtype::F64, 6, true);
+        let problems = |p: &BatchedProblem| {
+            choose_batched(p, &Machine::H200, Some("batched_flat")).map(|choice| (choice.problems > 1, choice.swapped))
+        };
+        assert_eq!(problems(&p), Ok((true, false)));
+        for a in [Lie { stride: 37, ..p.a }, Lie { stride: 0, ..p.a }, Lie { listed: true, ..p.a }] {
+            assert_eq!(problems(&BatchedProblem { a, ..p }), Ok((false, false)));
+        }
+    }
+
+    #[test]
+    fn refusals_say_why() {
+        let p = square(Dtype::F64, 24, false);
+        let why = |p: &BatchedProblem, machine: &Machine, name| choose_batched(p, machine, Some(name)).map(|_| ());
+        assert_eq!(why(&p, &Machine::A100, "batched_flat"), Err(Refusal::TooOld { needs: (9, 0) }));
+        let too_large = Refusal::LargerThanFragments { name: "m", value: 24, most: 16 };
+        assert_eq!(why(&p, &Machine::H200, "dbatched_flat_16x16_t64"), Err(too_large));
+        let apart = BatchedProblem { a: Lie { strides: Strides::column_major(25), stride: 600, ..p.a }, ..p };
+        assert_eq!(why(&apart, &Machine::H200, "batched_flat"), Err(Refusal::Gaps));
+        let other = BatchedProblem { dtype: Dtype::F32, ..p };
+        assert_eq!(why(&other, &Machine::H200, "batched_flat"), Err(Refusal::NoSuchDtype { dtype: Dtype::F32 }));
+    }
+}
