@@ -167,17 +167,18 @@ fn rungs_of_squares_do_what_they_are_for() {
 #[test]
 fn stages_of_squares_are_filled_by_whole_sectors_and_read_without_conflicts() {
     let bench = Bench::new();
-    for (entry, dtype) in
-        [("dgemm_mma_64x32_m128_n128_k16_s4_t256", "f64"), ("sgemm_staged_8x16_m128_n128_k8_s3_t128", "f32")]
+    for (entry, dtype, side) in
+        [("dgemm_mma_32x32_m64_n64_k32_s2_t128", "f64", 64), ("sgemm_staged_8x16_m128_n128_k8_s3_t128", "f32", 128)]
     {
         for layout in ["ccc", "rcc", "crc", "rrc"] {
-            let shape = ["gemm", "--variant", entry, "--dtype", dtype, "--m", "128", "--n", "128", "--k", "32"];
+            let sides = side.to_string();
+            let shape = ["gemm", "--variant", entry, "--dtype", dtype, "--m", &sides, "--n", &sides, "--k", "32"];
             let trace = traced(&bench, &[&shape[..], &["--layout", layout]].concat());
             for name in ["A", "B"] {
                 let operand = &trace["operands"][name];
                 assert_eq!(
                     (&operand["elements_loaded"], &operand["efficiency"]),
-                    (&4096.into(), &1.0.into()),
+                    (&(32 * side).into(), &1.0.into()),
                     "{layout}"
                 );
             }

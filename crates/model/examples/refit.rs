@@ -22,7 +22,7 @@ const UNTIMED: f64 = 0.1;
 /// A constant, and its place.
 type Constant = (&'static str, fn(&mut Constants) -> &mut f64);
 
-const CONSTANTS: [Constant; 19] = [
+const CONSTANTS: [Constant; 18] = [
     ("mma_share", |c| &mut c.mma_share),
     ("ring_latencies", |c| &mut c.ring_latencies),
     ("ring_reads", |c| &mut c.ring_reads),
@@ -33,7 +33,6 @@ const CONSTANTS: [Constant; 19] = [
     ("drained", |c| &mut c.drained),
     ("stage_slots", |c| &mut c.stage_slots),
     ("lone_warp", |c| &mut c.lone_warp),
-    ("lone_block", |c| &mut c.lone_block),
     ("step_slots", |c| &mut c.step_slots),
     ("gemm_step_slots", |c| &mut c.gemm_step_slots),
     ("wide_bytes_per_cycle", |c| &mut c.wide_bytes_per_cycle),

@@ -133,11 +133,6 @@ pub const fn pitch(side: u32) -> u32 {
     side + 4
 }
 
-/// The same at most: rows that begin at 16 bytes and between, in turn, have an odd one.
-pub const fn odd_pitch(side: u32) -> u32 {
-    pitch(side) + 1
-}
-
 /// Elements of shared memory of a block: its tile of C, or one a thread; and what tells it that it is the last.
 pub const fn shared_len(rows: u32, cols: u32, threads: u32) -> u32 {
     let tile = rows * cols;
@@ -157,7 +152,7 @@ pub const fn k_step(variant: &Variant) -> u32 {
 pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     let elem_bytes = variant.dtype.bytes() as u32;
     let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
-    let line = |side: u32| if variant.mma { odd_pitch(side) } else { side };
+    let line = |side: u32| if variant.mma { pitch(side) } else { side };
     let lines = line(variant.rows) + if variant.kernel == crate::Kernel::Gram { 0 } else { line(variant.t2) };
     let ring = if variant.is_staged() { STAGES * k_step(variant) * lines } else { 0 };
     // A sum of each of its rows for each thread, or group of lanes that have added theirs, before they are added.

@@ -33,8 +33,6 @@ pub(super) struct Block {
     lone_warp: f64,
     /// Whether its multiply-adds are the matrix units', of which each scheduler has its own.
     has_units: bool,
-    /// [`Constants::lone_block`] and [`Constants::lone_warp`] of a ring for products of any shape on the matrix units.
-    lone: (f64, f64),
     /// Share of the multiply-adds that must be in flight on an SM that it has.
     busy: f64,
     /// Of its begin and end, s.
@@ -91,11 +89,6 @@ impl Block {
             warps: f64::from(variant.threads) / WARP / f64::from(machine.register_partitions),
             lone_warp: if large_tile { constants.lone_warp } else { 0.0 },
             has_units,
-            lone: if has_units && variant.kernel == Kernel::GemmRing {
-                (constants.lone_block, constants.lone_warp)
-            } else {
-                (0.0, 0.0)
-            },
             busy: chains / fmas_needed_in_flight(machine, rate),
             ends: Ends::of(variant, problem, machine, rate, constants),
         }
@@ -113,17 +106,13 @@ impl Block {
         }
     }
 
-    /// How many times as long the matrix units take because those of some schedulers have more warps than those of others, or
-    /// because all of an SM's wait at one barrier.
+    /// How many times as long the matrix units take because some schedulers of an SM have more warps than others.
     fn idle_units(&self, blocks: f64) -> f64 {
         if !self.has_units {
             return 1.0;
         }
-        let (lone_block, lone_warp) = self.lone;
-        let barrier = 1.0 + lone_block * (2.0 - blocks).clamp(0.0, 1.0);
-        let wait = 1.0 + lone_warp * (2.0 - blocks * self.warps).clamp(0.0, 1.0);
         let warps = ceil(blocks) * self.warps;
-        ceil(warps) / warps * barrier * wait
+        ceil(warps) / warps
     }
 
     /// How many times as long instructions take because the schedulers of an SM with so many blocks have too few warps.

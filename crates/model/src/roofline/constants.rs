@@ -32,9 +32,6 @@ pub struct Constants {
     /// How much longer the instructions of a ring with 64 sums a thread or more take where a scheduler has one warp, which it cannot leave while the warp
     /// waits for operands; nothing where it has two, and in between in proportion.
     pub lone_warp: f64,
-    /// How much longer the matrix units take of a ring for products of any shape whose block is alone on its SM: they are idle while
-    /// its warps meet, where another block's would not be.
-    pub lone_block: f64,
     /// Issue slots that a warp with a row a thread spends a step of k beside multiply-adds and loads.
     pub step_slots: f64,
     /// The same of the plain product.
@@ -66,7 +63,6 @@ impl Constants {
     /// in 13, and from what grows with the length of a part in between.
     /// `lone_warp` is from m = 10240 to 30720 in f32 on another H200 that day: with 120 blocks of 4 warps on 132 SMs seven cases by
     /// `stsm2r_staged_8x12_n48` take 1.35 times as long a stage as with 240, three by entries of 8 x 8 1.2 to 1.37 times.
-    /// `lone_block` is from m = n = k = 4096 in f64, where a block of 128 x 128 took 3130 us and three of 64 x 64 2790.
     /// `drained` is from 40960 x 16 x 40960 in f64, 640 blocks in 396 places 3070 us, 1920 blocks 2955 us; `by_rows_f64` is from
     /// a comparison at m = k = 20480, where such an A took 2.4 times as long. Choices moved with the fit and were not timed
     /// again: benches/NOTES.md has how many.
@@ -81,7 +77,6 @@ impl Constants {
         drained: 0.1285,
         stage_slots: 139.4,
         lone_warp: 0.35,
-        lone_block: 0.12,
         step_slots: 9.0,
         gemm_step_slots: 36.0,
         gemm_stage_slots: 60.0,

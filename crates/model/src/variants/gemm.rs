@@ -63,8 +63,6 @@ macro_rules! gemm_mma_variants {
     ($emit:ident) => {
         $emit! {
             // entry                                     elem warps RB NT BM   BN   KT  stages blocks
-            dgemm_mma_64x32_m128_n128_k16_s4_t256:       f64, 8,    4, 4, 128, 128, 16, 4,     1;
-            dgemm_mma_64x32_m128_n64_k16_s4_t128:        f64, 4,    4, 4, 128, 64,  16, 4,     2;
             dgemm_mma_32x32_m64_n64_k32_s2_t128:         f64, 4,    2, 4, 64,  64,  32, 2,     3;
         }
     };

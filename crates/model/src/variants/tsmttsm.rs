@@ -179,7 +179,6 @@ macro_rules! tsmttsm_ring_variants {
         $emit! {
             // entry                           elem X  Y  WX WY KG KT blocks
             dtsmttsm_ring_48x16_m48n48_d1_t192:           f64, 3, 1, 1, 3, 2, 32, 2;
-            dtsmttsm_ring_48x16_m48n48_d1_t96:            f64, 3, 1, 1, 3, 1, 16, 4;
             dtsmttsm_ring_32x32_m64n64_d1_t128:           f64, 2, 2, 2, 2, 1, 16, 2;
         }
     };
