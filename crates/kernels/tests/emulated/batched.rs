@@ -156,6 +156,7 @@ pub fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> (C
             let is_chosen = (choice.problems, choice.stages) == (problems, case.stages);
             assert!(!is_chosen || choice.shared_bytes == bytes(problems), "{}", variant.entry);
             let blocks = case.count.div_ceil(problems).min(case.blocks);
+            swapped = choice.swapped;
             (
                 Launch { grid: [blocks, 1, 1], shared_bytes: bytes(problems), ..launch },
                 problems,
