@@ -25,12 +25,14 @@ impl<const OCTETS: usize, const NB: usize, const DOWN: u32, const ACROSS: u32> M
 
     #[inline(always)]
     unsafe fn multiply(x: &Batched<Elem>, own: Own, a: Matrix<Elem>, b: Matrix<Elem>, c: Matrix<Elem>) {
+        // SAFETY: all lanes are here.
+        let own = unsafe { own.again() };
         let (g, q) = (own.lane / 4, own.lane % 4);
-        let first_row = own.part / ACROSS * (8 * OCTETS as u32);
+        let first_row = own.part / ACROSS * (8 * OCTETS as u32) + g;
+        let rows: [u32; OCTETS] = core::array::from_fn(|octet| first_row + 8 * octet as u32);
         let first_col = |j: usize| 8 * (j as u32 * ACROSS + own.part % ACROSS);
         // What is past the last row or column is the last one again, and not stored.
-        let a_rows: [u32; OCTETS] =
-            core::array::from_fn(|octet| a.at((first_row + 8 * octet as u32 + g).min(x.m - 1), 0));
+        let a_rows = rows.map(|row| a.at(row.min(x.m - 1), 0));
         let b_cols: [u32; NB] = core::array::from_fn(|j| b.at(0, (first_col(j) + g).min(x.n - 1)));
         let mut rc = [[[0.0; 4]; NB]; OCTETS]; // (OCTETS, NB)
         for by_real in [false, true] {
@@ -69,7 +71,7 @@ impl<const OCTETS: usize, const NB: usize, const DOWN: u32, const ACROSS: u32> M
                 [0, 1].map(|v| Complex::new(sums[v], sums[2 + v]))
             });
             // SAFETY: each lane of the problem's warps has elements of its own.
-            unsafe { write(x, own.lane, (first_row, first_col(j)), sums, c) };
+            unsafe { write(x, rows, [0, 1].map(|v| first_col(j) + 2 * q + v), sums, c) };
         }
     }
 }

@@ -8,7 +8,8 @@
 //!
 //! # Thread mapping
 //! PARTS warps have a problem, which are a block where they are more than one; else each warp of a block has one of its own and waits for no
-//! other. They take problems in turn, where all matrices follow one another several small ones at a time, which are one run. Who computes what is [`real`]'s, of c128 [`complex`]'s.
+//! other. They take problems in turn, where all matrices follow one another several small ones at a time, which are one run. Who computes what is
+//! `real.rs`' of f64, `complex.rs`' of c128, and [`lanes`]' of the others.
 //! # Tile parameters
 //! Each group of warps has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, where β is not 0, C.
 //! # Preconditions
@@ -24,7 +25,10 @@
 //! m = n = k = 32 in f64, β = 1, an H200's memory takes 1700 cycles an SM for a problem, its shared memory some 700, its matrix units
 //! 256, its schedulers some 400. Not measured yet.
 
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod complex;
+pub mod lanes;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod real;
 
 use super::{Batched, matrices::Matrices, side::copy};
@@ -51,6 +55,19 @@ pub struct Own {
     pub lane: u32,
     /// Its warp, of [`Multiply::PARTS`].
     pub part: u32,
+}
+
+impl Own {
+    /// The same, of which the compiler knows nothing any more: what depends on it is worked out for each problem, for to keep it takes
+    /// registers.
+    ///
+    /// # Safety
+    /// All lanes of the warp are here.
+    #[inline(always)]
+    unsafe fn again(self) -> Own {
+        // SAFETY: the caller's promise.
+        Own { lane: unsafe { ptx::pinned(self.lane) }, ..self }
+    }
 }
 
 /// A matrix in shared memory.
@@ -256,37 +273,34 @@ impl<'a, T: Scalar> Group<'a, T> {
 /// Pieces of C that a lane loads at a time.
 const DRAINED: u32 = 4;
 
-/// C ← α · sums + β · C, of eight columns: lane (g, q) has columns 2q and 2q + 1 of rows g, g + 8, .. from the first one on.
+/// C ← α · sums + β · C, of this lane's rows and columns.
 ///
 /// # Safety
-/// C is whole, and no other warp has these rows and columns.
+/// C is whole, and no other lane has these elements.
 #[inline(always)]
-unsafe fn write<T: Scalar, const OCTETS: usize>(
+unsafe fn write<T: Scalar, const R: usize, const V: usize>(
     x: &Batched<T>,
-    lane: u32,
-    (first_row, first_col): (u32, u32),
-    sums: [[T; 2]; OCTETS],
+    rows: [u32; R],
+    cols: [u32; V],
+    sums: [[T; V]; R],
     c: Matrix<T>,
 ) {
     let reads_c = !x.beta.is_zero();
-    let row = |octet: usize| first_row + 8 * octet as u32 + lane / 4;
-    let col = |v: usize| first_col + lane % 4 * 2 + v as u32;
-    let has = |octet: usize, v: usize| row(octet) < x.m && col(v) < x.n;
-    let at = |octet: usize, v: usize| c.at(row(octet), col(v));
-    let mut old = [[T::ZERO; 2]; OCTETS]; // (OCTETS, 2)
+    let has = |r: usize, v: usize| rows[r] < x.m && cols[v] < x.n;
+    let mut old = [[T::ZERO; V]; R]; // (R, V)
     // SAFETY: elements of C, this lane's.
     unsafe {
-        for octet in 0..OCTETS {
-            for v in 0..2 {
-                if reads_c && has(octet, v) {
-                    old[octet][v] = c.load(at(octet, v));
+        for r in 0..R {
+            for v in 0..V {
+                if reads_c && has(r, v) {
+                    old[r][v] = c.load(c.at(rows[r], cols[v]));
                 }
             }
         }
-        for octet in 0..OCTETS {
-            for v in 0..2 {
-                if has(octet, v) {
-                    c.store(at(octet, v), x.scaled(sums[octet][v], old[octet][v]));
+        for r in 0..R {
+            for v in 0..V {
+                if has(r, v) {
+                    c.store(c.at(rows[r], cols[v]), x.scaled(sums[r][v], old[r][v]));
                 }
             }
         }
