@@ -91,14 +91,14 @@ fn words(choice: &BatchedChoice, machine: &Machine) -> String {
     line("kernel", format!("{} ({})", variant.entry, variant.name));
     if variant.design().is_by_warps() {
         let transposed = if choice.swapped { ", of the transposed product" } else { "" };
-        let place = match (shared_bytes, variant.parts) {
-            (0, 1) => "a problem a warp, in registers".to_owned(),
-            (0, warps) => format!("a problem {warps} warps, in registers"),
-            (_, 1) => format!("a problem a warp, in {shared_bytes} bytes of shared memory a block"),
-            (_, warps) => format!("a problem {warps} warps, in {shared_bytes} bytes of shared memory a block"),
+        let of = if problems == 1 { "a problem".to_owned() } else { format!("{problems} problems") };
+        let warps = if variant.parts == 1 { "a warp".to_owned() } else { format!("{} warps", variant.parts) };
+        let place = match shared_bytes {
+            0 => "registers".to_owned(),
+            _ => format!("{shared_bytes} bytes of shared memory a block"),
         };
         let next = if stages <= 2 { "one".to_owned() } else { format!("{}", stages - 1) };
-        line("tile", format!("{place}, and the next {next} on the way{transposed}"));
+        line("tile", format!("{of} {warps}, in {place}, and the next {next} on the way{transposed}"));
         line("launch", format!("{blocks} blocks of {threads} threads, whose warps take problems in turn"));
     } else {
         line(
