@@ -12,6 +12,7 @@
 
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod complex_fragments;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod flat;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod fragments;
@@ -179,13 +180,6 @@ macro_rules! flat_complex_entries {
     };
 }
 model::batched_flat_complex_variants!(flat_complex_entries);
-
-macro_rules! flat_lanes_entries {
-    ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
-        $(batched_entry!($entry, $elem, flat::body::<$elem, flat::lanes::Sums<$tm, $tn, $across>>);)*
-    };
-}
-model::batched_flat_lanes_variants!(flat_lanes_entries);
 
 /// The bodies of the paper's kernels, by their variants' names.
 mod bodies {

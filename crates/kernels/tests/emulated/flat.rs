@@ -81,16 +81,6 @@ fn f64_has_the_bits_of_the_others() {
 }
 
 #[test]
-fn f32_has_the_bits_of_the_others() {
-    same_bits::<f32>(|entry| if let table::Batched::F32(entry) = entry { Some(entry) } else { None });
-}
-
-#[test]
-fn c64_has_the_bits_of_the_others() {
-    same_bits::<Complex<f32>>(|entry| if let table::Batched::C64(entry) = entry { Some(entry) } else { None });
-}
-
-#[test]
 fn c128_has_the_bits_of_the_others() {
     same_bits::<Complex<f64>>(|entry| if let table::Batched::C128(entry) = entry { Some(entry) } else { None });
 }

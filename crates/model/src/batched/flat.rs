@@ -21,9 +21,9 @@ const COPY: f64 = 8.0;
 const LOAD: f64 = 6.0;
 const STORE: f64 = 20.0;
 /// Cycles in which warps wait for what they read of shared memory, and for each other, for the problems of a stage.
-const WAITS: f64 = 600.0;
-/// Cycles from an instruction of such a warp to its next where many do not wait for each other.
-const STEP_CYCLES: f64 = 2.0;
+const WAITS: f64 = 1200.0;
+/// How many times as long memory takes where matrices do not begin at multiples of 16 bytes, since their ends are copied by elements.
+const BETWEEN: f64 = 1.2;
 /// Warp instructions that an SM issues a cycle.
 const ISSUED: f64 = 4.0;
 /// Rows and columns of which lanes of a warp have whole parts, on the matrix units.
@@ -67,26 +67,14 @@ struct Factors {
     wavefronts: f64,
     /// Loads of fragments, with their addresses.
     loads: f64,
-    /// Where lanes have sums of their own: loads and multiply-adds, of which many do not wait for each other.
-    steps: f64,
     /// Multiply-adds of the matrix units, for all problems, s.
     units_s: f64,
 }
 
 fn factors(variant: &Batched, p: &BatchedProblem, machine: &Machine) -> Factors {
     let (tm, parts, fmas) = (f64::from(variant.tm), f64::from(variant.parts), f64::from(p.dtype.fmas()));
-    if let Dtype::F32 | Dtype::C64 = p.dtype {
-        let (rows, cols, k) = (tm / 8.0, tm / 4.0 / parts, p.k as f64);
-        let loads = parts * k * (rows + cols);
-        return Factors {
-            loads: 0.0,
-            wavefronts: 1.2 * loads,
-            steps: loads * LOAD + parts * k * rows * cols * fmas,
-            units_s: 0.0,
-        };
-    }
-    // Those past the last row or step are loaded too.
-    let (m, n, k) = (p.m.next_multiple_of(OCTET), p.n.next_multiple_of(OCTET), p.k.next_multiple_of(OCTET));
+    // Those past the last row, column or step are loaded too.
+    let (m, n, k) = (u64::from(variant.tm), u64::from(variant.tm), p.k.next_multiple_of(OCTET));
     let across = if variant.parts == 4 { 2.0 } else { parts };
     // The products with real and with imaginary parts are one after the other.
     let passes = if p.dtype.is_complex() { 2.0 } else { 1.0 };
@@ -95,7 +83,6 @@ fn factors(variant: &Batched, p: &BatchedProblem, machine: &Machine) -> Factors 
     Factors {
         loads: elements / 32.0 * LOAD,
         wavefronts: 1.5 * elements * p.dtype.bytes() as f64 / 128.0,
-        steps: 0.0,
         units_s: padded * p.count as f64 / peak_fma_rate(machine, p.dtype),
     }
 }
@@ -114,21 +101,20 @@ fn estimate(
     let loaded = a + b + reads_c * c;
     let each = f64::from(problems);
     let in_flight = groups * f64::from(stages - 1) * each * bytes * loaded;
-    let memory_s = p.bound(machine).memory_s * (NEEDED_IN_FLIGHT / in_flight).max(1.0);
+    let between = if sides.iter().all(|side| side.code.wide) { 1.0 } else { BETWEEN };
+    let memory_s = p.bound(machine).memory_s * between * (NEEDED_IN_FLIGHT / in_flight).max(1.0);
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
-    let (parts, results) =
-        (f64::from(variant.parts), (p.m.next_multiple_of(OCTET) * p.n.next_multiple_of(OCTET)) as f64);
-    let Factors { loads, wavefronts, steps, units_s } = factors(variant, p, machine);
+    let (parts, results) = (f64::from(variant.parts), f64::from(variant.tm * variant.tm));
+    let Factors { loads, wavefronts, units_s } = factors(variant, p, machine);
     // C is in as many wavefronts as its bytes are, or twice as many; what is copied goes in, and C out, once.
     let of_results = (1.5 * (1.0 + reads_c) * results + loaded + 2.0 * c) * bytes / 128.0;
     let shared_s = sms_s(wavefronts + of_results);
     let instructions = (STAGE / each + PROBLEM + STEPS * p.k.div_ceil(OCTET) as f64) * parts
         + ((loaded + c) * bytes / 16.0 * COPY + results * STORE * (1.0 + reads_c) / 2.0) / 32.0
-        + loads
-        + steps;
+        + loads;
     let arithmetic_s = sms_s(instructions / ISSUED).max(units_s);
     // What is copied, and of a list, is on its way long before.
-    let cycles = ((instructions - steps) * ISSUE_CYCLES + steps * STEP_CYCLES) * each / parts + WAITS;
+    let cycles = instructions * ISSUE_CYCLES * each / parts + WAITS;
     let groups = u64::from(resident * variant.threads / 32 / variant.parts * machine.sms);
     let rounds = p.count.div_ceil(u64::from(problems)).div_ceil(groups);
     let turns_s = rounds as f64 * cycles / machine.clock_hz;
@@ -151,10 +137,8 @@ mod tests {
     /// Of sizes for which stores of others are of parts of sectors; never more shared memory than an SM has.
     #[test]
     fn they_are_chosen_for_odd_sizes() {
-        for (dtype, reads_c) in Dtype::ALL.into_iter().flat_map(|dtype| [(dtype, false), (dtype, true)]) {
-            // Of f32 and c64 instructions are the limit.
-            let sizes: &[u64] = if let Dtype::F64 | Dtype::C128 = dtype { &[23, 31] } else { &[23] };
-            for &n in sizes {
+        for (dtype, reads_c) in [(Dtype::F64, false), (Dtype::F64, true), (Dtype::C128, false), (Dtype::C128, true)] {
+            for n in [20, 23, 28, 31, 32] {
                 let Ok(choice) = choose_batched(&square(dtype, n, reads_c), &Machine::H200, None) else {
                     panic!("{n}")
                 };
@@ -188,11 +172,12 @@ mod tests {
         let p = square(Dtype::F64, 24, false);
         let why = |p: &BatchedProblem, machine: &Machine, name| choose_batched(p, machine, Some(name)).map(|_| ());
         assert_eq!(why(&p, &Machine::A100, "batched_flat"), Err(Refusal::TooOld { needs: (9, 0) }));
-        let too_large = Refusal::LargerThanFragments { name: "m", value: 24, most: 16 };
-        assert_eq!(why(&p, &Machine::H200, "dbatched_flat_16x16_t64"), Err(too_large));
+        let too_large = Refusal::LargerThanFragments { name: "m", value: 28, most: 24 };
+        let larger = square(Dtype::F64, 28, false);
+        assert_eq!(why(&larger, &Machine::H200, "dbatched_flat_24x24_t96"), Err(too_large));
         let apart = BatchedProblem { a: Lie { strides: Strides::column_major(25), stride: 600, ..p.a }, ..p };
         assert_eq!(why(&apart, &Machine::H200, "batched_flat"), Err(Refusal::Gaps));
         let other = BatchedProblem { dtype: Dtype::F32, ..p };
-        assert_eq!(why(&other, &Machine::A100, "batched_flat"), Ok(()));
+        assert_eq!(why(&other, &Machine::H200, "batched_flat"), Err(Refusal::NoSuchDtype { dtype: Dtype::F32 }));
     }
 }

@@ -8,8 +8,11 @@ use crate::variants::batched::Batched;
 use crate::{Dtype, Machine};
 
 /// Bytes that an SM of an H200 must have in flight by loads into registers, whose warps wait for nobody: at 4.65 TB/s what a latency of
-/// 1.1 µs asks for, three times that of an idle memory. Nobody has measured these entries yet.
+/// 1.1 µs asks for, three times that of an idle memory.
 const NEEDED_IN_FLIGHT: f64 = 40e3;
+
+/// How many times as long as a read kernel's loads take that are of B, eight lines each.
+const READS: f64 = 1.15;
 
 /// How many times as long memory takes where columns do not begin at multiples of 32 bytes, since stores then write parts of sectors. A
 /// guess: `tsmm_fragments`, which stores rows by every other element, took 3 times as long on an H200.
@@ -20,6 +23,8 @@ const LOAD: f64 = 4.0;
 const STORE: f64 = 10.0;
 /// Cycles from an instruction of a warp to its next, on average.
 pub(super) const ISSUE_CYCLES: f64 = 4.0;
+/// How many times that of an idle memory its latency is for warps that wait for it while others load.
+const LOADED: f64 = 2.0;
 /// Cycles of an `mma.m16n8k8` on its quarter of an SM, and its multiply-adds.
 const MMA_CYCLES: f64 = 32.0;
 const MMA_FMAS: f64 = 16.0 * 8.0 * 8.0;
@@ -95,7 +100,7 @@ fn estimate(
     // Of C some of the fragments.
     let in_flight = warps * bytes * (len(a) / turns + len(b) / turns / parts + reads_c * len(c) / 4.0 / turns);
     let by_elements = if stores_whole_sectors(of.dtype, c) { 1.0 } else { BY_ELEMENTS };
-    let memory_s = of.bound(machine).memory_s * (NEEDED_IN_FLIGHT / in_flight).max(1.0) * by_elements;
+    let memory_s = of.bound(machine).memory_s * READS * (NEEDED_IN_FLIGHT / in_flight).max(1.0) * by_elements;
     let fmas = f64::from(of.dtype.fmas());
     let blocks = (f64::from(variant.tm.next_multiple_of(rows_of_mma as u32))) / rows_of_mma;
     let padded = blocks * rows_of_mma * tm * tn * fmas;
@@ -105,7 +110,7 @@ fn estimate(
     let elements = blocks * rows_of_mma * tm / parts / 32.0;
     let mma_cycles = padded / parts / MMA_FMAS * MMA_CYCLES;
     let instructions = loads * LOAD + elements * (STORE + reads_c * LOAD) + mma_cycles / MMA_CYCLES;
-    let latency = machine.memory_latency_s * machine.clock_hz;
+    let latency = LOADED * machine.memory_latency_s * machine.clock_hz;
     let cycles = mma_cycles + instructions * ISSUE_CYCLES + latency * (turns + reads_c);
     let tasks = of.count.saturating_mul(u64::from(variant.parts));
     let rounds = tasks.div_ceil(u64::from(resident * variant.threads / 32 * machine.sms));
@@ -138,7 +143,7 @@ mod tests {
                 let p = square(dtype, n, reads_c);
                 assert_eq!(name(&p, &Machine::A100), Ok("batched_packed"), "{n}");
                 let Ok(choice) = forced(&p, &Machine::H200) else { panic!("{n}") };
-                assert!(choice.estimate.seconds < 1.15 * choice.bound.seconds(), "{n}: {:?}", choice.estimate);
+                assert!(choice.estimate.seconds < 1.6 * choice.bound.seconds(), "{n}: {:?}", choice.estimate);
                 assert!(choice.estimate.in_flight > NEEDED_IN_FLIGHT && choice.shared_bytes == 0, "{n}");
             }
             for n in 1..=8 {

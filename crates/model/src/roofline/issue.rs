@@ -165,8 +165,8 @@ mod tests {
             ("dtsm2r_mma_16x16_n16_k32_s3_t128", (2.0 * 10.0 + 24.0) / 32.0),
             // 8 x 16 sums and 6 loads a step; of 8 steps 4 copies of both operands' 128 x 8.
             ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 134.0 + 8.0 / 8.0),
-            // Of 4 steps 8 products of 16 x 8 and 4 loads; of 32 steps 8 copies of both operands' 64 x 32.
-            ("dgemm_mma_32x32_m64_n64_k32_s2_t128", 12.0 / 4.0 + 16.0 / 32.0),
+            // Of 4 steps 8 products of 16 x 8 and 4 loads; of 32 steps 16 copies of both operands' 64 x 32.
+            ("dgemm_mma_32x32_m64_n64_k32_s2_t128", 12.0 / 4.0 + 32.0 / 32.0),
             // 4 x 4 sums, 2 loads and 8 moves a step; of 32 steps 8 copies of A's 128 x 32 and 4 of B's 32 x 16 elements.
             ("stsm2r_staged_4x4_n16_k32_s2_t128_rows", (32.0 * 26.0 + 24.0) / 32.0),
         ] {
