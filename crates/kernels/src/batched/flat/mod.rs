@@ -25,7 +25,7 @@
 //! piece is left out behind each eight, so that neighbouring columns of 16 or 32 elements do not begin in the same bank. Of
 //! m = n = k = 32 in f64, β = 1, an H200's memory takes 1700 cycles an SM for a problem, its shared memory some 700, its matrix units
 //! 256, its schedulers some 400.
-//! It took 84 to 87% of the memory's time there at 20, 24 and 32, 70 to 79% at 17, 23, 28 and 31. The same in f32 and c64, sums of lanes by multiply-adds of the
+//! It reached 72 to 86% of the bound there at 20, 24 and 32 and 58 to 78% at 17, 23, 28 and 31. The same in f32 and c64, sums of lanes by multiply-adds of the
 //! vector units, was slower than `batched_warps` and `batched_packed` but for c64 at 24, 31 and 32.
 
 pub mod complex;
