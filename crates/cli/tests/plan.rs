@@ -456,7 +456,7 @@ fn the_limiting_resource_is_named_with_its_time() {
 fn a_batch_explains_itself() {
     let bench = Bench::new();
     let plan = ["--gpu", "h200", "--batch", "100000", "8", "8", "8"];
-    let chosen = says(&bench, &plan);
+    let chosen = says(&bench, &["--gpu", "h200", "--batch", "100000", "32", "32", "32"]);
     assert!(chosen.contains("batched_flat") && chosen.contains("whose warps take problems in turn"), "{chosen}");
     let packed = [&plan[..], &["--variant", "batched_packed"]].concat();
     let words = says(&bench, &packed);
