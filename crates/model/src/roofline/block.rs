@@ -279,3 +279,32 @@ const TURNED: f64 = 2.0;
 /// Of loads along the wrong stride a sector holds one element that is asked for at a time; most of the others are asked for
 /// while it is in the first-level cache. Not fitted.
 const UNFIT: f64 = 3.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::tiling;
+    use crate::{Dtype, Strides, VARIANTS};
+
+    /// Three warps leave the units of one of four schedulers idle, six those of two half of the time, twelve none.
+    #[test]
+    fn units_whose_schedulers_have_fewer_warps_wait() {
+        let h200 = Machine::H200;
+        let gram = Problem::gram(Dtype::F64, 64, 1_000_000, Strides::row_major(64));
+        let tall = Problem::column_major(Dtype::F64, 48, 48, 1_000_000);
+        for (entry, problem, blocks, wanted) in [
+            ("dgram_ring_32x32_m64n64_d1_t96", gram, 1.0, 4.0 / 3.0),
+            ("dgram_ring_32x32_m64n64_d1_t96", gram, 4.0, 1.0),
+            ("dtsmttsm_ring_48x16_m48n48_d1_t192", tall, 1.0, 4.0 / 3.0),
+            ("dtsmttsm_ring_48x16_m48n48_d1_t192", tall, 2.0, 1.0),
+            ("dtsmttsm_tiled_4x4_m8n8_u2_t256", tall, 1.0, 1.0),
+        ] {
+            let Some(variant) = VARIANTS.iter().find(|v| v.entry == entry) else { panic!("{entry}") };
+            let tiles = tiling(variant, problem.m, problem.n);
+            let block = Block::new(variant, &tiles, &problem, &h200, &Constants::FITTED);
+            assert!((block.idle_units(blocks) - wanted).abs() <= 1e-12, "{entry}: {}", block.idle_units(blocks));
+            let wave = block.wave(blocks, blocks).arithmetic_s;
+            assert!(wave >= wanted * blocks * block.arithmetic_s, "{entry}");
+        }
+    }
+}

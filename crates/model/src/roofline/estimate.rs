@@ -47,7 +47,7 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// | bandwidth | b · bytes / BW | bytes: A's and B's of a block, A's as often as it is read; BW: [`Machine::read_bytes_per_s`] |
 /// | latency | bytes · L / in flight | Little's law: a block draws no more than what it has in flight every L, [`Machine::memory_latency_s`] |
 /// | delivery | f · handed / (h · clock) | handed: bytes that its lanes get of B, and of A through shared memory; h: [`Constants::wide_bytes_per_cycle`] |
-/// | arithmetic | f · FMAs · SMs / rate | the vector or matrix units' rate, less where a wave has too few independent sums |
+/// | arithmetic | f · FMAs · SMs / rate | the vector or matrix units' rate, less where a wave has too few independent sums, and of the matrix units where some schedulers have more warps than others |
 /// | issue | f · warps · instructions / (schedulers · clock) | what a warp issues: multiply-adds, loads, copies and [`Constants::stage_slots`]; longer where schedulers have one warp: [`Constants::lone_warp`] |
 ///
 /// A first wave is dealt evenly, f = ⌈b / SMs⌉; a last one after full ones takes what places become free, and is nearer to
