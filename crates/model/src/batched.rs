@@ -483,11 +483,11 @@ mod tests {
 
     #[test]
     fn what_is_not_packed_goes_to_the_other_entries() {
-        let p = square(Dtype::F64, 4, 1000);
+        let p = square(Dtype::F64, 8, 1000);
         let name = |p: &BatchedProblem| choose_batched(p, &Machine::H200, None).map(|choice| choice.variant.name);
         assert_eq!(name(&p), Ok("batched_packed"));
         for a in
-            [Lie { stride: 17, ..p.a }, Lie { stride: 0, ..p.a }, Lie { listed: true, ..p.a }, Lie { skew: 1, ..p.a }]
+            [Lie { stride: 65, ..p.a }, Lie { stride: 0, ..p.a }, Lie { listed: true, ..p.a }, Lie { skew: 1, ..p.a }]
         {
             assert_eq!(name(&BatchedProblem { a, ..p }), Ok("batched_any"), "{a:?}");
             let forced = choose_batched(&BatchedProblem { a, ..p }, &Machine::H200, Some("batched_packed"));

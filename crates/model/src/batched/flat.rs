@@ -11,7 +11,7 @@ use crate::{Dtype, Machine};
 /// Most stages of a ring.
 const MOST_STAGES: u32 = 4;
 /// Most problems that warps take at a time.
-const MOST_PROBLEMS: u32 = 8;
+const MOST_TOGETHER: u32 = 8;
 /// Instructions of a lane for the problems of a stage, for each of them, whatever its size, and for 8 steps of k; for 16 bytes that it copies,
 /// for an element of A or B that it loads from shared memory, and for one of C. Counted in the code.
 const STAGE: f64 = 280.0;
@@ -20,7 +20,8 @@ const STEPS: f64 = 15.0;
 const COPY: f64 = 8.0;
 const LOAD: f64 = 6.0;
 const STORE: f64 = 20.0;
-/// Cycles in which warps wait for what they read of shared memory, and for each other, for the problems of a stage.
+/// Cycles in which warps wait for what they read of shared memory, and for each other, for the problems of a stage. Fitted, as
+/// [`BETWEEN`] is, to 2 GB of problems on an H200.
 const WAITS: f64 = 1200.0;
 /// How many times as long memory takes where matrices do not begin at multiples of 16 bytes, since their ends are copied by elements.
 const BETWEEN: f64 = 1.2;
@@ -48,7 +49,7 @@ pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Ma
     };
     let mut best = of(1, 2);
     // Several are one run where all are.
-    let most = if best.sides.iter().all(Laid::is_seamless) { MOST_PROBLEMS } else { 1 };
+    let most = if best.sides.iter().all(Laid::is_seamless) { MOST_TOGETHER } else { 1 };
     for (problems, stages) in (1..=most).flat_map(|problems| (2..=MOST_STAGES).map(move |stages| (problems, stages))) {
         if by_shared(machine, shared_bytes(variant, p, problems, stages)) == 0 {
             continue;
@@ -134,9 +135,9 @@ mod tests {
         BatchedProblem { reads_c, ..p }
     }
 
-    /// Of sizes for which stores of others are of parts of sectors; never more shared memory than an SM has.
+    /// Of sizes that others move by parts of sectors, or one latency after another; never more shared memory than an SM has.
     #[test]
-    fn they_are_chosen_for_odd_sizes() {
+    fn they_are_chosen_for_large_sizes() {
         for (dtype, reads_c) in [(Dtype::F64, false), (Dtype::F64, true), (Dtype::C128, false), (Dtype::C128, true)] {
             for n in [20, 23, 28, 31, 32] {
                 let Ok(choice) = choose_batched(&square(dtype, n, reads_c), &Machine::H200, None) else {
