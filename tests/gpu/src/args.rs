@@ -6,7 +6,7 @@ use host::Device;
 /// What is printed where the command line is wrong.
 pub const USAGE: &str = "\
 usage: lanky-gpu-tests COMMAND [--device cuda:N|cpu] [options]
-  small                 every entry on small shapes: for compute-sanitizer
+  small                 every entry on small shapes: for compute-sanitizer  [--only f32|f64|batched|complex]...
   check                 every check                 [--only NAME]...
   large                 more than 2^32 elements     [--log2 N] for 2^N
   occupancy             blocks an SM by the driver and by the model      [--csv FILE]
@@ -21,7 +21,7 @@ pub struct Args {
     pub command: String,
     /// `cuda:N` or `cpu`.
     pub device: String,
-    /// Checks that are run; all if empty.
+    /// Checks, or parts of `small`, that are run; all if empty.
     pub only: Vec<String>,
     /// Logarithm of the elements of a large matrix.
     pub log2: u32,

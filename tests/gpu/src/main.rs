@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         "busy" => check::company::busy(ordinal),
         // It opens the device itself: that is what it times.
         "first" => cold::first(ordinal, args.limit),
-        "small" => with_lab(ordinal, small::GUARD, small::run),
+        "small" => with_lab(ordinal, small::GUARD, |lab| small::run_these(lab, &args.only)),
         "check" => with_lab(ordinal, GUARD, |lab| check::run(lab, &args.only)),
         "large" => with_lab(ordinal, GUARD, |lab| large::run(lab, args.log2)),
         "occupancy" => with_lab(ordinal, GUARD, |lab| occupancy::run(lab, args.csv.as_deref())),

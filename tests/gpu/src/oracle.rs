@@ -6,30 +6,33 @@ use model::Choice;
 use model::launch::{part_of_k, tiling};
 use rayon::prelude::*;
 
+/// Multiply-adds for which it pays to ask another thread.
+const STEPS_A_TASK: usize = 1 << 15;
+
 /// A and B, arranged so that an element of C is a product of two slices.
-struct Lines {
+struct Lines<E> {
     m: usize,
     n: usize,
     k: usize,
-    rows: Vec<f64>,
-    cols: Vec<f64>,
+    rows: Vec<E>,
+    cols: Vec<E>,
 }
 
-impl Lines {
-    fn new<T: Real>(case: &Case<T>) -> Self {
+impl<E: Copy + Send + Sync> Lines<E> {
+    fn new<T: Real>(case: &Case<T>, of: impl Fn(f64) -> E + Sync) -> Self {
         let (m, n, k) = case.spec.size;
-        let rows = (0..m * k).into_par_iter().map(|e| case.a.get(e / k, e % k).wide()).collect();
-        let cols = (0..n * k).map(|e| case.b.get(e % k, e / k).wide()).collect();
+        let rows = (0..m * k).into_par_iter().map(|e| of(case.a.get(e / k, e % k).wide())).collect();
+        let cols = (0..n * k).map(|e| of(case.b.get(e % k, e / k).wide())).collect();
         Lines { m, n, k, rows, cols }
     }
 
     /// `of(row of A, column of B, i, j)` for all elements, down the columns.
-    fn map<R: Send>(&self, of: impl Fn(&[f64], &[f64], usize, usize) -> R + Sync) -> Vec<R> {
+    fn map<R: Send>(&self, of: impl Fn(&[E], &[E], usize, usize) -> R + Sync) -> Vec<R> {
         let k = self.k;
         let element = |e: usize| (e % self.m, e / self.m);
         (0..self.m * self.n)
             .into_par_iter()
-            .with_min_len(4096)
+            .with_min_len((STEPS_A_TASK / k.max(1)).max(1))
             .map(element)
             .map(|(i, j)| of(&self.rows[i * k..][..k], &self.cols[j * k..][..k], i, j))
             .collect()
@@ -39,18 +42,23 @@ impl Lines {
 /// C for operands and C of integers, α and β multiples of 1/2; computed in integers.
 pub fn exact<T: Real>(case: &Case<T>) -> Vec<f64> {
     let (alpha, beta) = ((case.spec.alpha * 2.0) as i64, (case.spec.beta * 2.0) as i64);
-    Lines::new(case).map(|row, col, i, j| {
-        let sum: i64 = row.iter().zip(col).map(|(&a, &b)| a as i64 * b as i64).sum();
+    Lines::new(case, |x| x as i32).map(|row, col, i, j| {
+        let sum = dot_of_integers(row, col);
         let old = if beta == 0 { 0 } else { case.c.get(i, j).wide() as i64 };
         (alpha * sum + beta * old) as f64 / 2.0
     })
+}
+
+/// Σ aᵢ bᵢ, never rounded.
+pub fn dot_of_integers(a: &[i32], b: &[i32]) -> i64 {
+    a.iter().zip(b).map(|(&a, &b)| i64::from(a) * i64::from(b)).sum()
 }
 
 /// C in f64 by the definition, for data with NaN or infinities among small integers: right in kind everywhere, and exact
 /// where it is finite. α = 0, β = 0 and k = 0 mean what they do in BLAS.
 pub fn by_definition<T: Real>(case: &Case<T>) -> Vec<f64> {
     let (alpha, beta, k) = (case.spec.alpha, case.spec.beta, case.spec.size.2);
-    Lines::new(case).map(|row, col, i, j| {
+    Lines::new(case, |x| x).map(|row, col, i, j| {
         let old = if beta == 0.0 { 0.0 } else { beta * case.c.get(i, j).wide() };
         if alpha == 0.0 || k == 0 {
             return old;
@@ -122,7 +130,7 @@ pub fn chain(choice: Option<&Choice>, k: usize) -> f64 {
 /// size of u² |A||B|.
 pub fn near<T: Real>(case: &Case<T>) -> Vec<Near> {
     let (alpha, beta) = (case.spec.alpha, case.spec.beta);
-    Lines::new(case).map(|row, col, i, j| {
+    Lines::new(case, |x| x).map(|row, col, i, j| {
         let (sum, rest) = dot2(row, col);
         let size: f64 = row.iter().zip(col).map(|(a, b)| (a * b).abs()).sum();
         let old = if beta == 0.0 { 0.0 } else { case.c.get(i, j).wide() };

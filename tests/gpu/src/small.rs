@@ -4,7 +4,7 @@
 //! run too.
 
 use crate::case::{ALPHAS, BETAS, Case, Spec};
-use crate::check::{batched, gemv, tsmm, tsmttsm};
+use crate::check::{batched, complex, gemv, tsmm, tsmttsm};
 use crate::compare::equal;
 use crate::entries::{Entry, product_or_refusal, serves};
 use crate::lab::{Lab, Outcome, named};
@@ -20,12 +20,25 @@ const SIZES: [(usize, usize, usize); 3] = [(131, 3, 37), (7, 19, 13), (1, 1, 1)]
 /// The first k of these that is cut into parts is taken.
 pub const LONG: [usize; 6] = [300, 600, 1200, 2500, 5000, 20000];
 
+type Part = (&'static str, fn(&Lab) -> Outcome);
+
+/// By name: under a slow tool several processes can share them.
+const PARTS: [Part; 4] =
+    [("f32", sweep::<f32>), ("f64", sweep::<f64>), ("batched", batched::small), ("complex", complex::small)];
+
 /// All element types.
 pub fn run(lab: &Lab) -> Outcome {
-    sweep::<f32>(lab)?;
-    sweep::<f64>(lab)?;
-    batched::small(lab)?;
-    crate::check::complex::small(lab)
+    run_these(lab, &[])
+}
+
+/// The parts of these names, or all.
+pub fn run_these(lab: &Lab, only: &[String]) -> Outcome {
+    if let Some(unknown) = only.iter().find(|name| PARTS.iter().all(|part| part.0 != name.as_str())) {
+        let known: Vec<&str> = PARTS.iter().map(|part| part.0).collect();
+        return Err(format!("no part is called {unknown}; there are {}", known.join(", ")).into());
+    }
+    let mut asked = PARTS.iter().filter(|(name, _)| only.is_empty() || only.iter().any(|o| o == name));
+    asked.try_for_each(|(_, part)| part(lab))
 }
 
 fn spec(size: (usize, usize, usize), layouts: usize, index: usize) -> Spec {

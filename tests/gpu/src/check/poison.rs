@@ -5,6 +5,10 @@ use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
 
 /// Bytes that are taken at once, while there are so many.
 const PIECE: usize = 256 << 20;
+/// Bytes of the small ones: operands and slots of small shapes are no larger. The driver cuts what is smaller than 1 MiB from pages of 2 MiB.
+const SMALL_PIECE: usize = 256 << 10;
+const PIECES_A_PAGE: usize = (2 << 20) / SMALL_PIECE;
+const SMALL_PIECES: usize = 256 * PIECES_A_PAGE;
 
 /// Fills the free memory with NaN, and runs every entry in what was freed.
 pub fn run(lab: &Lab) -> Outcome {
@@ -15,6 +19,7 @@ pub fn run(lab: &Lab) -> Outcome {
     let bytes = fill(raw)?;
     lab.note(&format!("poison: {} MiB were full of NaN", bytes >> 20));
     lab.record(|| "poison".into(), ensure(bytes > 0, || "no memory was free".into()))?;
+    let _holders = sprinkle(raw)?;
     let kept = kept(raw)?;
     if kept < 0.9 {
         // Then the driver clears what is freed, and what follows finds zeros.
@@ -46,12 +51,34 @@ fn fill(raw: *mut std::ffi::c_void) -> Outcome<usize> {
     Ok(bytes)
 }
 
+/// Fills small pieces with NaN, of which the driver cuts several from one page of 2 MiB, and frees most of them. What is allocated next and is as
+/// small comes from those pages, which are not cleared while a piece of each is held: those that are returned.
+fn sprinkle(raw: *mut std::ffi::c_void) -> Outcome<Vec<DeviceBuffer<u8>>> {
+    // SAFETY: as in `fill`.
+    let stream = unsafe { cust::extra::borrow_stream(raw) };
+    let mut pieces = Vec::new();
+    for _ in 0..SMALL_PIECES {
+        // SAFETY: as in `fill`.
+        let mut piece = unsafe { DeviceBuffer::<u8>::uninitialized(SMALL_PIECE) }?;
+        // SAFETY: as in `fill`.
+        unsafe { piece.set_8_async(0xff, &stream) }?;
+        pieces.push(piece);
+    }
+    stream.synchronize()?;
+    let mut index = 0;
+    pieces.retain(|_| {
+        index += 1;
+        index % PIECES_A_PAGE == 1
+    });
+    Ok(pieces)
+}
+
 /// The share of NaN in memory that is allocated now.
 fn kept(raw: *mut std::ffi::c_void) -> Outcome<f64> {
     use cust::memory::AsyncCopyDestination;
     // SAFETY: as in `fill`.
     let stream = unsafe { cust::extra::borrow_stream(raw) };
-    let mut found = vec![0_u32; 1 << 20];
+    let mut found = vec![0_u32; SMALL_PIECE / 4];
     // SAFETY: any bits are a u32, and only looked at.
     let buffer = unsafe { DeviceBuffer::<u32>::uninitialized(found.len()) }?;
     // SAFETY: the buffer's own memory.

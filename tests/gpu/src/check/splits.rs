@@ -2,6 +2,7 @@
 
 use crate::case::Spec;
 use crate::compare::equal;
+use crate::entries::Entry;
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::oracle::exact;
 use crate::real::Real;
@@ -29,12 +30,7 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
                 let expected = exact(&case);
                 for entry in entries {
                     let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-                        // Of an entry of two tall matrices that the model chooses itself small tiles may have k whole.
-                        let is_split =
-                            |choice: &Choice| choice.splits > 1 || entry.is_none() && choice.variant.is_reduced();
-                        ensure(plan.choice().is_some_and(is_split), || {
-                            "k is not split, so that nothing of it is checked".into()
-                        })?;
+                        split(plan.choice(), entry)?;
                         equal(&case.run(lab, &plan)?, &expected, size.0)
                     });
                     lab.record(|| format!("splits {} {}", named(entry), spec.name::<T>()), result)?;
@@ -43,6 +39,12 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
         }
     }
     whole::<T>(lab)
+}
+
+/// Fails if k is whole. Of an entry of two tall matrices that the model chooses itself small tiles may have it so.
+pub fn split(choice: Option<&Choice>, entry: Entry) -> Outcome {
+    let is_split = |choice: &Choice| choice.splits > 1 || entry.is_none() && choice.variant.is_reduced();
+    ensure(choice.is_some_and(is_split), || "k is not split, so that nothing of it is checked".into())
 }
 
 const WHOLE: (usize, usize, usize) = (257, 3, 5);

@@ -4,10 +4,11 @@ use crate::case::{ALPHAS, BETAS, Spec};
 use crate::compare::{bitwise, equal};
 use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::{Operand, Storage};
-use crate::oracle::exact;
+use crate::oracle::{dot_of_integers, exact};
 use crate::real::{Real, integer, unit};
 use host::{Plan, Triangle};
 use model::{Kernel, VARIANTS, Variant};
+use rayon::prelude::*;
 
 const RUNS: usize = 100;
 /// Rows and columns of C; k with each, from one part of k to more than one block adds.
@@ -140,14 +141,16 @@ fn grams<T: Real>(lab: &Lab, spec: Spec, index: usize) -> Outcome {
     let triangle = [Triangle::Full, Triangle::Lower, Triangle::Upper][index % 3];
     let value = |l: usize, j: usize| integer(2, l, j, 3);
     let mut gram = Gram::<T>::new(lab, spec, triangle, value)?;
+    let cols: Vec<Vec<i32>> = (0..n).map(|j| (0..k).map(|l| value(l, j) as i32).collect()).collect();
     let expected: Vec<f64> = (0..n * n)
+        .into_par_iter()
         .map(|e| {
             let (i, j) = (e % n, e / n);
             let old = integer(3, i, j, 3);
             if !asked_for(triangle, i, j) {
                 return old;
             }
-            let sum: f64 = (0..k).map(|l| value(l, i) * value(l, j)).sum();
+            let sum = dot_of_integers(&cols[i], &cols[j]) as f64;
             spec.alpha * sum + if spec.beta == 0.0 { 0.0 } else { spec.beta * old }
         })
         .collect();

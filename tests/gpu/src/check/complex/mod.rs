@@ -19,7 +19,7 @@ use reference::{alike, exact, near, within};
 pub use gemv::run as run_gemv;
 pub use reduced::run as run_reduced;
 
-use super::splits::SIZES as LONG;
+use super::splits::{SIZES as LONG, split};
 
 /// Of the sizes at tile edges one in so many is taken, other ones for the other type.
 const STRIDE: usize = 5;
@@ -111,8 +111,7 @@ where
             let mut product = Product::<R>::new(lab, spec, part(1), part(2), part(3))?;
             for entry in entries {
                 let result = product.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-                    let parts = plan.choice().map_or(1, |choice| choice.splits);
-                    ensure(parts > 1, || "k is not split, so that nothing of it is checked".into())?;
+                    split(plan.choice(), entry)?;
                     let first = product.run(lab, &plan)?;
                     (1..20).try_for_each(|run| {
                         let again = product.run(lab, &plan)?;
