@@ -1,10 +1,10 @@
 //! Batches of matrices without gaps, which warps copy whole, as they lie, into shared memory of their own and back.
 
-use super::fragments::{ISSUE_CYCLES, by_warps, upright};
-use super::{BatchedChoice, BatchedEstimate, BatchedProblem, NEEDED_IN_FLIGHT, narrow};
+use super::fragments::{ISSUE_CYCLES, Needs, by_warps, upright};
+use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, narrow};
 use crate::launch::batched::{FlatTile, Laid};
 use crate::occupancy::by_shared;
-use crate::roofline::{peak_fma_rate, root_of_fourths};
+use crate::roofline::peak_fma_rate;
 use crate::variants::batched::Batched;
 use crate::{Dtype, Machine};
 
@@ -44,7 +44,7 @@ pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Ma
     let of = |problems, stages| {
         let block = (problems, stages, shared_bytes(variant, p, problems, stages));
         by_warps(variant, p, machine, block, upright, |v, p, machine, sides, resident| {
-            estimate(v, p, machine, sides, (problems, stages, resident))
+            needs(v, p, machine, sides, (problems, stages, resident))
         })
     };
     let mut best = of(1, 2);
@@ -88,13 +88,13 @@ fn factors(variant: &Batched, p: &BatchedProblem, machine: &Machine) -> Factors 
     }
 }
 
-fn estimate(
+fn needs(
     variant: &Batched,
     p: &BatchedProblem,
     machine: &Machine,
     sides: &[Laid; 3],
     (problems, stages, resident): (u32, u32, u32),
-) -> BatchedEstimate {
+) -> Needs {
     let (bytes, count) = (p.dtype.bytes() as f64, p.count as f64);
     let reads_c = f64::from(u8::from(p.reads_c));
     let [a, b, c] = sides.each_ref().map(|side| f64::from(side.shared.len * side.shared.lines));
@@ -116,12 +116,7 @@ fn estimate(
     let arithmetic_s = sms_s(instructions / ISSUED).max(units_s);
     // What is copied, and of a list, is on its way long before.
     let cycles = instructions * ISSUE_CYCLES * each / parts + WAITS;
-    let groups = u64::from(resident * variant.threads / 32 / variant.parts * machine.sms);
-    let rounds = p.count.div_ceil(u64::from(problems)).div_ceil(groups);
-    let turns_s = rounds as f64 * cycles / machine.clock_hz;
-    let terms = [memory_s, shared_s.max(arithmetic_s), turns_s];
-    let seconds = root_of_fourths(terms) + machine.launch_s + machine.memory_latency_s;
-    BatchedEstimate { resident, in_flight, memory_s, shared_s, arithmetic_s, turns_s, seconds }
+    Needs { in_flight, memory_s, shared_s, arithmetic_s, cycles }
 }
 
 #[cfg(test)]

@@ -46,22 +46,48 @@ pub(super) fn stores_whole_sectors(dtype: Dtype, c: &Laid) -> bool {
     c.code.wide && c.strides.col % sector == 0 && (c.code.listed || c.stride % sector == 0)
 }
 
+/// What warps that have problems of their own, or parts of them, need for a batch.
+pub(super) struct Needs {
+    /// Bytes that an SM has in flight, at most.
+    pub(super) in_flight: f64,
+    /// The memory's time, s.
+    pub(super) memory_s: f64,
+    /// That of shared memory, s.
+    pub(super) shared_s: f64,
+    /// That of multiply-adds and other instructions, s.
+    pub(super) arithmetic_s: f64,
+    /// What a warp does in a turn, one thing after the other, cycles.
+    pub(super) cycles: f64,
+}
+
+impl Needs {
+    /// Of so many turns, by so many blocks an SM.
+    fn estimate(self, machine: &Machine, turns: u64, resident: u32) -> BatchedEstimate {
+        let Needs { in_flight, memory_s, shared_s, arithmetic_s, cycles } = self;
+        let turns_s = turns as f64 * cycles / machine.clock_hz;
+        let terms = [memory_s, shared_s.max(arithmetic_s), turns_s];
+        let seconds = root_of_fourths(terms) + machine.launch_s + machine.memory_latency_s;
+        BatchedEstimate { resident, in_flight, memory_s, shared_s, arithmetic_s, turns_s, seconds }
+    }
+}
+
 /// The launch of an entry whose warps have a problem each, or a part of one: as many warps as the GPU holds, or as there are parts. It
 /// has so many problems at a time, and its blocks so many stages and bytes of shared memory; the batch as such an entry sees it, and whether that is transposed, are
-/// [`upright`]'s, or the batch itself. The estimate is that of operands that lie so, and of so many blocks an SM.
+/// [`upright`]'s, or the batch itself. What it needs is of operands that lie so, and of so many blocks an SM.
 pub(super) fn by_warps(
     variant: &'static Batched,
     p: &BatchedProblem,
     machine: &Machine,
     (problems, stages, shared_bytes): (u32, u32, u32),
     (of, swapped): (BatchedProblem, bool),
-    estimate: impl FnOnce(&Batched, &BatchedProblem, &Machine, &[Laid; 3], u32) -> BatchedEstimate,
+    needs: impl FnOnce(&Batched, &BatchedProblem, &Machine, &[Laid; 3], u32) -> Needs,
 ) -> BatchedChoice {
     let threads = variant.threads;
     let resident = resident_blocks(machine, threads, variant.registers(machine), shared_bytes);
     let sides = of.sides(1);
     let tasks = p.count.div_ceil(u64::from(problems)).saturating_mul(u64::from(variant.parts));
     let blocks = tasks.div_ceil(u64::from(threads / 32)).min(u64::from(resident) * u64::from(machine.sms));
+    let turns = tasks.div_ceil(u64::from(resident * threads / 32 * machine.sms));
     BatchedChoice {
         problem: *p,
         variant,
@@ -74,22 +100,16 @@ pub(super) fn by_warps(
         sides,
         codes: codes(&of, &sides),
         bound: p.bound(machine),
-        estimate: estimate(variant, &of, machine, &sides, resident),
+        estimate: needs(variant, &of, machine, &sides, resident).estimate(machine, turns, resident),
     }
 }
 
 /// The launch of an entry.
 pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
-    by_warps(variant, p, machine, (1, 1, 0), upright(p), estimate)
+    by_warps(variant, p, machine, (1, 1, 0), upright(p), needs)
 }
 
-fn estimate(
-    variant: &Batched,
-    of: &BatchedProblem,
-    machine: &Machine,
-    [a, b, c]: &[Laid; 3],
-    resident: u32,
-) -> BatchedEstimate {
+fn needs(variant: &Batched, of: &BatchedProblem, machine: &Machine, [a, b, c]: &[Laid; 3], resident: u32) -> Needs {
     let (bytes, count) = (of.dtype.bytes() as f64, of.count as f64);
     let (tm, tn, parts) = (f64::from(variant.tm), f64::from(variant.tn), f64::from(variant.parts));
     let warps = f64::from(resident * variant.threads / 32);
@@ -113,11 +133,7 @@ fn estimate(
     let instructions = loads * LOAD + elements * (STORE + reads_c * LOAD) + mma_cycles / MMA_CYCLES;
     let latency = LOADED * machine.memory_latency_s * machine.clock_hz;
     let cycles = mma_cycles + instructions * ISSUE_CYCLES + latency * (turns + reads_c);
-    let tasks = of.count.saturating_mul(u64::from(variant.parts));
-    let rounds = tasks.div_ceil(u64::from(resident * variant.threads / 32 * machine.sms));
-    let turns_s = rounds as f64 * cycles / machine.clock_hz;
-    let seconds = root_of_fourths([memory_s, arithmetic_s, turns_s]) + machine.launch_s + machine.memory_latency_s;
-    BatchedEstimate { resident, in_flight, memory_s, shared_s: 0.0, arithmetic_s, turns_s, seconds }
+    Needs { in_flight, memory_s, shared_s: 0.0, arithmetic_s, cycles }
 }
 
 #[cfg(test)]

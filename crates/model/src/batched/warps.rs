@@ -1,10 +1,9 @@
 //! Batches by a warp a problem, through shared memory of its own.
 
-use super::fragments::{BY_ELEMENTS, ISSUE_CYCLES, by_warps, stores_whole_sectors, upright};
-use super::{BatchedChoice, BatchedEstimate, BatchedProblem, NEEDED_IN_FLIGHT, narrow};
+use super::fragments::{BY_ELEMENTS, ISSUE_CYCLES, Needs, by_warps, stores_whole_sectors, upright};
+use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, narrow};
 use crate::Machine;
 use crate::launch::batched::{Laid, WarpTile};
-use crate::roofline::root_of_fourths;
 use crate::variants::batched::Batched;
 
 /// How many times as long memory takes where columns are not whole pieces of 16 bytes, since C and what is copied then move by elements. On
@@ -29,16 +28,10 @@ pub(super) fn block(variant: &Batched, of: &BatchedProblem) -> (u32, u32) {
 pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
     let (of, swapped) = upright(p);
     let (_, shared_bytes) = block(variant, &of);
-    by_warps(variant, p, machine, (1, 2, shared_bytes), (of, swapped), estimate)
+    by_warps(variant, p, machine, (1, 2, shared_bytes), (of, swapped), needs)
 }
 
-fn estimate(
-    variant: &Batched,
-    of: &BatchedProblem,
-    machine: &Machine,
-    [a, b, c]: &[Laid; 3],
-    resident: u32,
-) -> BatchedEstimate {
+fn needs(variant: &Batched, of: &BatchedProblem, machine: &Machine, [a, b, c]: &[Laid; 3], resident: u32) -> Needs {
     let (bytes, count, k) = (of.dtype.bytes() as f64, of.count as f64, of.k as f64);
     let (width, reads_c) = (16.0 / bytes, f64::from(u8::from(of.reads_c)));
     let (tm, tn) = (f64::from(variant.tn) / 8.0, f64::from(variant.tm) / 4.0);
@@ -62,11 +55,7 @@ fn estimate(
     let arithmetic_s = sms_s(instructions / ISSUED);
     let latency = machine.memory_latency_s * machine.clock_hz;
     let cycles = instructions * (ISSUE_CYCLES / 2.0) + latency * (1.0 + reads_c);
-    let rounds = of.count.div_ceil(u64::from(resident * variant.threads / 32 * machine.sms));
-    let turns_s = rounds as f64 * cycles / machine.clock_hz;
-    let terms = [memory_s, shared_s.max(arithmetic_s), turns_s];
-    let seconds = root_of_fourths(terms) + machine.launch_s + machine.memory_latency_s;
-    BatchedEstimate { resident, in_flight, memory_s, shared_s, arithmetic_s, turns_s, seconds }
+    Needs { in_flight, memory_s, shared_s, arithmetic_s, cycles }
 }
 
 #[cfg(test)]
