@@ -7,7 +7,8 @@
 //!
 //! # Thread mapping
 //! ALONG = THREADS·TM / BM threads along k have the same TM rows: a block where rows are few
-//! or long, a warp where they are many and short, eight lanes where they are very short. By 16 bytes a lane has WIDTH neighbouring steps of k, by elements every ALONG-th.
+//! or long, a warp where they are many and short, eight lanes where they are very short. A lane has WIDTH neighbouring steps of k, by 16 bytes or, where rows do not
+//! begin at multiples of them, by elements: its sums are the same.
 
 use crate::tsmttsm::Reduced;
 use cuda_std::prelude::*;
@@ -63,7 +64,7 @@ where
     }
     // Without 16 bytes all, else what is left of a row.
     for l in (whole..end).step_by(STEPS * along as usize) {
-        let at = |s: usize| l + s as u32 * along + lane;
+        let at = |s: usize| l + lane * STEPS as u32 + s as u32;
         // SAFETY: `end` <= k.
         let load = |i: usize| core::array::from_fn(|s| unsafe { p.a(row + i as u32, at(s), end) });
         let ra: [[T; STEPS]; TM] = core::array::from_fn(load);

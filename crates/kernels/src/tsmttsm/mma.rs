@@ -6,14 +6,15 @@
 //! bytes in flight and multiplications. A Gram matrix uses what it loaded twice, and leaves out the tiles above the diagonal.
 //! # Thread mapping
 //! A warp owns 16·X x 16·Y of C, WX x WY warps have all of the block's, and KG groups of them take 16 rows each in turn, with
-//! DEPTH such rounds in flight. Lane (g, q) = (lane / 4, lane % 4) loads of each 16 columns
+//! DEPTH such rounds in flight. Lane (g, q) = (lane / 4, lane % 4) loads rows 2q, 2q + 1, 2q + 8, 2q + 9, of each 16 columns
 //!
-//! | unit stride | rows | columns | by |
-//! |---|---|---|---|
-//! | along m and n | q, q + 4, q + 8, q + 12 | 2g, 2g + 1 | 16 bytes: a warp's load is 4 rows of 128 bytes |
-//! | along k | 2q, 2q + 1, 2q + 8, 2q + 9 | g, g + 8 | 16 bytes: 8 columns of 64 bytes |
-//! | any | q, q + 4, q + 8, q + 12 | g, g + 8 | elements |
+//! | unit stride | columns | by |
+//! |---|---|---|
+//! | along m and n | 2g, 2g + 1 | 16 bytes: a warp's load is 4 rows of 128 bytes |
+//! | along k | g, g + 8 | 16 bytes: 8 columns of 64 bytes |
+//! | any | g, g + 8 | elements |
 //!
+//! The rows are the same everywhere, so that sums have the same bits however A and B lie.
 //! A's two columns are rows g and g + 8 of a fragment; B's two belong to two fragments of 8 columns.
 
 use super::Reduced;
@@ -258,6 +259,12 @@ fn is_down(x: &Reduced<f64>) -> bool {
         && p.b.is_aligned(16)
 }
 
+/// The i-th row of 16 that lane q of four has: as 16 bytes along k have them.
+#[inline(always)]
+fn row(q: u32, i: usize) -> u32 {
+    2 * q + i as u32 % 2 + 8 * (i as u32 / 2)
+}
+
 /// This lane's fragments of `COUNT` times 16 lines from `first` on: `across` from line to line, `down` from row to row.
 ///
 /// # Safety
@@ -279,10 +286,10 @@ unsafe fn fragments<const PATH: u32, const COUNT: usize>(
         let line = first + 16 * at as u32;
         match PATH {
             ACROSS => {
-                let from = of.starting_at((l + q) as u64 * down + inside(line + 2 * g) as u64);
+                let from = of.starting_at(l as u64 * down + inside(line + 2 * g) as u64);
                 for i in 0..4 {
                     // SAFETY: rows are there, and the two lines or the first two.
-                    let wide = unsafe { from.stream_wide(4 * i as u64 * down) };
+                    let wide = unsafe { from.stream_wide(row(q, i) as u64 * down) };
                     (all[at][2 * i], all[at][2 * i + 1]) = (wide[0], wide[1]);
                 }
             }
@@ -298,7 +305,7 @@ unsafe fn fragments<const PATH: u32, const COUNT: usize>(
             }
             _ => {
                 for i in 0..4 {
-                    let row = l + q + 4 * i as u32;
+                    let row = l + row(q, i);
                     for r in 0..2 {
                         let line = line + if PATH == PAIRED { 2 * g + r as u32 } else { g + 8 * r as u32 };
                         let is_there = line < lines && row < end;

@@ -148,6 +148,12 @@ impl Case {
     pub const fn plain(m: u32, n: u32, k: u32) -> Case {
         Case { m, n, k, by_rows: [false; 3], gap: 0, offset: 0, alpha: 1.0, beta: 0.0, splits: 1, conj: 0 }
     }
+
+    /// Of A, B and C.
+    pub fn layouts(&self) -> [Layout; 3] {
+        let Case { m, n, k, by_rows: [a, b, c], gap, .. } = *self;
+        [Layout::new(m, k, a, gap), Layout::new(k, n, b, gap), Layout::new(m, n, c, gap)]
+    }
 }
 
 /// Computes the case with an entry, of whichever type, and compares; gives what the product kernel did.
@@ -171,16 +177,33 @@ pub fn check_in_turn(variant: &Variant, case: Case, blocks: u32) -> Counters {
 }
 
 fn check_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case, blocks: u32) -> Counters {
-    let Case { m, n, k, by_rows, gap, offset, alpha, beta, splits, conj } = case;
-    let (at_a, at_b) = (Layout::new(m, k, by_rows[0], gap), Layout::new(k, n, by_rows[1], gap));
-    let at_c = Layout::new(m, n, by_rows[2], gap);
+    let Case { k, conj, .. } = case;
+    let [at_a, at_b, at_c] = case.layouts();
     let (a, b, c) = (at_a.filled::<T>(1), at_b.filled::<T>(2), at_c.filled::<T>(3));
+    let (counters, memory, buffer_c) = run_product(variant, entry, case, blocks, [&a, &b, &c]);
+    compare(&memory, (buffer_c, at_c), &c, (T::factor(case.alpha), T::factor(case.beta)), |i, j| {
+        let (a, b) = (|l| a[at_a.at(i, l)].conj_if(conj & 1 == 1), |l| b[at_b.at(l, j)].conj_if(conj & 2 == 2));
+        (0..k).fold(T::ZERO, |sum, l| sum.add(a(l).mul(b(l))))
+    });
+    counters
+}
+
+/// What the product kernel did with A, B and C, and the memory behind it and what adds its slots.
+pub fn run_product<T: Element>(
+    variant: &Variant,
+    entry: ProductFn<T>,
+    case: Case,
+    blocks: u32,
+    [a, b, c]: [&[T]; 3],
+) -> (Counters, Memory, Buffer<T>) {
+    let Case { m, n, k, offset, alpha, beta, splits, conj, .. } = case;
+    let [at_a, at_b, at_c] = case.layouts();
     let (alpha, beta) = (T::factor(alpha), T::factor(beta));
 
     let mut memory = Memory::new();
     memory.offset(offset);
-    let (buffer_a, buffer_b) = (memory.input("A", &a), memory.input("B", &b));
-    let buffer_c = result(&mut memory, &c, beta);
+    let (buffer_a, buffer_b) = (memory.input("A", a), memory.input("B", b));
+    let buffer_c = result(&mut memory, c, beta);
     let scratch = memory.output::<T>("slots", slots_len(m.into(), n.into(), splits) as usize);
     let packed = Layout::new(m, n, false, 0);
     let (out, at_out, scale, add, slot_len) = match splits {
@@ -201,11 +224,7 @@ fn check_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case,
     if splits > 1 {
         add_slots(&mut memory, (scratch, splits), (buffer_c, at_c), (alpha, beta));
     }
-    compare(&memory, (buffer_c, at_c), &c, (alpha, beta), |i, j| {
-        let (a, b) = (|l| a[at_a.at(i, l)].conj_if(conj & 1 == 1), |l| b[at_b.at(l, j)].conj_if(conj & 2 == 2));
-        (0..k).fold(T::ZERO, |sum, l| sum.add(a(l).mul(b(l))))
-    });
-    counters
+    (counters, memory, buffer_c)
 }
 
 /// Runs the entry that adds `count` slots.

@@ -10,6 +10,7 @@ mod counted;
 mod flat;
 mod gemv;
 mod harness;
+mod places;
 mod products;
 mod profiler;
 mod slots;

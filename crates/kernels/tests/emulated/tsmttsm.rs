@@ -72,10 +72,9 @@ fn is_asked_for(triangle: Triangle, i: u32, j: u32) -> bool {
 }
 
 /// Layouts of A, B and C of a case; a Gram matrix's B is its A.
-fn layouts(variant: &Variant, Case { m, n, k, by_rows, gap, .. }: Case) -> [Layout; 3] {
-    let at_a = Layout::new(m, k, by_rows[0], gap);
-    let at_b = if variant.kernel == Kernel::Gram { transposed(at_a) } else { Layout::new(k, n, by_rows[1], gap) };
-    [at_a, at_b, Layout::new(m, n, by_rows[2], gap)]
+pub fn layouts(variant: &Variant, case: Case) -> [Layout; 3] {
+    let [at_a, at_b, at_c] = case.layouts();
+    [at_a, if variant.kernel == Kernel::Gram { transposed(at_a) } else { at_b }, at_c]
 }
 
 fn check_one<T: Element>(variant: &Variant, entry: ReducedFn<T>, case: Case, finish: (Finish, Triangle)) -> Counters {
@@ -102,7 +101,7 @@ fn check_one<T: Element>(variant: &Variant, entry: ReducedFn<T>, case: Case, fin
 }
 
 /// What the product kernel did; C's memory behind it and what adds its slots, and which of it was written.
-fn run<T: Element>(
+pub fn run<T: Element>(
     variant: &Variant,
     entry: ReducedFn<T>,
     case: Case,

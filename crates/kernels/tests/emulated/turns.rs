@@ -8,7 +8,7 @@ use model::{Kernel, VARIANTS, Variant, variants::tsmm::widest};
 use simt::{Launch, Memory};
 
 /// Numbers whose products and sums round in their type: in another order the bits are others.
-fn rounding<T: Element>(layout: &Layout, seed: u64) -> Vec<T> {
+pub fn rounding<T: Element>(layout: &Layout, seed: u64) -> Vec<T> {
     let number = |at: u64| {
         let random = (at + 1).wrapping_mul(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24;
         let value = random as f64 / (1_u64 << 40) as f64 - 0.5;

@@ -1,0 +1,129 @@
+//! Wherever operands lie, at multiples of 16 bytes or between them, with or without gaps: the same bits, by every entry. Those of products
+//! are checked beside their cases.
+
+use crate::batched;
+use crate::harness::{Case, Element, Layout, run_product};
+use crate::tsmttsm;
+use crate::turns::rounding;
+use bytemuck::{bytes_of, cast_slice};
+use lanky_kernels::table::{self, BatchedFn, Product, ProductFn, Reduced, ReducedFn};
+use model::launch::reduced::{Finish, Triangle};
+use model::launch::tiling;
+use model::variants::batched::{BATCHED, Batched};
+use model::variants::tsmm::widest;
+use model::{Kernel, Variant};
+
+/// Elements past 256 bytes, and between lines, of which one or both are no multiples of 16 bytes.
+const PLACES: [(usize, u64); 3] = [(1, 0), (0, 1), (3, 5)];
+
+/// Sizes with more than one round of k and lines of 16 bytes, in one part and in two.
+fn cases(variant: &Variant) -> Vec<Case> {
+    let (columns, steps) = widest(variant).unwrap_or((12, u32::MAX));
+    let m = if variant.is_reduced() { variant.most_columns().unwrap_or(8).min(12) } else { 20 };
+    let n = match variant.kernel {
+        Kernel::Gemv => 1,
+        Kernel::Gram => m,
+        _ => columns.min(12),
+    };
+    let k = (2 * tiling(variant, m.into(), n.into()).k_step + 20).next_multiple_of(4).min(steps);
+    let is_whole = variant.has_all_of_k() || widest(variant).is_some();
+    let orders = (0..4).map(|order| [order & 1 > 0, order & 2 > 0, false]);
+    let suits = |by_rows: &[bool; 3]| match variant.layout {
+        model::Layout::Any => variant.kernel != Kernel::Gram || by_rows[0] != by_rows[1],
+        model::Layout::Columns => !by_rows[0],
+        model::Layout::Rows => by_rows[0],
+    };
+    let splits = |at: usize| if is_whole { 1 } else { 1 + at as u32 % 2 };
+    let of = |(at, by_rows)| Case { by_rows, splits: splits(at), ..Case::plain(m, n, k) };
+    orders.filter(suits).enumerate().map(of).collect()
+}
+
+/// C's elements down its columns.
+fn elements<T: Element>(c: &[T], layout: Layout) -> Vec<u8> {
+    let at = |e: u32| bytes_of(&c[layout.at(e % layout.rows, e / layout.rows)]).to_vec();
+    (0..layout.rows * layout.cols).flat_map(at).collect()
+}
+
+/// Numbers in place of those of a packed matrix, the same wherever they lie.
+fn laid<T: Element>(layout: Layout, by_rows: bool, seed: u64) -> Vec<T> {
+    let packed = Layout::new(layout.rows, layout.cols, by_rows, 0);
+    let (numbers, mut data) = (rounding::<T>(&packed, seed), vec![T::NAN; layout.len]);
+    for (i, j) in (0..layout.rows).flat_map(|i| (0..layout.cols).map(move |j| (i, j))) {
+        data[layout.at(i, j)] = numbers[packed.at(i, j)];
+    }
+    data
+}
+
+fn of_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case) -> Vec<u8> {
+    let layouts = case.layouts();
+    let [a, b, c] = [0, 1, 2].map(|i| laid::<T>(layouts[i], case.by_rows[i], 3 + i as u64));
+    let (_, memory, buffer) = run_product(variant, entry, case, u32::MAX, [&a, &b, &c]);
+    elements(&memory.read(buffer), layouts[2])
+}
+
+fn of_reduced<T: Element>(variant: &Variant, entry: ReducedFn<T>, case: Case) -> Vec<u8> {
+    let layouts = tsmttsm::layouts(variant, case);
+    let [a, b, c] = [0, 1, 2].map(|i| laid::<T>(layouts[i], case.by_rows[i], 3 + i as u64));
+    let finish = if case.splits > 1 && !variant.adds_atomically() { Finish::LastBlock } else { Finish::Direct };
+    let b = if variant.kernel == Kernel::Gram { a.clone() } else { b };
+    let (_, c, _) = tsmttsm::run(variant, entry, case, (finish, Triangle::Full), [&a, &b, &c]);
+    elements(&c, layouts[2])
+}
+
+fn bits(variant: &Variant, case: Case) -> Vec<u8> {
+    match (table::product(variant.entry), table::reduced(variant.entry)) {
+        (Some(Product::F32(entry)), _) => of_product(variant, entry, case),
+        (Some(Product::F64(entry)), _) => of_product(variant, entry, case),
+        (Some(Product::C64(entry)), _) => of_product(variant, entry, case),
+        (Some(Product::C128(entry)), _) => of_product(variant, entry, case),
+        (_, Some(Reduced::F32(entry))) => of_reduced(variant, entry, case),
+        (_, Some(Reduced::F64(entry))) => of_reduced(variant, entry, case),
+        (_, Some(Reduced::C64(entry))) => of_reduced(variant, entry, case),
+        (_, Some(Reduced::C128(entry))) => of_reduced(variant, entry, case),
+        _ => panic!("{} is in the model's table only", variant.entry),
+    }
+}
+
+/// A product's entry; sums of atomics are in any order.
+pub fn check(variant: &Variant) {
+    if variant.adds_atomically() {
+        return;
+    }
+    for case in cases(variant).into_iter().filter(|case| takes(variant, *case)) {
+        let whole = bits(variant, case);
+        let skipped = if cfg!(debug_assertions) { 2 } else { 0 };
+        for (offset, gap) in PLACES.into_iter().skip(skipped) {
+            let moved = Case { offset, gap, ..case };
+            assert!(bits(variant, moved) == whole, "{} {moved:?}", variant.entry);
+        }
+    }
+}
+
+/// Whether sizes are the multiples that an entry wants, if it wants any.
+fn takes(variant: &Variant, Case { m, n, k, .. }: Case) -> bool {
+    variant.multiples().is_none_or(|of| [m, n, k].iter().zip(of).all(|(size, of)| size % of == 0))
+}
+
+fn of_batch<T: Element>(variant: &Batched, entry: BatchedFn<T>, sizes: [u32; 3]) {
+    let of = |offset| {
+        let case = batched::Case { offset, is_rounded: true, ..batched::plain(sizes) };
+        cast_slice::<T, u8>(&batched::run(variant, entry, case).1).to_vec()
+    };
+    assert!(of(0) == of(1), "{} {sizes:?}", variant.entry);
+}
+
+#[test]
+fn batches_have_the_same_bits_anywhere() {
+    let every = if cfg!(debug_assertions) { 7 } else { 1 };
+    // Those that are packed are at multiples of 16 bytes, or are refused.
+    for variant in BATCHED.iter().filter(|variant| !variant.is_packed()).step_by(every) {
+        let sizes = [4, 4, 4];
+        match table::batched(variant.entry) {
+            Some(table::Batched::F32(entry)) => of_batch(variant, entry, sizes),
+            Some(table::Batched::F64(entry)) => of_batch(variant, entry, sizes),
+            Some(table::Batched::C64(entry)) => of_batch(variant, entry, sizes),
+            Some(table::Batched::C128(entry)) => of_batch(variant, entry, sizes),
+            None => panic!("{} is in the model's table only", variant.entry),
+        }
+    }
+}
