@@ -132,6 +132,59 @@ fn the_papers_steps_can_be_read() {
     }
 }
 
+/// More than the paper's 16 columns: t2 is that of the authors' kernels, and nobody says that the paper used it.
+#[test]
+fn wider_products_are_not_the_papers() {
+    let bench = Bench::new();
+    for (gpu, dtype, sizes, [t2, t3, registers], said) in [
+        (
+            "v100",
+            "f64",
+            ["4096", "4096", "4096"],
+            [32_u64, 12, 264],
+            "t2 of the authors' widest kernel; the paper has n up to 16",
+        ),
+        (
+            "v100",
+            "f64",
+            ["20480", "64", "20480"],
+            [32, 12, 264],
+            "t2 of the authors' widest kernel; the paper has n up to 16",
+        ),
+        ("v100", "f32", ["20480", "64", "20480"], [16, 32, 144], "Table 3's t1, t2 and t3; the paper has n up to 16"),
+        ("k40c", "f64", ["20480", "64", "20480"], [16, 4, 128], "Table 3's t1, t2 and t3; the paper has n up to 16"),
+        ("m40", "f64", ["20480", "17", "20480"], [8, 4, 70], "Table 3's t1, t2 and t3; the paper has n up to 16"),
+    ] {
+        let args = [&sizes[..], &["--dtype", dtype, "--gpu", gpu, "--paper"]].concat();
+        let paper = object(&bench, &args);
+        assert_eq!(["t2", "t3", "registers"].map(|key| paper[key].as_u64()), [t2, t3, registers].map(Some), "{paper}");
+        assert_eq!(paper["origin"], "beyond_table3", "{paper}");
+        let words = says(&bench, &args);
+        assert!(words.contains(said) && !words.contains("what the paper used"), "{words}");
+    }
+    assert_eq!(object(&bench, &["20480", "16", "20480", "--gpu", "v100", "--paper"])["origin"], "table3");
+}
+
+/// What a file changes counts: a V100 with other multipliers and half the registers is none of the paper's.
+#[test]
+fn a_file_that_is_like_a_gpu_of_the_paper_has_its_own_numbers() {
+    let bench = Bench::new();
+    let args = ["10240", "16", "10240", "--gpu-file", "gpu.toml", "--paper"];
+    bench.put(
+        "gpu.toml",
+        "like = \"v100\"\nfma_f64_per_s = 1e12\nregisters_per_sm = 32768\nregisters_per_block = 32768\n",
+    );
+    let paper = object(&bench, &args);
+    // 8 x 2000 / (2 x 900) columns.
+    assert!((paper["t2_threshold"].as_f64().expect("a number") - 80.0 / 9.0).abs() <= 1e-9, "{paper}");
+    assert_eq!((&paper["origin"], &paper["bound"]), (&"algorithm5".into(), &"compute".into()), "{paper}");
+    let words = says(&bench, &args);
+    assert!(words.contains("8 x 2000 / (2 x 900) = 8.9: compute bound") && words.contains(", 32768 / "), "{words}");
+    // One that only is called otherwise is still the paper's.
+    bench.put("gpu.toml", "like = \"v100\"\nname = \"mine\"\nlaunch_s = 3e-6\n");
+    assert_eq!(object(&bench, &args)["origin"], "table3");
+}
+
 /// TSM2L: 1e7 rows, k = n = 16, on the paper's V100 (Section 4.3, Table 4).
 #[test]
 fn a_tall_products_steps_are_tsm2ls() {

@@ -110,10 +110,10 @@ fn parameters(laid: &Problem, r: &Reasoning, machine: &Machine) -> String {
     let known = match r.origin {
         Origin::Algorithm5 if laid.dtype.is_complex() => {
             let real = laid.dtype.real();
-            let of = if Row::of(machine, real, laid.m).is_some() { "" } else { " of a V100" };
+            let of = if Row::of(machine, real, laid.m, laid.n).is_some() { "" } else { " of a V100" };
             format!("Table 3 has no complex types: C0 = {}, that in {real}{of}", r.constants.fixed_registers)
         }
-        Origin::Table3 => format!("Table 3 has this GPU: C0 = {}", r.constants.fixed_registers),
+        Origin::Table3 | Origin::BeyondTable3 => format!("Table 3 has this GPU: C0 = {}", r.constants.fixed_registers),
         Origin::Algorithm5 => {
             format!("Table 3 has no {}: C0 = {}, a V100's", machine.name, r.constants.fixed_registers)
         }
@@ -191,6 +191,10 @@ fn algorithm5(r: &Reasoning) -> String {
 fn origin(r: &Reasoning) -> &'static str {
     match r.origin {
         Origin::Table3 => "what the paper used (Table 3)",
+        Origin::BeyondTable3 if r.parameters.t2 > 16 => {
+            "Table 3's t1 and t3, and t2 of the authors' widest kernel; the paper has n up to 16"
+        }
+        Origin::BeyondTable3 => "Table 3's t1, t2 and t3; the paper has n up to 16",
         Origin::Algorithm5 => {
             "Algorithm 5 by scan; t1 is not modelled but timed, and 128 was best on most GPUs of the paper"
         }
@@ -208,7 +212,7 @@ pub struct Object {
     t1: u32,
     t2: u32,
     t3: u32,
-    /// `table3` or `algorithm5`: who says t1, t2, t3.
+    /// `table3`, `beyond_table3` (of a GPU of the paper, but more than its 16 columns) or `algorithm5`: who says t1, t2, t3.
     origin: &'static str,
     /// C0.
     fixed_registers: f64,
@@ -292,6 +296,7 @@ impl Object {
             t3: r.parameters.t3,
             origin: match r.origin {
                 Origin::Table3 => "table3",
+                Origin::BeyondTable3 => "beyond_table3",
                 Origin::Algorithm5 => "algorithm5",
             },
             fixed_registers: r.constants.fixed_registers,
