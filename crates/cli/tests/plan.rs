@@ -65,26 +65,40 @@ fn siblings_are_candidates() {
     assert_eq!((entries.len(), all), (all, model::VARIANTS.iter().filter(takes).count()));
 }
 
-/// GPU, dtype, m: t1, t2, t3, registers (Table 3, n = 16), threshold.
+/// GPU, dtype, m, n: t1, t2, t3, registers (Table 3 where n = 16, elsewhere its constant and Eq. 1), threshold. Table 3 has no
+/// A100: t2 and t3 are Algorithm 5's there, and the constant is a V100's.
 #[test]
 fn the_papers_reasoning_has_the_papers_numbers() {
     let bench = Bench::new();
-    for (gpu, dtype, m, [t1, t2, t3, registers], threshold, bound) in [
-        ("k40c", "f32", "10240", [128_u64, 16, 4, 64], 35.0, "memory"),
-        ("k40c", "f64", "10240", [128, 16, 4, 128], 19.9, "memory"),
-        ("m40", "f32", "10240", [256, 8, 4, 40], 47.5, "memory"),
-        ("m40", "f64", "10240", [256, 8, 4, 70], 3.0, "compute"),
-        ("p100", "f32", "10240", [128, 4, 4, 32], 29.4, "memory"),
-        ("p100", "f64", "10240", [128, 4, 4, 56], 25.6, "memory"),
-        ("v100", "f32", "10240", [128, 16, 32, 144], 33.3, "memory"),
-        ("v100", "f64", "10240", [128, 16, 16, 180], 33.3, "memory"),
-        ("v100", "f64", "40960", [128, 16, 12, 168], 33.3, "memory"),
+    for (gpu, dtype, m, n, [t1, t2, t3, registers], threshold, bound) in [
+        ("k40c", "f32", "10240", "16", [128_u64, 16, 4, 64], 35.0, "memory"),
+        ("k40c", "f64", "10240", "16", [128, 16, 4, 128], 19.9, "memory"),
+        ("m40", "f32", "10240", "16", [256, 8, 4, 40], 47.5, "memory"),
+        ("m40", "f64", "10240", "16", [256, 8, 4, 70], 3.0, "compute"),
+        ("p100", "f32", "10240", "16", [128, 4, 4, 32], 29.4, "memory"),
+        ("p100", "f64", "10240", "16", [128, 4, 4, 56], 25.6, "memory"),
+        ("v100", "f32", "10240", "16", [128, 16, 32, 144], 33.3, "memory"),
+        ("v100", "f64", "10240", "16", [128, 16, 16, 180], 33.3, "memory"),
+        ("v100", "f64", "40960", "16", [128, 16, 12, 168], 33.3, "memory"),
+        ("k40c", "f32", "10240", "2", [128, 2, 4, 22], 35.0, "memory"),
+        ("k40c", "f64", "10240", "8", [128, 8, 4, 80], 19.9, "memory"),
+        ("m40", "f64", "10240", "2", [256, 8, 4, 70], 3.0, "memory"),
+        ("m40", "f64", "10240", "8", [256, 8, 4, 70], 3.0, "compute"),
+        ("p100", "f64", "10240", "4", [128, 4, 4, 56], 25.6, "memory"),
+        ("v100", "f64", "10240", "2", [128, 2, 16, 96], 33.3, "memory"),
+        ("v100", "f64", "10240", "4", [128, 4, 16, 108], 33.3, "memory"),
+        ("v100", "f64", "40960", "8", [128, 8, 12, 120], 33.3, "memory"),
+        ("a100", "f32", "10240", "2", [128, 2, 2, 42], 25.08, "memory"),
+        ("a100", "f32", "10240", "16", [128, 16, 3, 86], 25.08, "memory"),
+        ("a100", "f64", "10240", "2", [128, 2, 1, 36], 24.95, "memory"),
+        ("a100", "f64", "10240", "8", [128, 8, 2, 76], 24.95, "memory"),
+        ("a100", "f64", "10240", "16", [128, 16, 3, 128], 24.95, "memory"),
     ] {
-        let paper = object(&bench, &[m, "16", m, "--dtype", dtype, "--gpu", gpu, "--paper"]);
+        let paper = object(&bench, &[m, n, m, "--dtype", dtype, "--gpu", gpu, "--paper"]);
         for (key, value) in [("t1", t1), ("t2", t2), ("t3", t3), ("registers", registers)] {
-            assert_eq!(paper[key], value, "{gpu} {dtype} {m}: {key}");
+            assert_eq!(paper[key], value, "{gpu} {dtype} {m} {n}: {key}");
         }
-        assert_eq!(paper["bound"], bound, "{gpu} {dtype}");
+        assert_eq!(paper["bound"], bound, "{gpu} {dtype} {n}");
         assert!((paper["t2_threshold"].as_f64().expect("a number") - threshold).abs() < 0.06, "{gpu} {dtype}: {paper}");
         let shared = t1 * t2 * if dtype == "f64" { 8 } else { 4 };
         assert_eq!(paper["shared_bytes"], shared, "{gpu} {dtype}");
@@ -121,11 +135,16 @@ fn the_papers_steps_can_be_read() {
     // A GPU that the paper has not, and a product that is computed transposed.
     let words = says(&bench, &["16", "20480", "20480", "--gpu", "H200", "--paper"]);
     assert!(words.contains("= 29.2: memory bound") && words.contains("transposed"), "{words}");
+    assert!(words.contains("Table 3 does not have NVIDIA H200: C0 = 20, a V100's"), "{words}");
     // Table 3 has f32 and f64 alone: 32 registers of a V100 in f32 are there in c64 too.
     for (gpu, known) in [("v100", "C0 = 32, that in f32,"), ("h200", "C0 = 32, that in f32 of a V100,")] {
         let args = ["10240", "16", "10240", "--dtype", "c64", "--gpu", gpu, "--paper"];
         let words = says(&bench, &args);
         assert!(words.contains(&format!("Table 3 has no complex types: {known}")), "{words}");
+        let rate = if gpu == "v100" { 15_000 } else { 67_000 };
+        let quarter =
+            format!("P is a quarter of the {rate} GFLOP/s in f32, a complex product being four multiply-adds");
+        assert!(words.contains(&quarter) && words.contains(&format!(" = 8 x {} / (2 x ", rate / 4)), "{words}");
         let paper = object(&bench, &args);
         let [t2, t3, registers] = ["t2", "t3", "registers"].map(|key| paper[key].as_u64().expect("a number"));
         assert_eq!(registers, 32 + 2 * (3 * t2 + 2 * t3), "{paper}");
@@ -217,11 +236,28 @@ fn a_tall_products_steps_are_tsm2ls() {
     assert!(says(&bench, &long).starts_with("TSM2R") && !says(&bench, &long).contains("algorithm 6"));
 }
 
+/// What is neither of the paper's products is not called one.
+#[test]
+fn a_square_is_not_headed_tsm2r() {
+    let bench = Bench::new();
+    for (lengths, name) in [(["4096", "4096", "4096"], "gemm"), (["20480", "1", "20480"], "gemv")] {
+        let args = [&lengths[..], &["--gpu", "v100", "--paper"]].concat();
+        let words = says(&bench, &args);
+        assert!(words.starts_with(&format!("{name}, m = ")) && words.contains("as if this were TSM2R"), "{words}");
+        assert_eq!(object(&bench, &args)["operation"], name);
+    }
+}
+
 #[test]
 fn nothing_to_multiply_is_an_object_too() {
     let bench = Bench::new();
     for lengths in [["0", "4", "4"], ["4", "4", "0"]] {
         assert_eq!(object(&bench, &[&lengths[..], &["--gpu", "h200"]].concat())["operation"], "none");
+        // Of which there is no reasoning, nor keys of one.
+        for more in [&[][..], &["--json"]] {
+            let error = bench.fail(2, &[&["plan"], &lengths[..], &["--gpu", "v100", "--paper"], more].concat());
+            assert!(error.contains("--paper: ") && error.contains("nothing is multiplied"), "{error}");
+        }
     }
 }
 
@@ -270,7 +306,7 @@ fn a_forced_variant_is_refused_with_every_reason() {
 #[test]
 fn a_gpu_can_come_from_a_file() {
     let bench = Bench::new();
-    bench.put("half.toml", "like = \"h200\"\nname = \"half an H200\"\nsms = 66\nread_bytes_per_s = 2.3e12\n");
+    bench.put("half.toml", "like = \"H200\"\nname = \"half an H200\"\nsms = 66\nread_bytes_per_s = 2.3e12\n");
     let plan = object(&bench, &["20480", "4", "20480", "--gpu-file", "half.toml"]);
     assert_eq!(plan["gpu"], "half an H200");
     let whole = object(&bench, &["20480", "4", "20480", "--gpu", "h200"]);
@@ -287,6 +323,8 @@ fn a_file_that_describes_no_gpu_is_refused_by_its_field() {
         ("like = \"h200\"\nclock_hz = 1.98\n", "gpu.toml: clock_hz is 1.98: "),
         ("like = \"h200\"\nsmz = 1\n", "gpu.toml: smz is no field"),
         ("like = \"h201\"\n", "gpu.toml: like: unknown GPU 'h201'"),
+        ("like = \"h200\"\nname = \"a\\nb\"\n", "it wants text without control characters"),
+        ("like = \"h200\"\nname = \"\\u001b[2J\"\n", "gpu.toml: name is \"\\u001B[2J\": it wants text without"),
         ("name = \"x\"\n", "gpu.toml: compute_capability is missing"),
         ("sms = \n", "gpu.toml: line 1: "),
     ] {

@@ -1,7 +1,7 @@
 //! TSM2X's own reasoning, step by step: in words, and as JSON.
 
 use model::paper::tsm2x::{Algorithm, Bound, Optimum, Origin, Reasoning, Row, Tsm2l, is_tsm2l, reason, tsm2l};
-use model::{Machine, Problem, classify};
+use model::{Machine, Operation, Problem, classify};
 use serde::Serialize;
 
 use super::head::Head;
@@ -49,8 +49,17 @@ pub fn text(problem: &Problem, machine: &Machine) -> String {
 fn headline(laid: &Problem, machine: &Machine, transposed: bool) -> String {
     let how = if transposed { ", computed transposed" } else { "" };
     let Problem { dtype, m, n, k, .. } = laid;
-    let name = if is_tsm2l(*m, *n, *k) { "TSM2L" } else { "TSM2R" };
-    format!("{name}, m = {m}, n = {n}, k = {k}, {dtype}{how}, on {}: the reasoning of TSM2X", machine.name)
+    let operation = classify(*m, *n, *k);
+    let name = match operation {
+        Operation::Tsmm => "TSM2L",
+        Operation::Tsm2r => "TSM2R",
+        other => other.name(),
+    };
+    let of = match operation {
+        Operation::Tsmm | Operation::Tsm2r => "the reasoning of TSM2X",
+        _ => "the reasoning of TSM2X, which is for tall and skinny products, as if this were TSM2R",
+    };
+    format!("{name}, m = {m}, n = {n}, k = {k}, {dtype}{how}, on {}: {of}", machine.name)
 }
 
 fn latency(laid: &Problem, r: &Reasoning, tall: &Tsm2l) -> String {
@@ -96,8 +105,18 @@ fn bound(laid: &Problem, r: &Reasoning) -> String {
         Bound::Compute => (">", "compute bound"),
     };
     let gpu = &r.constants;
+    // Constants::of has this.
+    let fewer = if laid.dtype.is_complex() {
+        format!(
+            "; P is a quarter of the {:.0} GFLOP/s in {}, a complex product being four multiply-adds",
+            gpu.flops_per_s / 1e9 * f64::from(laid.dtype.fmas()),
+            laid.dtype.real()
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "{} columns {relation} threshold t2* = e P / (2 BW) = {} x {:.0} / (2 x {:.0}) = {:.1}: {binds} (Eqs. 13, 14)",
+        "{} columns {relation} threshold t2* = e P / (2 BW) = {} x {:.0} / (2 x {:.0}) = {:.1}: {binds} (Eqs. 13, 14){fewer}",
         laid.n,
         gpu.elem_bytes,
         gpu.flops_per_s / 1e9,
@@ -115,7 +134,7 @@ fn parameters(laid: &Problem, r: &Reasoning, machine: &Machine) -> String {
         }
         Origin::Table3 | Origin::BeyondTable3 => format!("Table 3 has this GPU: C0 = {}", r.constants.fixed_registers),
         Origin::Algorithm5 => {
-            format!("Table 3 has no {}: C0 = {}, a V100's", machine.name, r.constants.fixed_registers)
+            format!("Table 3 does not have {}: C0 = {}, a V100's", machine.name, r.constants.fixed_registers)
         }
     };
     format!("{known}, the registers that are there whatever t2 and t3, in {}", laid.dtype)
