@@ -140,7 +140,8 @@ mod tests {
     #[test]
     fn a_file_names_what_differs() {
         let machine =
-            parse("like = \"v100\"\nname = \"V100S\"\nread_bytes_per_s = 1.1e12\nsms = 84").expect("a machine");
+            parse("like = \"v100\"\nname = \"V100S\"\nbus_bytes_per_s = 1.134e12\nread_bytes_per_s = 1.1e12\nsms = 84")
+                .expect("a machine");
         assert_eq!((machine.name.as_str(), machine.sms, machine.read_bytes_per_s), ("V100S", 84, 1.1e12));
         assert_eq!(machine.shared_per_sm, Machine::V100.shared_per_sm);
         assert_eq!(machine.assumed, Machine::V100.assumed);
@@ -159,6 +160,10 @@ mod tests {
             (
                 "like = \"h200\"\nread_bytes_per_s = nan",
                 "read_bytes_per_s is NaN: it must be from 1e10 to 1e15 bytes/s",
+            ),
+            (
+                "like = \"v100\"\nread_bytes_per_s = 1.1e12",
+                "read_bytes_per_s is 1.1e12: it must be from 1e10 to 9.45e11 bytes/s, 1.05 of bus_bytes_per_s",
             ),
             ("like = \"h200\"\nclock_hz = 1.98", "clock_hz is 1.98: it must be from 1e8 to 1e10 Hz"),
             ("like = \"h200\"\nclock_ghz = 1.98", "clock_ghz is no field of a GPU"),
