@@ -7,6 +7,8 @@ use serde_json::Value;
 
 /// Those of all entries, beside those of the choices.
 const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r-variants.csv");
+/// What is off, and why.
+const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/NOTES.md");
 const CEILINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/ceilings.csv");
 
 /// Share of the predictions for TSM2R on an H200 that must be within 10% of the measured times.
@@ -62,6 +64,34 @@ fn choices_are_nearly_the_fastest(choices: &Value) {
     assert!(by_variant >= VARIANTS_WITHIN_3_PERCENT, "{by_variant}: {lost:#?}");
     let share = 1.0 - lost.len() as f64 / count("cases") as f64;
     assert!((share - within).abs() <= 1e-9 && count("cases") + count("unmeasured") == rows(RESULTS), "{within}");
+}
+
+/// Every prediction that is more than 10% off and every choice that loses more than 3% has a row of a table in the notes: the case,
+/// and of a choice both entries.
+#[test]
+fn every_miss_and_every_lost_choice_is_in_the_notes() {
+    let (bench, notes) = (Bench::new(), std::fs::read_to_string(NOTES).expect("notes"));
+    let has_row = |words: &[&Value]| {
+        let quoted: Vec<String> = words.iter().map(|word| format!("`{}`", word.as_str().expect("text"))).collect();
+        let is_row = |line: &str| line.trim_start().starts_with(&format!("| {} |", quoted[0]));
+        notes.lines().any(|line| is_row(line) && quoted.iter().all(|word| line.contains(word)))
+    };
+    let compared = object(&bench, &["--against", RESULTS]);
+    let misses = compared["predictions"].as_array().expect("predictions").iter();
+    let mut misses =
+        misses.filter(|row| row["ratio"].as_f64().is_none_or(|ratio| (ratio - 1.0).abs() > 0.1)).peekable();
+    assert!(misses.peek().is_some());
+    for miss in misses {
+        assert!(has_row(&[&miss["case"]]), "{miss}");
+    }
+    for files in [&[RESULTS, VARIANTS][..], &[VARIANTS]] {
+        let compared = object(&bench, &[&["--against"], files].concat());
+        for loss in compared["choices"]["losses"].as_array().expect("losses") {
+            let is_lost = loss["loss"].as_f64().is_none_or(|loss| loss > 0.03);
+            assert!(!is_lost || has_row(&[&loss["case"], &loss["picked"], &loss["fastest"]]), "{loss}");
+        }
+    }
+    assert!(!has_row(&[&"tsm2r f64 20480 x 16 x 20480".into()]));
 }
 
 /// Both files together have two times of a choice, of which the lesser counts, and one of every rival: here each has one.

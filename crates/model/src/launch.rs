@@ -167,25 +167,7 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             let shared_bytes = variant.stages * stage_len * elem_bytes;
             Tiling { x: rows, z: groups, shared_bytes, k_step: steps, a_reads: groups, b_reads: rows }
         }
-        Kernel::Gemm => {
-            let (bm, bn) = (GEMM_SIDE * variant.t3, GEMM_SIDE * variant.t2);
-            let (rows, cols) = (m.div_ceil(u64::from(bm)), n.div_ceil(u64::from(bn)));
-            let shared_bytes = (gemm_pitch(bm, elem_bytes) + gemm_pitch(bn, elem_bytes)) * GEMM_BK * elem_bytes;
-            Tiling { x: rows * cols, z: 1, shared_bytes, k_step: GEMM_BK, a_reads: cols, b_reads: rows }
-        }
-        Kernel::Ladder => {
-            let (rows, cols) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
-            let shared_bytes = variant.stages * (variant.rows + variant.t2) * variant.t3 * elem_bytes;
-            Tiling { x: rows * cols, z: 1, shared_bytes, k_step: variant.t3, a_reads: cols, b_reads: rows }
-        }
-        Kernel::GemmRing => {
-            let (rows, cols) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
-            let part = |side: u32| gemm_ring_len(side, variant.t3, elem_bytes, variant.mma);
-            let shared_bytes = variant.stages * (part(variant.rows) + part(variant.t2)) * elem_bytes;
-            // Of a band's rows each is read once for all of its columns.
-            let a_reads = cols.div_ceil(u64::from(GEMM_BAND));
-            Tiling { x: rows * cols, z: 1, shared_bytes, k_step: variant.t3, a_reads, b_reads: rows }
-        }
+        Kernel::Gemm | Kernel::Ladder | Kernel::GemmRing => squares(variant, m, n, elem_bytes),
         Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => reduced::tiling(variant, m, n),
         Kernel::Tsmm if variant.is_fragments() => {
             tall(m.div_ceil(u64::from(variant.rows)), variant.t3 * variant.t2 * elem_bytes, variant)
@@ -210,6 +192,25 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             tall(tiles, variant.stages * steps * variant.t2 * elem_bytes, variant)
         }
     }
+}
+
+/// Tiles of rows by columns, of the kernels for products that are neither tall nor skinny.
+fn squares(variant: &Variant, m: u64, n: u64, elem_bytes: u32) -> Tiling {
+    let (bm, bn, k_step) = match variant.kernel {
+        Kernel::Gemm => (GEMM_SIDE * variant.t3, GEMM_SIDE * variant.t2, GEMM_BK),
+        _ => (variant.rows, variant.t2, variant.t3),
+    };
+    let (rows, cols) = (m.div_ceil(u64::from(bm)), n.div_ceil(u64::from(bn)));
+    let (stages_len, a_reads) = match variant.kernel {
+        Kernel::Gemm => ((gemm_pitch(bm, elem_bytes) + gemm_pitch(bn, elem_bytes)) * k_step, cols),
+        Kernel::Ladder => (variant.stages * (bm + bn) * k_step, cols),
+        _ => {
+            let part = |side: u32| gemm_ring_len(side, k_step, elem_bytes, variant.mma);
+            // Of a band's rows each is read once for all of its columns.
+            (variant.stages * (part(bm) + part(bn)), cols.div_ceil(u64::from(GEMM_BAND)))
+        }
+    };
+    Tiling { x: rows * cols, z: 1, shared_bytes: stages_len * elem_bytes, k_step, a_reads, b_reads: rows }
 }
 
 /// Tiles of rows that have all of k and all columns.

@@ -166,8 +166,8 @@ pub(crate) fn too_large(
     ]
 }
 
-/// Every reason why no entry in question can compute a product, for a message: `it needs compute capability 9.0; it wants
-/// unit stride along the rows of A (6 of 12 entries)`.
+/// Every reason why no entry in question can compute a product, with what the machine has, for a message: `it needs compute
+/// capability 9.0, NVIDIA A100-SXM4-40GB has 8.0; it wants unit stride along the rows of A (6 of 12 entries)`.
 #[derive(Clone, Copy, Debug)]
 pub struct Refusals<'a> {
     /// What [`crate::choose()`] said.
@@ -188,8 +188,11 @@ impl fmt::Display for Refusals<'_> {
             | Refusal::NoSuchDtype { .. }
             | Refusal::AnyOrder
             | Refusal::OtherOperation { .. } => write!(f, "{}", self.refusal),
-            Refusal::DimensionTooLarge { .. } => listed(f, || core::iter::once(too_long(self.problem))),
-            _ => listed(f, || reasons(self.problem, self.machine, self.force)),
+            Refusal::DimensionTooLarge { .. } => listed(f, None, || core::iter::once(too_long(self.problem))),
+            _ => {
+                too_old_for_all(f, self.machine)?;
+                listed(f, Some(self.machine), || reasons(self.problem, self.machine, self.force))
+            }
         }
     }
 }
@@ -211,13 +214,57 @@ impl fmt::Display for BatchedRefusals<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.refusal {
             Refusal::UnknownVariant | Refusal::NoSuchDtype { .. } => write!(f, "{}", self.refusal),
-            _ => listed(f, || batched::reasons(self.problem, self.machine, self.force)),
+            _ => {
+                too_old_for_all(f, self.machine)?;
+                listed(f, Some(self.machine), || batched::reasons(self.problem, self.machine, self.force))
+            }
         }
     }
 }
 
-/// Every reason once, with the number of entries that it is of where it is not of all.
-fn listed<R, I>(f: &mut fmt::Formatter<'_>, entries: impl Fn() -> I) -> fmt::Result
+/// Says first that kernels are not made for a machine, whatever else is wrong there.
+fn too_old_for_all(f: &mut fmt::Formatter<'_>, machine: &Machine) -> fmt::Result {
+    let (oldest, (major, minor)) = (Machine::COMMON.compute_capability, machine.compute_capability);
+    if (major, minor) >= oldest {
+        return Ok(());
+    }
+    let name = machine.name;
+    write!(f, "the kernels need compute capability {}.{}, {name} has {major}.{minor}; ", oldest.0, oldest.1)
+}
+
+/// A reason with what the machine has of that of which it has too little.
+struct Beside<'a> {
+    reason: Refusal,
+    machine: &'a Machine,
+}
+
+impl fmt::Display for Beside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Beside { reason, machine } = self;
+        write!(f, "{reason}")?;
+        match *reason {
+            Refusal::TooOld { .. } => {
+                let (major, minor) = machine.compute_capability;
+                write!(f, ", {} has {major}.{minor}", machine.name)
+            }
+            Refusal::SharedMemory { bytes } if bytes > machine.shared_per_block => {
+                write!(f, ", a block has {}", machine.shared_per_block)
+            }
+            Refusal::SharedMemory { .. } => {
+                write!(f, ", an SM has {} less {} of each block", machine.shared_per_sm, machine.shared_reserved)
+            }
+            Refusal::Registers { .. } => write!(f, ", a thread has {}", machine.registers_per_thread),
+            Refusal::Threads { threads } if threads > machine.threads_per_block => {
+                write!(f, ", a block has {}", machine.threads_per_block)
+            }
+            // Others say it themselves. An entry's own most threads are no number of the machine.
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Every reason once, with what the machine has and the number of entries that it is of where it is not of all.
+fn listed<R, I>(f: &mut fmt::Formatter<'_>, machine: Option<&Machine>, entries: impl Fn() -> I) -> fmt::Result
 where
     I: Iterator<Item = R>,
     R: AsRef<[Option<Refusal>]> + IntoIterator<Item = Option<Refusal>>,
@@ -228,7 +275,11 @@ where
         if entries().flatten().flatten().take(at).any(|earlier| earlier == reason) {
             continue;
         }
-        write!(f, "{separator}{reason}")?;
+        f.write_str(separator)?;
+        match machine {
+            Some(machine) => write!(f, "{}", Beside { reason, machine })?,
+            None => write!(f, "{reason}")?,
+        }
         separator = "; ";
         let of = entries().filter(|reasons| reasons.as_ref().contains(&Some(reason))).count();
         if of < all {
@@ -256,17 +307,17 @@ mod tests {
         let by_rows = Problem { a: Strides::row_major(1000), ..by_columns };
         let entry = "dtsm2r_mma_16x64_n64_k16_s4_t128_rows";
         assert_eq!(said(&by_columns, &Machine::H200, entry), "it wants unit stride along the rows of A");
-        let too_large =
-            |bytes| std::format!("it needs compute capability 9.0; its blocks need {bytes} bytes of shared memory");
+        let old = "the kernels need compute capability 8.0, Tesla P100-SXM2-16GB has 6.0; it needs compute capability 9.0, Tesla P100-SXM2-16GB has 6.0; ";
+        let too_large = |bytes| std::format!("{old}its blocks need {bytes} bytes of shared memory, a block has 49152");
         let shared = crate::VARIANTS.iter().find(|v| v.entry == entry).map(|v| tiling(v, 1000, 16).shared_bytes);
         assert_eq!(Some(said(&by_rows, &Machine::P100, entry)), shared.map(too_large));
-        let old = "it needs compute capability 9.0; it wants unit stride along the rows of A";
-        assert!(said(&by_columns, &Machine::P100, entry).starts_with(old));
+        let strided = std::format!("{old}it wants unit stride along the rows of A; ");
+        assert!(said(&by_columns, &Machine::P100, entry).starts_with(&strided));
         let of_all = said(&by_columns, &Machine::A100, "tsm2r_mma");
         let table = || crate::VARIANTS.iter().filter(|v| v.name == "tsm2r_mma");
         let (entries, by_rows) =
             (table().count(), table().filter(|v| v.layout == crate::variants::Layout::Rows).count());
-        assert!(of_all.starts_with("it needs compute capability 9.0; "), "{of_all}");
+        assert!(of_all.starts_with("it needs compute capability 9.0, NVIDIA A100-SXM4-40GB has 8.0; "), "{of_all}");
         assert!(
             of_all.contains(&std::format!("it wants unit stride along the rows of A ({by_rows} of {entries} entries)")),
             "{of_all}"
@@ -283,8 +334,18 @@ mod tests {
             crate::occupancy::registers(crate::VARIANTS.iter().find(|v| v.entry == entry).expect("an entry"), &few);
         assert_eq!(
             said(&problem, &few, entry),
-            std::format!("its threads need {registers} registers; its blocks need 128 threads")
+            std::format!(
+                "its threads need {registers} registers, a thread has 16; its blocks need 128 threads, a block has 64"
+            )
         );
+        // A block may have so much, but an SM keeps more of each than it has left.
+        let by_rows = Problem { a: Strides::row_major(1000), ..Problem::column_major(Dtype::F64, 1000, 64, 1000) };
+        let ring = "dtsm2r_mma_16x64_n64_k16_s4_t128_rows";
+        let shared = crate::VARIANTS.iter().find(|v| v.entry == ring).map(|v| tiling(v, 1000, 64).shared_bytes);
+        let bytes = shared.expect("an entry");
+        let kept = Machine { shared_per_sm: bytes, shared_per_block: bytes, ..Machine::H200 };
+        let has = std::format!("{bytes} bytes of shared memory, an SM has {bytes} less 1024 of each block");
+        assert_eq!(said(&by_rows, &kept, ring), std::format!("its blocks need {has}"));
         assert!(choose(&problem, &few, None).is_err());
     }
 
@@ -296,7 +357,11 @@ mod tests {
         let registers = crate::occupancy::registers(naive, &Machine::C2050);
         assert!(registers <= 63 && naive.threads * registers > 32_768, "{registers}");
         let needs = std::format!("registers for each of {} threads, a block has 32768", naive.threads);
-        assert_eq!(said(&problem, &Machine::C2050, naive.entry), std::format!("its blocks need {registers} {needs}"));
+        let old = "the kernels need compute capability 8.0, Tesla C2050 has 2.0; ";
+        assert_eq!(
+            said(&problem, &Machine::C2050, naive.entry),
+            std::format!("{old}its blocks need {registers} {needs}")
+        );
         let shapes = [(1024, 64, 320), (1024, 1, 64), (16, 16, 100_000), (100_000, 8, 8)];
         for (name, machine) in crate::machine::TABLE {
             for v in crate::VARIANTS {
@@ -343,7 +408,10 @@ mod tests {
         assert_eq!(said(&large, &Machine::H200, None), dimensions);
         assert_eq!(
             said(&large, &Machine::V100, Some("batched_packed")),
-            std::format!("{dimensions}; it needs compute capability 8.0")
+            std::format!(
+                "the kernels need compute capability 8.0, Tesla V100-PCIE-16GB has 7.0; {dimensions}; it needs compute capability \
+                 8.0, Tesla V100-PCIE-16GB has 7.0"
+            )
         );
         let small = BatchedProblem::column_major(Dtype::F64, (32, 8, 32), 1000);
         let few = Machine { registers_per_thread: 64, ..Machine::H200 };

@@ -78,8 +78,7 @@ pub fn text(
 }
 
 fn words(choice: &BatchedChoice, machine: &Machine) -> String {
-    let BatchedChoice { problem: p, variant, problems, stages, blocks, threads, shared_bytes, bound, estimate, .. } =
-        *choice;
+    let BatchedChoice { problem: ref p, variant, threads, shared_bytes, bound, ref estimate, .. } = *choice;
     let registers = variant.registers(machine);
     let held = residency(machine, threads, registers, shared_bytes);
     let (m, n, k, dtype) = (p.m, p.n, p.k, p.dtype);
@@ -89,26 +88,9 @@ fn words(choice: &BatchedChoice, machine: &Machine) -> String {
         let _ = write!(text, "\n  {name:<9} {words}");
     };
     line("kernel", format!("{} ({})", variant.entry, variant.name));
-    if variant.design().is_by_warps() {
-        let transposed = if choice.swapped { ", of the transposed product" } else { "" };
-        let of = if problems == 1 { "a problem".to_owned() } else { format!("{problems} problems") };
-        let warps = if variant.parts == 1 { "a warp".to_owned() } else { format!("{} warps", variant.parts) };
-        let place = match shared_bytes {
-            0 => "registers".to_owned(),
-            _ => format!("{shared_bytes} bytes of shared memory a block"),
-        };
-        let next = if stages <= 2 { "one".to_owned() } else { format!("{}", stages - 1) };
-        line("tile", format!("{of} {warps}, in {place}, and the next {next} on the way{transposed}"));
-        line("launch", format!("{blocks} blocks of {threads} threads, whose warps take problems in turn"));
-    } else {
-        line(
-            "tile",
-            format!(
-                "{problems} problems, {stages} stages: {shared_bytes} bytes of shared memory a block of {threads} threads"
-            ),
-        );
-        line("launch", format!("{blocks} blocks, which take tiles in turn"));
-    }
+    let (tile, launch) = tile_and_launch(choice);
+    line("tile", tile);
+    line("launch", launch);
     let (limit, registers_text) = (held.limit(), format!("{registers} registers a thread"));
     line("resident", format!("{} blocks an SM, limited by {limit} ({registers_text})", held.blocks()));
     line("in flight", format!("{} an SM at most", say::bytes(estimate.in_flight)));
@@ -131,10 +113,7 @@ fn words(choice: &BatchedChoice, machine: &Machine) -> String {
         line("but", format!("a launch takes {MOST_PROBLEMS} problems: it is several"));
     }
     line("MAGMA", in_the_paper(m.max(n).max(k)));
-    let entries = BATCHED.iter().filter(|v| v.dtype == dtype).map(|v| v.entry);
-    let mut others: Vec<BatchedChoice> =
-        entries.filter_map(|entry| choose_batched(&p, machine, Some(entry)).ok()).collect();
-    others.sort_by(|a, b| a.estimate.seconds.total_cmp(&b.estimate.seconds));
+    let others = others(p, machine);
     line("out of", format!("{} entries:", others.len()));
     for other in others {
         let (time, entry) = (say::time(other.estimate.seconds), other.variant.entry);
@@ -143,6 +122,35 @@ fn words(choice: &BatchedChoice, machine: &Machine) -> String {
     let cpu = "a contiguous part of the batch a thread, by AVX-512 or AVX2 where there is that";
     let _ = write!(text, "\n  {:<9} {cpu}", "on a CPU");
     text
+}
+
+/// What a block or a warp holds at a time, and what is launched.
+fn tile_and_launch(choice: &BatchedChoice) -> (String, String) {
+    let BatchedChoice { variant, problems, stages, blocks, threads, shared_bytes, .. } = *choice;
+    if !variant.design().is_by_warps() {
+        let of = format!("{problems} problems, {stages} stages");
+        let tile = format!("{of}: {shared_bytes} bytes of shared memory a block of {threads} threads");
+        return (tile, format!("{blocks} blocks, which take tiles in turn"));
+    }
+    let transposed = if choice.swapped { ", of the transposed product" } else { "" };
+    let of = if problems == 1 { "a problem".to_owned() } else { format!("{problems} problems") };
+    let warps = if variant.parts == 1 { "a warp".to_owned() } else { format!("{} warps", variant.parts) };
+    let place = match shared_bytes {
+        0 => "registers".to_owned(),
+        _ => format!("{shared_bytes} bytes of shared memory a block"),
+    };
+    let next = if stages <= 2 { "one".to_owned() } else { format!("{}", stages - 1) };
+    let tile = format!("{of} {warps}, in {place}, and the next {next} on the way{transposed}");
+    (tile, format!("{blocks} blocks of {threads} threads, whose warps take problems in turn"))
+}
+
+/// What every entry that takes the batch is expected to do, the fastest first.
+fn others(p: &BatchedProblem, machine: &Machine) -> Vec<BatchedChoice> {
+    let entries = BATCHED.iter().filter(|v| v.dtype == p.dtype).map(|v| v.entry);
+    let mut others: Vec<BatchedChoice> =
+        entries.filter_map(|entry| choose_batched(p, machine, Some(entry)).ok()).collect();
+    others.sort_by(|a, b| a.estimate.seconds.total_cmp(&b.estimate.seconds));
+    others
 }
 
 /// What MAGMA dispatches to for the longest side.

@@ -120,12 +120,10 @@ pub fn text(plan: &Plan, problem: &Problem, unusual: &str) -> String {
     if *cached {
         line("cached", stays(choice, machine));
     }
-    if machine.compute_capability < (8, 0) {
-        let (major, minor) = machine.compute_capability;
-        line(
-            "but",
-            format!("it is a prediction only: the kernels need compute capability 8.0, this GPU has {major}.{minor}"),
-        );
+    let (oldest, (major, minor)) = (Machine::COMMON.compute_capability, machine.compute_capability);
+    if (major, minor) < oldest {
+        let needs = format!("the kernels need compute capability {}.{}", oldest.0, oldest.1);
+        line("but", format!("it is a prediction only: {needs}, this GPU has {major}.{minor}"));
     }
     line("out of", format!("{} entries:", candidates.len()));
     text + &listed(choice, candidates)

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use model::machine::{Assumed, Name, by_name};
+use model::machine::{Assumed, Name};
 use model::{Machine, MachineError};
 use toml::{Table, Value};
 
@@ -44,7 +44,7 @@ impl Fields {
         })?;
         let like = match table.remove("like") {
             None => None,
-            Some(Value::String(name)) => Some(by_name(&name).ok_or_else(|| format!("like: {}", gpu::unknown(&name)))?),
+            Some(Value::String(name)) => Some(gpu::by_name(&name).map_err(|error| format!("like: {error}"))?),
             Some(other) => return Err(wrong("like", "the name of a GPU", &other)),
         };
         Ok(Self { table, like })
@@ -114,7 +114,8 @@ impl Fields {
 
     /// A machine of another name is not the one that tables know by its name.
     fn name(&mut self) -> Result<Name, String> {
-        self.take("name", "text", |value| value.as_str().map(Name::new), |_| Name::new("the GPU of the file"))
+        let convert = |value: &Value| value.as_str().filter(|text| !text.contains(char::is_control)).map(Name::new);
+        self.take("name", "text without control characters", convert, |_| Name::new("the GPU of the file"))
     }
 
     fn compute_capability(&mut self) -> Result<(u32, u32), String> {
@@ -139,10 +140,12 @@ mod tests {
     #[test]
     fn a_file_names_what_differs() {
         let machine =
-            parse("like = \"v100\"\nname = \"V100S\"\nread_bytes_per_s = 1.1e12\nsms = 84").expect("a machine");
+            parse("like = \"v100\"\nname = \"V100S\"\nbus_bytes_per_s = 1.134e12\nread_bytes_per_s = 1.1e12\nsms = 84")
+                .expect("a machine");
         assert_eq!((machine.name.as_str(), machine.sms, machine.read_bytes_per_s), ("V100S", 84, 1.1e12));
         assert_eq!(machine.shared_per_sm, Machine::V100.shared_per_sm);
         assert_eq!(machine.assumed, Machine::V100.assumed);
+        assert_eq!(parse("like = \"V100\"\nname = \"x\"").map(|machine| machine.sms), Ok(80));
         let launched = parse("like = \"v100\"\nlaunch_s = 3e-6").expect("a machine");
         assert!(launched.assumed.is_empty() && !Machine::V100.assumed.is_empty());
     }
@@ -158,9 +161,18 @@ mod tests {
                 "like = \"h200\"\nread_bytes_per_s = nan",
                 "read_bytes_per_s is NaN: it must be from 1e10 to 1e15 bytes/s",
             ),
+            (
+                "like = \"v100\"\nread_bytes_per_s = 1.1e12",
+                "read_bytes_per_s is 1.1e12: it must be from 1e10 to 9.45e11 bytes/s, 1.05 of bus_bytes_per_s",
+            ),
             ("like = \"h200\"\nclock_hz = 1.98", "clock_hz is 1.98: it must be from 1e8 to 1e10 Hz"),
             ("like = \"h200\"\nclock_ghz = 1.98", "clock_ghz is no field of a GPU"),
             ("like = 200", "like is 200: it wants the name of a GPU"),
+            ("like = \"h200\"\nname = 7", "name is 7: it wants text without control characters"),
+            (
+                "like = \"h200\"\nname = \"a\\u001b[31m\"",
+                "name is \"a\\u001B[31m\": it wants text without control characters",
+            ),
             (
                 "like = \"h200\"\ncompute_capability = 9",
                 "compute_capability is 9: it wants two whole numbers, as [9, 0]",

@@ -1,7 +1,7 @@
 //! The GPU to plan for.
 
 use model::Machine;
-use model::machine::{TABLE, by_name};
+use model::machine::{self, TABLE};
 
 use super::{ceilings, file};
 use crate::args::PlanArgs;
@@ -26,7 +26,7 @@ pub fn machine(args: &PlanArgs) -> Result<(Machine, Option<String>), Fault> {
 /// As [`machine`].
 pub fn named(args: &PlanArgs) -> Result<Option<Machine>, Fault> {
     let machine = match (&args.gpu, &args.gpu_file) {
-        (Some(name), _) => by_name(&name.to_ascii_lowercase()).ok_or_else(|| unknown(name))?,
+        (Some(name), _) => by_name(name)?,
         (None, Some(path)) => file::read(path)?,
         (None, None) => return Ok(None),
     };
@@ -45,8 +45,12 @@ fn here() -> (Machine, Option<String>) {
     }
 }
 
-/// What is wrong with a name that no GPU has.
-pub fn unknown(name: &str) -> Fault {
+/// The GPU of a name, in letters of either case.
+///
+/// # Errors
+/// [`Fault::Input`]: none has it, and these are known.
+pub fn by_name(name: &str) -> Result<Machine, Fault> {
     let known: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
-    Fault::Input(format!("unknown GPU '{name}'; known are {}", known.join(", ")))
+    let unknown = || Fault::Input(format!("unknown GPU '{name}'; known are {}", known.join(", ")));
+    machine::by_name(&name.to_ascii_lowercase()).ok_or_else(unknown)
 }

@@ -84,6 +84,11 @@ fn nothing(args: &PlanArgs, dtype: Dtype, [m, n, k]: [u64; 3]) -> Result<(), Fau
     if let Some(path) = &args.svg {
         return Err(Fault::at(path, "no figure: nothing is multiplied"));
     }
+    if args.paper {
+        return Err(Fault::Input(format!(
+            "--paper: m = {m}, n = {n}, k = {k}: nothing is multiplied, and nothing reasoned"
+        )));
+    }
     let reason = if m != 0 && n != 0 { "C <- beta C is all there is to do" } else { "C has no element" };
     if args.json {
         say::print_json(&Nothing { operation: "none", dtype: dtype.name(), m, n, k, reason })

@@ -1,7 +1,7 @@
 //! TSM2X's own reasoning, step by step: in words, and as JSON.
 
 use model::paper::tsm2x::{Algorithm, Bound, Optimum, Origin, Reasoning, Row, Tsm2l, is_tsm2l, reason, tsm2l};
-use model::{Machine, Problem, classify};
+use model::{Machine, Operation, Problem, classify};
 use serde::Serialize;
 
 use super::head::Head;
@@ -49,8 +49,17 @@ pub fn text(problem: &Problem, machine: &Machine) -> String {
 fn headline(laid: &Problem, machine: &Machine, transposed: bool) -> String {
     let how = if transposed { ", computed transposed" } else { "" };
     let Problem { dtype, m, n, k, .. } = laid;
-    let name = if is_tsm2l(*m, *n, *k) { "TSM2L" } else { "TSM2R" };
-    format!("{name}, m = {m}, n = {n}, k = {k}, {dtype}{how}, on {}: the reasoning of TSM2X", machine.name)
+    let operation = classify(*m, *n, *k);
+    let name = match operation {
+        Operation::Tsmm => "TSM2L",
+        Operation::Tsm2r => "TSM2R",
+        other => other.name(),
+    };
+    let of = match operation {
+        Operation::Tsmm | Operation::Tsm2r => "the reasoning of TSM2X",
+        _ => "the reasoning of TSM2X, which is for tall and skinny products, as if this were TSM2R",
+    };
+    format!("{name}, m = {m}, n = {n}, k = {k}, {dtype}{how}, on {}: {of}", machine.name)
 }
 
 fn latency(laid: &Problem, r: &Reasoning, tall: &Tsm2l) -> String {
@@ -96,8 +105,18 @@ fn bound(laid: &Problem, r: &Reasoning) -> String {
         Bound::Compute => (">", "compute bound"),
     };
     let gpu = &r.constants;
+    // Constants::of has this.
+    let fewer = if laid.dtype.is_complex() {
+        format!(
+            "; P is a quarter of the {:.0} GFLOP/s in {}, a complex product being four multiply-adds",
+            gpu.flops_per_s / 1e9 * f64::from(laid.dtype.fmas()),
+            laid.dtype.real()
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "{} columns {relation} threshold t2* = e P / (2 BW) = {} x {:.0} / (2 x {:.0}) = {:.1}: {binds} (Eqs. 13, 14)",
+        "{} columns {relation} threshold t2* = e P / (2 BW) = {} x {:.0} / (2 x {:.0}) = {:.1}: {binds} (Eqs. 13, 14){fewer}",
         laid.n,
         gpu.elem_bytes,
         gpu.flops_per_s / 1e9,
@@ -110,12 +129,12 @@ fn parameters(laid: &Problem, r: &Reasoning, machine: &Machine) -> String {
     let known = match r.origin {
         Origin::Algorithm5 if laid.dtype.is_complex() => {
             let real = laid.dtype.real();
-            let of = if Row::of(machine, real, laid.m).is_some() { "" } else { " of a V100" };
+            let of = if Row::of(machine, real, laid.m, laid.n).is_some() { "" } else { " of a V100" };
             format!("Table 3 has no complex types: C0 = {}, that in {real}{of}", r.constants.fixed_registers)
         }
-        Origin::Table3 => format!("Table 3 has this GPU: C0 = {}", r.constants.fixed_registers),
+        Origin::Table3 | Origin::BeyondTable3 => format!("Table 3 has this GPU: C0 = {}", r.constants.fixed_registers),
         Origin::Algorithm5 => {
-            format!("Table 3 has no {}: C0 = {}, a V100's", machine.name, r.constants.fixed_registers)
+            format!("Table 3 does not have {}: C0 = {}, a V100's", machine.name, r.constants.fixed_registers)
         }
     };
     format!("{known}, the registers that are there whatever t2 and t3, in {}", laid.dtype)
@@ -191,6 +210,10 @@ fn algorithm5(r: &Reasoning) -> String {
 fn origin(r: &Reasoning) -> &'static str {
     match r.origin {
         Origin::Table3 => "what the paper used (Table 3)",
+        Origin::BeyondTable3 if r.parameters.t2 > 16 => {
+            "Table 3's t1 and t3, and t2 of the authors' widest kernel; the paper has n up to 16"
+        }
+        Origin::BeyondTable3 => "Table 3's t1, t2 and t3; the paper has n up to 16",
         Origin::Algorithm5 => {
             "Algorithm 5 by scan; t1 is not modelled but timed, and 128 was best on most GPUs of the paper"
         }
@@ -208,7 +231,7 @@ pub struct Object {
     t1: u32,
     t2: u32,
     t3: u32,
-    /// `table3` or `algorithm5`: who says t1, t2, t3.
+    /// `table3`, `beyond_table3` (of a GPU of the paper, but more than its 16 columns) or `algorithm5`: who says t1, t2, t3.
     origin: &'static str,
     /// C0.
     fixed_registers: f64,
@@ -292,6 +315,7 @@ impl Object {
             t3: r.parameters.t3,
             origin: match r.origin {
                 Origin::Table3 => "table3",
+                Origin::BeyondTable3 => "beyond_table3",
                 Origin::Algorithm5 => "algorithm5",
             },
             fixed_registers: r.constants.fixed_registers,

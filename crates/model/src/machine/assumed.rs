@@ -146,7 +146,7 @@ mod tests {
             said("b200").as_deref(),
             Some("read_bytes_per_s, write_bytes_per_s, memory_latency_s, fma_latency_cycles, launch_s")
         );
-        assert_eq!(said("a100").as_deref(), Some("fma_latency_cycles, launch_s"));
+        assert_eq!(said("a100").as_deref(), Some("memory_latency_s, fma_latency_cycles, launch_s"));
         assert_eq!(said("v100").as_deref(), Some("launch_s"));
         assert_eq!(said("p100").as_deref(), Some("memory_latency_s, launch_s"));
         assert_eq!(

@@ -63,14 +63,14 @@ mod tests {
     use crate::roofline::bound;
     use crate::{Dtype, Problem, choose};
 
-    /// 8 x (1e8 + 1600) bytes read at 4.0 TB/s, 80 000 written at 2.0 TB/s.
+    /// 8 x (1e8 + 1600) bytes read at 3.4 TB/s, 80 000 written at 2.0 TB/s.
     #[test]
     fn what_is_measured_is_planned_with() -> Result<(), MachineError> {
         let ceilings =
-            Ceilings { read: Some(4.0e12), write: Some(2.0e12), fma_f64: Some(20e12), ..Ceilings::default() };
+            Ceilings { read: Some(3.4e12), write: Some(2.0e12), fma_f64: Some(20e12), ..Ceilings::default() };
         let measured = Machine::H100.calibrated(&ceilings)?;
         let problem = Problem::column_major(Dtype::F64, 10_000, 1, 10_000);
-        let seconds = 800_080_000.0 / 4.0e12 + 80_000.0 / 2.0e12;
+        let seconds = 800_080_000.0 / 3.4e12 + 80_000.0 / 2.0e12;
         assert!((bound(&problem, &measured).seconds() / seconds - 1.0).abs() <= 1e-12);
         assert_eq!((measured.fma_f64_per_s, measured.mma_f64_per_s), (20e12, Machine::H100.mma_f64_per_s));
         assert_eq!(measured.assumed, Machine::H100.assumed.without(&["read_bytes_per_s", "write_bytes_per_s"]));
@@ -95,6 +95,8 @@ mod tests {
         for (field, ceilings) in [
             ("read_bytes_per_s", Ceilings { read: Some(4650.0), ..Ceilings::default() }),
             ("read_bytes_per_s", Ceilings { read: Some(f64::NAN), ..Ceilings::default() }),
+            // More than the bus has.
+            ("read_bytes_per_s", Ceilings { read: Some(5.2e12), ..Ceilings::default() }),
             ("write_bytes_per_s", Ceilings { write: Some(-1.0), ..Ceilings::default() }),
             // A copy that is faster than twice its reads.
             ("write_bytes_per_s", Ceilings { read: Some(1e12), copy: Some(3e12), ..Ceilings::default() }),

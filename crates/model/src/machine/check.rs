@@ -43,9 +43,27 @@ impl fmt::Display for Plain {
 /// The smallest second-level cache, bytes: less than a C2050's 768 KiB, and more than the KiB of any.
 pub(super) const L2_BYTES: f64 = 131_072.0;
 
+/// The newest compute capability that is believed: GPUs of today have up to 12.1, and the second number has one digit.
+pub(super) const NEWEST: (u32, u32) = (20, 9);
+
+/// How much more of the bus's nominal rate a measurement may find: its clock is not quite what is said.
+const MEASURED: f64 = 1.05;
+
+/// Multiply-adds a cycle and SM, of f64 by matrix units too: a quarter of the fewest of any GPU, 2 in f64 on an RTX 4090,
+/// since what is measured or taken from another clock may be less; and twice the 256 that an H200's would be with half its
+/// SMs.
+const SLOWEST: f64 = 0.5;
+const FASTEST: f64 = 512.0;
+
+/// The same of matrix units in tf32: an eighth of an RTX 4090's 128, and four times a B200's 2048.
+const TF32: [f64; 2] = [16.0, 8192.0];
+
+/// A field, its value, the least and the most that it may be, and its unit.
+type Range = (&'static str, f64, f64, f64, &'static str);
+
 impl Machine {
-    /// Whether this machine can be: every number in the range that any GPU's is in, so that a number in another unit is
-    /// found as well as one that is missing.
+    /// Whether this machine can be: every number in the range that any GPU's is in, and in the one that the others leave it, so
+    /// that a number in another unit is found as well as one that is missing.
     ///
     /// # Errors
     /// The first field that cannot be.
@@ -75,7 +93,8 @@ impl Machine {
             ("fma_f64_per_s", self.fma_f64_per_s, 1e9, 1e17, "multiply-adds/s"),
             ("fma_latency_cycles", self.fma_latency_cycles, 1.0, 1000.0, "cycles"),
             ("launch_s", self.launch_s, 0.0, 1e-4, "s"),
-            count("compute_capability", self.compute_capability.0, 1.0, 99.0, "(the first number)"),
+            count("compute_capability", self.compute_capability.0, 1.0, f64::from(NEWEST.0), "(the first number)"),
+            count("compute_capability", self.compute_capability.1, 0.0, f64::from(NEWEST.1), "(the second number)"),
         ];
         // What a GPU need not have, or nobody has measured, is 0.
         let optional = [
@@ -85,15 +104,58 @@ impl Machine {
         ];
         let there = optional.into_iter().filter(|(_, found, ..)| *found != 0.0);
         // A NaN is in no range.
-        match fields.into_iter().chain(there).find(|(_, found, least, most, _)| !(least..=most).contains(&found)) {
-            Some((field, found, least, most, unit)) => Err(MachineError { field, found, least, most, unit }),
-            None => Ok(()),
-        }
+        let outside = |(_, found, least, most, _): &Range| !(least..=most).contains(&found);
+        let related = || self.related().into_iter().find(outside);
+        let wrong = fields.into_iter().chain(there).find(outside).or_else(related).or_else(|| self.part_of_a_warp());
+        wrong.map_or(Ok(()), |(field, found, least, most, unit)| Err(MachineError { field, found, least, most, unit }))
+    }
+
+    /// What can be alone, against other fields: of registers what must hold at least a warp's granule in each partition, of
+    /// bandwidths the bus, and of rates what SMs do in a cycle.
+    fn related(&self) -> [Range; 8] {
+        let registers = f64::from(self.registers_per_sm);
+        let granule = registers / f64::from(self.register_partitions);
+        // A bus that is another machine's bounds nothing.
+        let is_own = !self.assumed.names().any(|name| name == "bus_bytes_per_s");
+        let bus = if is_own { MEASURED * self.bus_bytes_per_s } else { f64::INFINITY };
+        let (bus_unit, cycle_unit) =
+            ("bytes/s, 1.05 of bus_bytes_per_s", "multiply-adds/s, 0.5 to 512 a cycle of an SM");
+        let cycle = f64::from(self.sms) * self.clock_hz;
+        let (slow, fast) = (SLOWEST * cycle, FASTEST * cycle);
+        let [slow_tf32, fast_tf32] = TF32.map(|fmas| fmas * cycle);
+        let f64_unit = "multiply-adds/s, 0.5 to 512 a cycle of an SM, or 0";
+        let tf32_unit = "multiply-adds/s, 16 to 8192 a cycle of an SM, or 0";
+        let or_none = |least: f64, rate: f64| if rate == 0.0 { 0.0 } else { least };
+        let block = f64::from(self.registers_per_block);
+        [
+            ("registers_per_block", block, 1024.0, registers, "registers, those of an SM"),
+            ("register_granule", f64::from(self.register_granule), 1.0, granule, "registers, those of a partition"),
+            ("read_bytes_per_s", self.read_bytes_per_s, 1e10, bus, bus_unit),
+            ("write_bytes_per_s", self.write_bytes_per_s, 1e10, bus, bus_unit),
+            ("fma_f32_per_s", self.fma_f32_per_s, slow, fast, cycle_unit),
+            ("fma_f64_per_s", self.fma_f64_per_s, slow, fast, cycle_unit),
+            ("mma_f64_per_s", self.mma_f64_per_s, or_none(slow, self.mma_f64_per_s), fast, f64_unit),
+            ("mma_tf32_per_s", self.mma_tf32_per_s, or_none(slow_tf32, self.mma_tf32_per_s), fast_tf32, tf32_unit),
+        ]
+    }
+
+    /// Threads that are no whole warps.
+    fn part_of_a_warp(&self) -> Option<Range> {
+        let unit = "threads, in whole warps of 32";
+        let most = f64::from(self.threads_per_sm);
+        [
+            ("threads_per_sm", self.threads_per_sm, 32.0, 65_536.0, unit),
+            ("threads_per_block", self.threads_per_block, 32.0, most, unit),
+        ]
+        .into_iter()
+        .find(|(_, found, ..)| found % 32 != 0)
+        .map(|(field, found, least, most, unit)| (field, f64::from(found), least, most, unit))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Assumed;
     use super::*;
     use std::string::ToString;
 
@@ -102,7 +164,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_field() {
-        let spoiled: [(&str, Spoil); 19] = [
+        let spoiled: [(&str, Spoil); 37] = [
             ("sms", |m| m.sms = 0),
             ("clock_hz", |m| m.clock_hz = 1.98),
             ("register_granule", |m| m.register_granule = 0),
@@ -122,6 +184,26 @@ mod tests {
             ("l2_read_bytes_per_s", |m| m.l2_read_bytes_per_s = 5700.0),
             ("mma_f64_per_s", |m| m.mma_f64_per_s = 33.5),
             ("compute_capability", |m| m.compute_capability = (900, 0)),
+            ("compute_capability", |m| m.compute_capability = (90, 0)),
+            ("compute_capability", |m| m.compute_capability = (21, 0)),
+            ("compute_capability", |m| m.compute_capability = (9, 99_999)),
+            ("compute_capability", |m| m.compute_capability = (9, 10)),
+            ("registers_per_block", |m| m.registers_per_block = m.registers_per_sm + 1),
+            ("register_granule", |m| {
+                (m.registers_per_sm, m.registers_per_block, m.register_granule) = (1024, 1024, 300)
+            }),
+            ("register_granule", |m| (m.register_granule, m.register_partitions) = (4096, 64)),
+            ("threads_per_block", |m| m.threads_per_block = 33),
+            ("threads_per_sm", |m| m.threads_per_sm = 2047),
+            ("read_bytes_per_s", |m| m.read_bytes_per_s = 4.65e13),
+            ("read_bytes_per_s", |m| m.bus_bytes_per_s = 1e11),
+            ("write_bytes_per_s", |m| m.write_bytes_per_s = 1.06 * m.bus_bytes_per_s),
+            ("fma_f64_per_s", |m| m.fma_f64_per_s = 67e9),
+            ("fma_f32_per_s", |m| m.fma_f32_per_s = 67e9),
+            ("fma_f32_per_s", |m| m.fma_f32_per_s = 67e15),
+            ("mma_f64_per_s", |m| m.mma_f64_per_s = 67e9),
+            ("mma_tf32_per_s", |m| m.mma_tf32_per_s = 247e9),
+            ("mma_tf32_per_s", |m| m.mma_tf32_per_s = 247e15),
         ];
         for (field, spoil) in spoiled {
             let mut machine = Machine::H200;
@@ -132,12 +214,37 @@ mod tests {
         }
     }
 
+    /// What is just inside: the bounds themselves, and half a machine with all of its rates.
+    #[test]
+    fn what_can_be_is_accepted() {
+        let can: [Spoil; 6] = [
+            |m| m.compute_capability = NEWEST,
+            |m| (m.register_granule, m.register_partitions) = (4096, 16),
+            |m| m.read_bytes_per_s = 1.049 * m.bus_bytes_per_s,
+            |m| m.fma_f64_per_s = 0.51 * f64::from(m.sms) * m.clock_hz,
+            |m| m.sms /= 2,
+            // A bus that its driver does not say, and what was measured.
+            |m| (m.bus_bytes_per_s, m.assumed) = (1e12, Assumed::of(&["bus_bytes_per_s"])),
+        ];
+        for (at, change) in can.into_iter().enumerate() {
+            let mut machine = Machine::H200;
+            change(&mut machine);
+            assert_eq!(machine.check(), Ok(()), "change {at}");
+        }
+    }
+
     #[test]
     fn an_error_says_what_is_wrong() {
         let error = Machine { clock_hz: 1.98, ..Machine::H200 }.check();
         assert_eq!(error.map_err(|e| e.to_string()), Err("clock_hz is 1.98: it must be from 1e8 to 1e10 Hz".into()));
         let error = Machine { read_bytes_per_s: f64::NAN, ..Machine::H200 }.check();
         let text = "read_bytes_per_s is NaN: it must be from 1e10 to 1e15 bytes/s";
+        assert_eq!(error.map_err(|e| e.to_string()), Err(text.into()));
+        let error = Machine { bus_bytes_per_s: 2e12, ..Machine::H200 }.check();
+        let text = "read_bytes_per_s is 4.65e12: it must be from 1e10 to 2.1e12 bytes/s, 1.05 of bus_bytes_per_s";
+        assert_eq!(error.map_err(|e| e.to_string()), Err(text.into()));
+        let error = Machine { threads_per_block: 33, ..Machine::H200 }.check();
+        let text = "threads_per_block is 33: it must be from 32 to 2048 threads, in whole warps of 32";
         assert_eq!(error.map_err(|e| e.to_string()), Err(text.into()));
     }
 }

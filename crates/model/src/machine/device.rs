@@ -1,6 +1,6 @@
 //! A GPU as its driver describes it.
 
-use super::check::L2_BYTES;
+use super::check::{L2_BYTES, NEWEST};
 use super::{Assumed, Machine, Name, TABLE};
 use core::ops::RangeInclusive;
 
@@ -62,6 +62,10 @@ impl Machine {
         let shared_per_sm = filled.count("shared_per_sm", facts.shared_per_sm, 16_384..=1 << 22, like.shared_per_sm);
         let shared_per_block =
             filled.count("shared_per_block", facts.shared_per_block, 16_384..=shared_per_sm, like.shared_per_block);
+        let registers_per_sm =
+            filled.count("registers_per_sm", facts.registers_per_sm, 1024..=1 << 22, like.registers_per_sm);
+        // Parts of a warp are no threads that an SM could have.
+        let threads = if facts.threads_per_sm % 32 == 0 { facts.threads_per_sm } else { 0 };
         let l2_bytes = filled.number("l2_bytes", facts.l2_bytes as f64, L2_BYTES..=1e12, like.l2_bytes as f64);
         if like.compute_capability != cc {
             filled.assumed = filled.assumed.and(OTHERS);
@@ -71,18 +75,15 @@ impl Machine {
         let all = |rate: f64| rate / (f64::from(like.sms) * like.clock_hz) * (f64::from(sms) * clock_hz);
         Machine {
             name: Name::new(facts.name),
-            compute_capability: cc,
+            // What is beyond all that is believed is the newest.
+            compute_capability: (cc.0.clamp(1, NEWEST.0), cc.1.min(NEWEST.1)),
             sms,
             clock_hz,
-            registers_per_sm: filled.count(
-                "registers_per_sm",
-                facts.registers_per_sm,
-                1024..=1 << 22,
-                like.registers_per_sm,
-            ),
+            registers_per_sm,
+            registers_per_block: like.registers_per_block.min(registers_per_sm),
             shared_per_sm,
             shared_per_block: shared_per_block.min(shared_per_sm),
-            threads_per_sm: filled.count("threads_per_sm", facts.threads_per_sm, 1024..=65_536, like.threads_per_sm),
+            threads_per_sm: filled.count("threads_per_sm", threads, 1024..=65_536, like.threads_per_sm),
             blocks_per_sm: if like.compute_capability == cc { like.blocks_per_sm } else { blocks_per_sm(cc) },
             l2_bytes: l2_bytes as u64,
             l2_read_bytes_per_s: all(like.l2_read_bytes_per_s),
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn what_a_driver_does_not_say_is_filled_and_named() {
         type Spoil = fn(&mut DeviceFacts<'_>);
-        let spoiled: [(&str, Spoil); 12] = [
+        let spoiled: [(&str, Spoil); 13] = [
             ("bus_bytes_per_s", |f| f.memory_clock_khz = 0),
             ("bus_bytes_per_s", |f| f.memory_bus_bits = 0),
             ("bus_bytes_per_s", |f| (f.memory_clock_khz, f.memory_bus_bits) = (u32::MAX, u32::MAX)),
@@ -257,6 +258,7 @@ mod tests {
             ("shared_per_sm", |f| f.shared_per_sm = u32::MAX),
             ("shared_per_block", |f| f.shared_per_block = 300 << 10),
             ("threads_per_sm", |f| f.threads_per_sm = 0),
+            ("threads_per_sm", |f| f.threads_per_sm = 2047),
             ("l2_bytes", |f| f.l2_bytes = 0),
             ("l2_bytes", |f| f.l2_bytes = u64::MAX),
         ];
@@ -283,11 +285,18 @@ mod tests {
             threads_per_sm: 0,
             l2_bytes: 0,
         };
-        for cc in [(8, 0), (9, 0), (12, 0), (99, 9)] {
+        for cc in [(0, 0), (8, 0), (9, 0), (12, 0), (99, 9), (9, 99)] {
             let machine = Machine::from_device(&DeviceFacts { compute_capability: cc, ..nothing });
             assert_eq!(machine.check(), Ok(()), "{cc:?}");
             assert!(machine.assumed.names().count() >= 8, "{cc:?}: {:?}", machine.assumed);
         }
+    }
+
+    /// A block has no more registers than its SM.
+    #[test]
+    fn an_sm_of_few_registers_has_no_block_of_more() {
+        let few = Machine::from_device(&DeviceFacts { registers_per_sm: 32_768, ..facts(&Machine::H200) });
+        assert_eq!((few.check(), few.registers_per_block), (Ok(()), 32_768));
     }
 
     /// Compute capability, whose machine is nearest.

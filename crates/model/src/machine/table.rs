@@ -128,7 +128,8 @@ impl Machine {
     };
 
     /// NVIDIA A100 SXM4 40 GB. Reads 1490, writes 1503 GB/s, latency alone 574 cycles: gpu-benches (gpu-stream,
-    /// cuda-latency, a100_40). Rates: 9.7 and 19.5 TF by vectors, 19.5 in f64 and 156 in tf32 by matrices, dense.
+    /// cuda-latency, a100_40). Rates: 9.7 and 19.5 TF by vectors, 19.5 in f64 and 156 in tf32 by matrices, dense. Assumed:
+    /// that the latency grows under load as a V100's does, and a V100's 4 cycles of multiply-adds.
     pub const A100: Machine = Machine {
         name: Name::new("NVIDIA A100-SXM4-40GB"),
         compute_capability: (8, 0),
@@ -146,7 +147,7 @@ impl Machine {
         fma_f64_per_s: 108.0 * 32.0 * 1.41e9,
         mma_f64_per_s: 108.0 * 64.0 * 1.41e9,
         mma_tf32_per_s: 108.0 * 512.0 * 1.41e9,
-        assumed: Assumed::of(&["fma_latency_cycles", "launch_s"]),
+        assumed: Assumed::of(&["memory_latency_s", "fma_latency_cycles", "launch_s"]),
         ..Machine::H200
     };
 
@@ -161,7 +162,7 @@ impl Machine {
 
     /// NVIDIA GeForce RTX 4090: 82.6 TF in f32 and tf32, a 64th of that in f64. Shares of its 1008 GB/s (844 and 846 of
     /// 864 GB/s) and latency alone (632 cycles at 2.49 GHz) are those of an L40, its sibling: gpu-benches (gpu-stream,
-    /// gpu-latency, l40).
+    /// gpu-latency, l40), that under load growing as a V100's does.
     pub const RTX4090: Machine = Machine {
         name: Name::new("NVIDIA GeForce RTX 4090"),
         compute_capability: (8, 9),

@@ -56,9 +56,11 @@ impl Constants {
     /// What choices are made with.
     ///
     /// # Source
-    /// 10574 times of TSM2R on an H200 (driver 580.159, 2026-11-22), benches/results/h200, each in the parts of k in which it was taken:
-    /// what most choices are within 3% of the fastest with, and most predictions within 10%. `read_again`, `slot_cost` and
-    /// `crowded` are held at what 2510 times of earlier kernels gave, since these were taken in few numbers of parts.
+    /// 10574 times of TSM2R on an H200 (driver 580.159, 2026-11-22), each in the parts of k in which it was taken: what most choices
+    /// are within 3% of the fastest with, and most predictions within 10%. They are those that benches/results/h200 had at commit
+    /// 7527965, built from 93e258c-dirty. What is there now is a later run, built from 3eb0d5a-dirty, that these constants have not
+    /// seen: benches/NOTES.md has how near they are to it. `read_again`, `slot_cost` and `crowded` are held at what 2510 times of
+    /// earlier kernels gave, since these were taken in few numbers of parts.
     /// `strayed` is from `stsm2r_staged_8x8_n16_k16_s2_t256` at 40960 x 12 x 40960, 1740 us in 3 parts, and on two other H200s 1483 and 1494
     /// in 13, and from what grows with the length of a part in between.
     /// `lone_warp` is from m = 10240 to 30720 in f32 on another H200 that day: with 120 blocks of 4 warps on 132 SMs seven cases by

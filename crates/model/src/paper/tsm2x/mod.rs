@@ -87,22 +87,54 @@ pub struct Constants {
     pub fma_latency_s: f64,
 }
 
-/// Whether two are one GPU to the paper: of one compute capability, with as many SMs, and nominal bandwidths within 5%.
-fn is_like(a: &Machine, b: &Machine) -> bool {
-    let near = (a.bus_bytes_per_s / b.bus_bytes_per_s - 1.0).abs() <= 0.05;
-    a.compute_capability == b.compute_capability && a.sms == b.sms && near
+/// A GPU that the paper names, and its peaks there.
+struct Named {
+    machine: Machine,
+    /// Peak in f32, operations/s.
+    f32_per_s: f64,
+    /// Peak in f64, operations/s.
+    f64_per_s: f64,
+    /// Peak bandwidth, bytes/s.
+    bytes_per_s: f64,
 }
 
-/// GPU, peak in f32 and f64, GFLOP/s, bandwidth, GB/s: Table 2 for the first four and Section 4.2.3 for the A100 (its
-/// f32 rate from its data sheet). The H200's are its rates and the bandwidth that a read kernel reached.
-const PEAKS: [(Machine, f64, f64, f64); 6] = [
-    (Machine::K40C, 5046.0, 1430.0, 288.0),
-    (Machine::M40, 6844.0, 213.0, 288.0),
-    (Machine::P100, 10_600.0, 4600.0, 720.0),
-    (Machine::V100, 15_000.0, 7500.0, 900.0),
-    (Machine::A100, 19_500.0, 9700.0, 1555.0),
-    (Machine::H200, 67_000.0, 34_000.0, 4650.0),
+/// Table 2 for the first four and Section 4.2.3 for the A100 (its f32 rate from its data sheet). The H200's are its rates
+/// and the bandwidth that a read kernel reached.
+static NAMED: [Named; 6] = [
+    Named { machine: Machine::K40C, f32_per_s: 5046e9, f64_per_s: 1430e9, bytes_per_s: 288e9 },
+    Named { machine: Machine::M40, f32_per_s: 6844e9, f64_per_s: 213e9, bytes_per_s: 288e9 },
+    Named { machine: Machine::P100, f32_per_s: 10_600e9, f64_per_s: 4600e9, bytes_per_s: 720e9 },
+    Named { machine: Machine::V100, f32_per_s: 15_000e9, f64_per_s: 7500e9, bytes_per_s: 900e9 },
+    Named { machine: Machine::A100, f32_per_s: 19_500e9, f64_per_s: 9700e9, bytes_per_s: 1555e9 },
+    Named { machine: Machine::H200, f32_per_s: 67_000e9, f64_per_s: 34_000e9, bytes_per_s: 4650e9 },
 ];
+
+/// How far a GPU's numbers may be from those of one that the paper names, as a share: clocks differ a bit.
+const NEAR: f64 = 0.05;
+
+impl Named {
+    /// Whether a machine is this one, whatever it is called: of its compute capability, with as many SMs, and with what the
+    /// equations take within 5%. A rate may be this machine's or the paper's, or lie between them: the paper's V100 has a
+    /// higher clock than ours, its P100 a lower one.
+    fn is(&self, machine: &Machine) -> bool {
+        let own = &self.machine;
+        let lies = |found: f64, a: f64, b: f64| a.min(b) * (1.0 - NEAR) <= found && found <= a.max(b) * (1.0 + NEAR);
+        let near = |of: fn(&Machine) -> f64| lies(of(machine), of(own), of(own));
+        machine.compute_capability == own.compute_capability
+            && machine.sms == own.sms
+            && near(|m| m.bus_bytes_per_s)
+            && near(|m| f64::from(m.registers_per_sm))
+            && near(|m| f64::from(m.shared_per_sm))
+            && near(|m| f64::from(m.threads_per_sm))
+            && lies(2.0 * machine.fma_f32_per_s, 2.0 * own.fma_f32_per_s, self.f32_per_s)
+            && lies(2.0 * machine.fma_f64_per_s, 2.0 * own.fma_f64_per_s, self.f64_per_s)
+    }
+}
+
+/// The GPU of the paper that a machine is.
+fn named(machine: &Machine) -> Option<&'static Named> {
+    NAMED.iter().find(|named| named.is(machine))
+}
 
 impl Constants {
     /// Of a machine: the paper's peaks for the GPUs that it names, whatever they are called here, else the vector units'
@@ -111,11 +143,10 @@ impl Constants {
     /// # Source
     /// TSM2X, Table 2 and Section 4.2.3; latencies, which the paper profiles and does not print, are the machine's.
     pub fn of(machine: &Machine, dtype: Dtype) -> Constants {
-        let known = PEAKS.iter().find(|(named, ..)| is_like(named, machine));
-        let fma = crate::roofline::fma_rate(machine, dtype);
-        let (flops_per_s, bytes_per_s) = match (known, dtype.real()) {
-            (Some((_, _, gflops, gbs)), Dtype::F64) | (Some((_, gflops, _, gbs)), _) => (gflops * 1e9, gbs * 1e9),
-            (None, _) => (2.0 * fma, machine.bus_bytes_per_s),
+        let (flops_per_s, bytes_per_s) = match (named(machine), dtype.real()) {
+            (Some(known), Dtype::F64) => (known.f64_per_s, known.bytes_per_s),
+            (Some(known), _) => (known.f32_per_s, known.bytes_per_s),
+            (None, _) => (2.0 * crate::roofline::fma_rate(machine, dtype), machine.bus_bytes_per_s),
         };
         // The paper counts two a product of two elements; its elements are real.
         let flops_per_s = flops_per_s / f64::from(dtype.fmas());
@@ -143,17 +174,43 @@ mod tests {
     fn a_gpu_is_known_by_what_it_is() {
         let peak = |machine: &Machine| Constants::of(machine, Dtype::F64).flops_per_s;
         let renamed = Machine { name: Name::new("Tesla V100-SXM2-16GB"), ..Machine::V100 };
-        assert_eq!((peak(&renamed), Row::of(&renamed, Dtype::F64, 0).map(|row| row.t3)), (7.5e12, Some(16)));
-        // Another memory, fewer SMs, another architecture: its own rates.
+        assert_eq!((peak(&renamed), Row::of(&renamed, Dtype::F64, 0, 16).map(|row| row.t3)), (7.5e12, Some(16)));
+        // Another memory, fewer SMs, another architecture, other rates, registers, shared memory, threads: its own rates.
         for other in [
             Machine { bus_bytes_per_s: 1.134e12, ..Machine::V100 },
             Machine { sms: 72, ..Machine::V100 },
             Machine { compute_capability: (7, 2), ..Machine::V100 },
+            Machine { fma_f64_per_s: 1e12, ..Machine::V100 },
+            Machine { fma_f32_per_s: 14e12, ..Machine::V100 },
+            Machine { registers_per_sm: 32_768, ..Machine::V100 },
+            Machine { shared_per_sm: 48 << 10, ..Machine::V100 },
+            Machine { threads_per_sm: 1024, ..Machine::V100 },
         ] {
             let other = Machine { name: Machine::V100.name, ..other };
             assert_eq!(peak(&other), 2.0 * other.fma_f64_per_s);
-            assert_eq!(Row::of(&other, Dtype::F64, 0), None);
+            assert_eq!(Row::of(&other, Dtype::F64, 0, 16), None);
             assert_eq!(Constants::of(&other, Dtype::F64).bytes_per_s, other.bus_bytes_per_s);
         }
+    }
+
+    /// Every GPU of the table is known as itself or not at all, also with a driver's clock that is a bit off; and a V100 of
+    /// the other form factor, 1.53 instead of 1.38 GHz.
+    #[test]
+    fn clocks_may_differ_a_bit() {
+        let with_clock = |machine: &Machine, share: f64| Machine {
+            clock_hz: machine.clock_hz * share,
+            fma_f32_per_s: machine.fma_f32_per_s * share,
+            fma_f64_per_s: machine.fma_f64_per_s * share,
+            ..*machine
+        };
+        for (_, machine) in crate::machine::TABLE {
+            for share in [0.96, 1.0, 1.04] {
+                let known = named(&with_clock(&machine, share)).map(|known| known.machine);
+                let own = NAMED.iter().map(|named| named.machine).find(|named| *named == machine);
+                assert_eq!(known, own, "{} {share}", machine.name);
+            }
+        }
+        let known = |share| named(&with_clock(&Machine::V100, share)).is_some();
+        assert!(known(1.53 / 1.38) && !known(1.2) && !known(0.9));
     }
 }

@@ -1,5 +1,6 @@
 //! All of the paper's reasoning for one product.
 
+use super::table3::LARGEST_N;
 use super::{
     Bound, Constants, Method, Optimum, Parameters, Row, a_traffic, b_traffic, bound, compute_concurrency, compute_need,
     compute_step_s, compute_utilisation, memory_concurrency, memory_need, memory_step_s, memory_utilisation, occupancy,
@@ -12,6 +13,8 @@ use crate::{Dtype, Machine};
 pub enum Origin {
     /// The paper used this GPU: Table 3.
     Table3,
+    /// It did, but n is more than its 16: t1 and t3 of Table 3, and t2 as [`Row::parameters`] has it.
+    BeyondTable3,
     /// It did not: Algorithm 5 by scan, and its usual t1.
     Algorithm5,
 }
@@ -67,7 +70,7 @@ pub struct Reasoning {
 /// TSM2X, Eqs. (1) to (15) and Algorithm 5, with Table 3's parameters where it has the GPU. t1 = 128 elsewhere is ours: what
 /// the paper's profiling found on all GPUs but one.
 pub fn reason(machine: &Machine, dtype: Dtype, [m, n, k]: [u64; 3]) -> Reasoning {
-    let row = Row::of(machine, dtype, m);
+    let row = Row::of(machine, dtype, m, n);
     let mut gpu = Constants::of(machine, dtype);
     if let Some(row) = row {
         gpu.fixed_registers = f64::from(row.fixed_registers());
@@ -80,7 +83,11 @@ pub fn reason(machine: &Machine, dtype: Dtype, [m, n, k]: [u64; 3]) -> Reasoning
     Reasoning {
         threshold: threshold(&gpu),
         bound: bound(&gpu, n),
-        origin: if row.is_some() { Origin::Table3 } else { Origin::Algorithm5 },
+        origin: match row {
+            Some(_) if n > LARGEST_N => Origin::BeyondTable3,
+            Some(_) => Origin::Table3,
+            None => Origin::Algorithm5,
+        },
         parameters,
         // A sum of whole numbers; the cast of the occupancy rounds down.
         registers: registers_per_thread(&gpu, t2, t3) as u32,
@@ -115,6 +122,20 @@ mod tests {
         assert_eq!((r.memory_utilisation, r.compute_utilisation), (1.0, 1.0));
         let taller = reason(&Machine::V100, Dtype::F64, [20_480, 16, 20_480]);
         assert_eq!((taller.parameters.t3, taller.registers, taller.constants.fixed_registers), (12, 168, 24.0));
+    }
+
+    /// More columns than the paper has: 32 of f64 by the authors' kernel, which by (1) needs 24 + 2 (3 x 32 + 2 x 12) registers.
+    #[test]
+    fn wider_products_are_beyond_the_table() {
+        let of = |dtype, n| reason(&Machine::V100, dtype, [4096, n, 4096]);
+        for n in [17, 32, 4096] {
+            let (double, single) = (of(Dtype::F64, n), of(Dtype::F32, n));
+            assert_eq!((double.origin, single.origin), (Origin::BeyondTable3, Origin::BeyondTable3));
+            assert_eq!((double.parameters, double.registers), (Parameters { t1: 128, t2: 32, t3: 12 }, 264));
+            assert_eq!((single.parameters, single.registers), (Parameters { t1: 128, t2: 16, t3: 32 }, 144));
+        }
+        assert_eq!(of(Dtype::F64, 16).origin, Origin::Table3);
+        assert_eq!(reason(&Machine::H200, Dtype::F64, [4096, 32, 4096]).origin, Origin::Algorithm5);
     }
 
     /// Every row of Table 3 at the paper's largest n.

@@ -28,8 +28,8 @@ pub struct Row {
 /// 10240: we go by what the code does.
 const V100_M: u64 = 20_480;
 
-/// The largest t2 for which the authors' code has a kernel; more columns are more passes over A.
-const WIDEST: u32 = 32;
+/// The largest n of the paper, for which its tables give registers.
+pub(super) const LARGEST_N: u64 = 16;
 
 /// Table 3. Its rows for TSM2L (Table 4, first optimisation) are the V100's.
 pub const TABLE3: [Row; 9] = [
@@ -49,22 +49,39 @@ const fn row(machine: Machine, dtype: Dtype, [t1, t2, t3]: [u32; 3], registers: 
 }
 
 impl Row {
-    /// The row for a product, if the paper used this GPU: by capability, SMs and bandwidth, not by name.
+    /// The row for an m x n product, if the paper used this GPU: by what it can do, not by name.
     ///
     /// # Source
-    /// TSM2X, Table 3; the m from which a V100's last row holds is the authors' code's.
-    pub fn of(machine: &Machine, dtype: Dtype, m: u64) -> Option<&'static Row> {
-        let fits = |row: &&Row| super::is_like(&row.machine, machine) && row.dtype == dtype && row.m_from <= m;
+    /// TSM2X, Table 3. Which of a V100's rows in f64 holds is the authors' code's: the last from 20480 rows on, and for more
+    /// than 16 columns whatever m.
+    pub fn of(machine: &Machine, dtype: Dtype, m: u64, n: u64) -> Option<&'static Row> {
+        let named = super::named(machine)?.machine;
+        let fits = |row: &&Row| row.machine == named && row.dtype == dtype && (row.m_from <= m || n > LARGEST_N);
         TABLE3.iter().rfind(fits)
     }
 
-    /// The parameters for n columns; t2 = n up to 32, the widest of the authors' kernels.
+    /// The parameters for n columns; where the table has no t2 it is n up to [`Row::widest`], and more columns are more
+    /// passes over A.
     ///
     /// # Source
-    /// TSM2X, Table 3; the 32 is from the authors' code.
+    /// TSM2X, Table 3. For n above 16, which the paper has not, t2 is the authors' code's on a V100, and ours elsewhere.
     pub fn parameters(&self, n: u64) -> Parameters {
-        let all = u32::try_from(n).unwrap_or(WIDEST).min(WIDEST);
+        let widest = self.widest();
+        let all = match u32::try_from(n) {
+            // The authors' next kernel after 16 columns has room for 32.
+            Ok(n) if u64::from(n) <= LARGEST_N => n,
+            _ => widest,
+        };
         Parameters { t1: self.t1, t2: self.t2.unwrap_or(all), t3: self.t3 }
+    }
+
+    /// The largest t2 where the table has none: on a V100 that of the authors' kernels, 16 columns in f32 and 32 in f64;
+    /// on other GPUs 16, the largest n of the paper.
+    ///
+    /// # Source
+    /// The authors' code, whose kernels are chosen for a V100 alone.
+    pub fn widest(&self) -> u32 {
+        if self.dtype == Dtype::F64 && self.machine == Machine::V100 { 32 } else { 16 }
     }
 
     /// C0: what the row's registers leave beside (e/4)(3·t2 + 2·t3).
@@ -83,7 +100,7 @@ pub const TSM2L_INTERLEAVED: [(Dtype, u32, u32); 3] =
 
 /// C0 of a GPU: Table 3's first row of it, else a V100's; of complex types that of their parts, since the table has none.
 pub(super) fn fixed_registers(machine: &Machine, dtype: Dtype) -> u32 {
-    let row = Row::of(machine, dtype.real(), 0).or_else(|| Row::of(&Machine::V100, dtype.real(), 0));
+    let row = Row::of(machine, dtype.real(), 0, 1).or_else(|| Row::of(&Machine::V100, dtype.real(), 0, 1));
     row.map_or(0, Row::fixed_registers)
 }
 
@@ -137,7 +154,7 @@ mod tests {
             (Machine::K40C, Dtype::F32, 512 * 16),
             (Machine::V100, Dtype::F64, 1024 * 16),
         ] {
-            let Some(row) = Row::of(&machine, dtype, 10_240) else { panic!("{}", machine.name) };
+            let Some(row) = Row::of(&machine, dtype, 10_240, 16) else { panic!("{}", machine.name) };
             let Parameters { t1, t2, .. } = row.parameters(16);
             assert_eq!(u64::from(t1 * t2) * dtype.bytes(), bytes, "{}", machine.name);
         }
@@ -147,7 +164,7 @@ mod tests {
     fn complex_types_have_the_constants_of_their_parts() {
         for machine in [Machine::V100, Machine::P100, Machine::H200] {
             for (dtype, real) in [(Dtype::C64, Dtype::F32), (Dtype::C128, Dtype::F64)] {
-                assert_eq!(Row::of(&machine, dtype, 10_240), None);
+                assert_eq!(Row::of(&machine, dtype, 10_240, 16), None);
                 assert_eq!(fixed_registers(&machine, dtype), fixed_registers(&machine, real));
             }
         }
@@ -156,15 +173,33 @@ mod tests {
 
     #[test]
     fn t2_is_n_up_to_the_widest_kernel() {
-        let t2 = |n| TABLE3[0].parameters(n).t2;
-        assert_eq!([t2(1), t2(16), t2(32), t2(33), t2(u64::MAX)], [1, 16, 32, 32, 32]);
+        for (machine, dtype, widest) in [
+            (Machine::K40C, Dtype::F32, 16),
+            (Machine::K40C, Dtype::F64, 16),
+            (Machine::V100, Dtype::F32, 16),
+            (Machine::V100, Dtype::F64, 32),
+        ] {
+            let t2 = |n| Row::of(&machine, dtype, 10_240, n).map(|row| row.parameters(n).t2);
+            let wanted = [1, 16, widest, widest, widest, widest, widest].map(Some);
+            assert_eq!([1, 16, 17, 32, 33, 4096, u64::MAX].map(t2), wanted, "{} {dtype}", machine.name);
+        }
+        // What the table prints stays.
+        assert_eq!(Row::of(&Machine::M40, Dtype::F64, 10_240, 64).map(|row| row.parameters(64).t2), Some(8));
+    }
+
+    /// The authors' last kernel in f64 has t2 = 32 and t3 = 12, also for few rows; by (1) more registers than there are.
+    #[test]
+    fn more_than_16_columns_in_f64_fetch_12_elements() {
+        let t3 = |dtype, n| Row::of(&Machine::V100, dtype, 4096, n).map(|row| row.t3);
+        assert_eq!([t3(Dtype::F64, 16), t3(Dtype::F64, 17), t3(Dtype::F64, 4096)], [Some(16), Some(12), Some(12)]);
+        assert_eq!([t3(Dtype::F32, 16), t3(Dtype::F32, 17)], [Some(32), Some(32)]);
     }
 
     #[test]
     fn a_v100_fetches_fewer_elements_of_tall_matrices() {
-        let t3 = |m| Row::of(&Machine::V100, Dtype::F64, m).map(|row| row.t3);
+        let t3 = |m| Row::of(&Machine::V100, Dtype::F64, m, 16).map(|row| row.t3);
         assert_eq!([t3(10_240), t3(20_479), t3(20_480), t3(40_960)], [Some(16), Some(16), Some(12), Some(12)]);
-        assert_eq!(Row::of(&Machine::H200, Dtype::F64, 20_480), None);
+        assert_eq!(Row::of(&Machine::H200, Dtype::F64, 20_480, 16), None);
     }
 
     /// What the reconstruction cannot yield: the second optimisation also fetches the next C, which is t2 elements more than (1).

@@ -159,6 +159,25 @@ mod tests {
         assert!((at(Dtype::F64) - 29.2).abs() <= 0.06 && (at(Dtype::F32) - 28.8).abs() <= 0.06);
     }
 
+    /// The same by the matrix units, 67 TF in f64, and of complex elements, whose products are four multiply-adds:
+    /// 8·67e12 / (2·4.65e12), 8·67e12 / (8·4.65e12), 16·34e12 / (8·4.65e12), 16·67e12 / (8·4.65e12).
+    #[test]
+    fn an_h200s_matrix_units_and_complex_elements_turn_elsewhere() {
+        let vector = |dtype| Constants::of(&Machine::H200, dtype);
+        let matrix = |dtype: Dtype| {
+            let flops_per_s = 2.0 * Machine::H200.mma_f64_per_s / f64::from(dtype.fmas());
+            Constants { flops_per_s, ..vector(dtype) }
+        };
+        for (gpu, columns) in [
+            (matrix(Dtype::F64), 57.6),
+            (vector(Dtype::C64), 14.4),
+            (vector(Dtype::C128), 14.6),
+            (matrix(Dtype::C128), 28.8),
+        ] {
+            assert!((threshold(&gpu) - columns).abs() <= 0.06, "{} for {columns}", threshold(&gpu));
+        }
+    }
+
     #[test]
     fn a_step_takes_what_its_totals_do() {
         let gpu = Constants::of(&Machine::V100, Dtype::F64);

@@ -1,6 +1,6 @@
 //! TSM2L: A is tall, and k is as small as n.
 
-use super::table3::TSM2L_INTERLEAVED;
+use super::table3::{LARGEST_N, TSM2L_INTERLEAVED};
 use super::{Parameters, Reasoning, b_traffic, tcf};
 use crate::Dtype;
 use crate::shape::{Operation, classify};
@@ -43,7 +43,8 @@ pub struct Tsm2l {
     pub interleaved_c_passes: u64,
     /// Registers a thread of Algorithm 6: (1).
     pub tiled_registers: u32,
-    /// Registers a thread of Algorithm 7 as printed, at n = 16; where Table 4 has none, (1) and t2 more elements for the next C.
+    /// Registers a thread of Algorithm 7 as printed, at n = 16; where Table 4 has none, and for more columns, (1) and t2 more
+    /// elements for the next C.
     pub interleaved_registers: u32,
     /// The one that the authors' code launches.
     pub algorithm: Algorithm,
@@ -67,7 +68,8 @@ pub fn tsm2l(reasoning: &Reasoning, dtype: Dtype, [m, n, k]: [u64; 3]) -> Tsm2l 
     let tcf = tcf(dtype, m);
     let threads = m.div_ceil(u64::from(tcf));
     let blocks = threads.div_ceil(u64::from(t1.max(1)));
-    let printed = TSM2L_INTERLEAVED.iter().find(|(of, of_t3, _)| (*of, *of_t3) == (dtype, t3));
+    let is_printed = |(of, of_t3, _): &&(Dtype, u32, u32)| (*of, *of_t3) == (dtype, t3) && n <= LARGEST_N;
+    let printed = TSM2L_INTERLEAVED.iter().find(is_printed);
     let next_c = t2 * u32::try_from(dtype.bytes() / 4).unwrap_or(1);
     Tsm2l {
         fetches: k.div_ceil(u64::from(t3.max(1))),
@@ -103,6 +105,14 @@ mod tests {
         let found = tsm2l(&reason(&Machine::V100, Dtype::F32, sizes), Dtype::F32, sizes);
         assert_eq!((found.fetches, found.tcf, found.threads, found.algorithm), (1, 2, 500_000, Algorithm::Tiled));
         assert_eq!((found.tiled_registers, found.interleaved_registers), (144, 251));
+    }
+
+    /// 32 columns: 264 registers by (1), and 32 elements of the next C.
+    #[test]
+    fn table_4_ends_at_16_columns() {
+        let sizes = [10_000_000, 32, 16];
+        let found = tsm2l(&reason(&Machine::V100, Dtype::F64, sizes), Dtype::F64, sizes);
+        assert_eq!((found.tiled_registers, found.interleaved_registers), (264, 264 + 64));
     }
 
     #[test]
