@@ -8,13 +8,13 @@ use crate::lab::{Lab, Outcome, ensure};
 use crate::real::Real;
 use host::{Error, Plan};
 use model::variants::tsmm::widest;
-use model::{Dtype, Layout, VARIANTS, Variant};
+use model::{Dtype, Kernel, Layout, VARIANTS, Variant};
 
 /// What a plan is asked for: an entry, or nothing, so that the model chooses.
 pub type Entry = Option<&'static str>;
 
-/// The model's choice, and if asked for each entry of an element type; those of two tall matrices and of vectors
-/// have checks of their own.
+/// The model's choice, and if asked for each entry of an element type; those of two tall matrices and of vectors are in
+/// [`Spec::groups_of_all`].
 pub fn all(dtype: Dtype, forced: bool) -> Vec<Entry> {
     let forced = VARIANTS.iter().filter(|v| forced && v.dtype == dtype && !v.is_reduced());
     [None].into_iter().chain(forced.map(|v| Some(v.entry))).collect()
@@ -22,6 +22,11 @@ pub fn all(dtype: Dtype, forced: bool) -> Vec<Entry> {
 
 fn variant(entry: Entry) -> Option<&'static Variant> {
     VARIANTS.iter().find(|v| Some(v.entry) == entry)
+}
+
+/// Whether an entry never cuts k.
+pub fn of_all_steps(entry: Entry) -> bool {
+    variant(entry).is_some_and(Variant::has_all_of_k)
 }
 
 /// Whether an entry takes an A and a B of these strides, rows first. C of more columns than rows is computed transposed:
@@ -60,7 +65,27 @@ pub fn refused(entry: Entry, plan: host::Result<Plan>) -> Outcome {
     }
 }
 
+/// What entries of two tall matrices and of vectors are tried with, of a product for all others: as many rows and columns as they
+/// have tiles for, and one column. Those that add atomically are not: their bits are nobody's promise.
+pub fn reduced_sizes((m, n, k): (usize, usize, usize)) -> [(Kernel, (usize, usize, usize)); 2] {
+    [(Kernel::Tsmttsm, (m.min(13), n.min(8), k)), (Kernel::Gemv, (m, 1, k))]
+}
+
+/// The entries of these kernels that give the same bits again.
+pub fn reduced(dtype: Dtype, kernel: Kernel) -> Vec<Entry> {
+    let asked = |v: &&Variant| v.dtype == dtype && v.kernel == kernel && !v.adds_atomically();
+    VARIANTS.iter().filter(asked).map(|v| Some(v.entry)).collect()
+}
+
 impl Spec {
+    /// [`Spec::groups`], and on a GPU those of the entries of two tall matrices and of vectors, at their sizes.
+    pub fn groups_of_all(self, dtype: Dtype, forced: bool) -> Vec<(Spec, Vec<Entry>)> {
+        let of = |(kernel, size)| Spec { size, ..self }.groups(reduced(dtype, kernel));
+        let kernels = reduced_sizes(self.size).into_iter().filter(|_| forced);
+        let groups = self.groups(all(dtype, forced)).into_iter().chain(kernels.flat_map(of));
+        groups.filter(|(_, entries)| !entries.is_empty()).collect()
+    }
+
     /// Whether an entry serves its size, and takes its operands as they lie.
     pub fn suits(&self, entry: Entry) -> bool {
         let ((m, n, k), [a, b, _]) = (self.size, self.storage);

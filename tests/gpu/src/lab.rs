@@ -58,6 +58,11 @@ impl Lab {
         spec.groups(self.entries::<T>())
     }
 
+    /// The same with the entries of two tall matrices and of vectors too.
+    pub fn groups_of_all<T: Real>(&self, spec: Spec) -> Vec<(Spec, Vec<Entry>)> {
+        spec.groups_of_all(T::DTYPE, self.device.is_cuda())
+    }
+
     /// Counts a result; prints the one line of a failure. A lost device stops everything.
     ///
     /// # Errors

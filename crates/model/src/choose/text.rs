@@ -10,7 +10,7 @@ impl fmt::Display for Choice {
         let [x, y, z] = self.grid;
         let what = if self.swapped { ", computed transposed" } else { "" };
         writeln!(f, "{}  {}  m = {}, n = {}, k = {}{what}", self.operation, p.dtype, p.m, p.n, p.k)?;
-        let limit = if self.bound.memory_s >= self.bound.arithmetic_s { "memory" } else { "arithmetic" };
+        let limit = if self.bound.memory_s >= self.bound.arithmetic_s { "memory" } else { "compute" };
         writeln!(f, "  bound     {} us, {limit}", Three(self.bound.seconds() * 1e6))?;
         writeln!(f, "  entry     {}", self.variant.entry)?;
         writeln!(

@@ -3,14 +3,15 @@
 
 use crate::case::{Case, Spec};
 use crate::compare::bitwise;
-use crate::entries::Entry;
+use crate::entries::{Entry, reduced};
 use crate::lab::{Lab, Outcome, named};
 use crate::operand::Storage;
 use crate::real::{Real, unit};
 use host::Plan;
+use model::Kernel;
 
-const N: usize = 5;
-const K: usize = 35;
+/// m, n, k.
+type Size = (usize, usize, usize);
 
 /// Both element types.
 pub fn run(lab: &Lab) -> Outcome {
@@ -18,22 +19,33 @@ pub fn run(lab: &Lab) -> Outcome {
     sweep::<f64>(lab)
 }
 
-fn make<T: Real>(lab: &Lab, m: usize, storage: [Storage; 3]) -> Outcome<Case<T>> {
-    let spec = Spec { storage, beta: 0.5, ..Spec::plain((m, N, K)) };
+fn make<T: Real>(lab: &Lab, size: Size, storage: [Storage; 3]) -> Outcome<Case<T>> {
+    let spec = Spec { storage, beta: 0.5, ..Spec::plain(size) };
     spec.make(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |i, j| unit(3, i, j))
 }
 
+/// With A and B by rows or by columns, the sizes with such a remainder, and who is tried with them: entries of two tall matrices and of
+/// vectors in every layout, with enough steps for several rounds; the others where both lie alike.
+fn asked<T: Real>(lab: &Lab, [a_by_rows, b_by_rows]: [bool; 2], remainder: usize) -> Vec<(Size, Vec<Entry>)> {
+    let plain = (a_by_rows == b_by_rows).then(|| ((128 + remainder, 5, 35), lab.entries::<T>()));
+    let steps = 1028 + remainder;
+    let tall = [(Kernel::Tsmttsm, (5 + remainder, 5, steps)), (Kernel::Gemv, (128 + remainder, 1, steps))];
+    let tall =
+        tall.map(|(kernel, size)| (size, reduced(T::DTYPE, kernel))).into_iter().filter(|_| lab.device.is_cuda());
+    plain.into_iter().chain(tall).collect()
+}
+
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
-    for row_major in [false, true] {
-        let aligned = Storage { row_major, pad: 0, offset: 0 };
-        for remainder in 0..8 {
-            let m = 128 + remainder;
-            let references = aligned_bits::<T>(lab, m, aligned)?;
+    for (by_rows, remainder) in (0..4).flat_map(|order| (0..8).map(move |r| ([order & 1 > 0, order & 2 > 0], r))) {
+        let aligned = |row_major| Storage { row_major, pad: 0, offset: 0 };
+        let aligned = [aligned(by_rows[0]), aligned(by_rows[1]), aligned(by_rows[0])];
+        for (size, entries) in asked::<T>(lab, by_rows, remainder) {
+            let references = aligned_bits::<T>(lab, size, aligned, entries)?;
             for index in (0..3 * 17 * 5).filter(|index| index % 8 == remainder) {
                 let (operand, offset, pad) = (index % 3, index / 3 % 17, index / 51);
-                let mut storage = [aligned; 3];
-                storage[operand] = Storage { row_major, pad, offset };
-                one_storage(lab, m, storage, &references)?;
+                let mut storage = aligned;
+                storage[operand] = Storage { pad, offset, ..aligned[operand] };
+                one_storage(lab, size, storage, &references)?;
             }
         }
     }
@@ -47,24 +59,29 @@ fn splits(plan: &Plan) -> u32 {
     plan.choice().map_or(1, |choice| choice.splits)
 }
 
-fn aligned_bits<T: Real>(lab: &Lab, m: usize, storage: Storage) -> Outcome<Vec<Reference<T>>> {
-    let mut case = make::<T>(lab, m, [storage; 3])?;
+fn aligned_bits<T: Real>(
+    lab: &Lab,
+    size: Size,
+    storage: [Storage; 3],
+    entries: Vec<Entry>,
+) -> Outcome<Vec<Reference<T>>> {
+    let mut case = make::<T>(lab, size, storage)?;
     let mut references = Vec::new();
-    for entry in lab.entries::<T>().into_iter().filter(|entry| case.spec.suits(*entry)).collect::<Vec<_>>() {
+    for entry in entries.into_iter().filter(|entry| case.spec.suits(*entry)).collect::<Vec<_>>() {
         let plan = case.plan(lab, entry)?;
         references.push((entry, splits(&plan), case.run(lab, &plan)?));
     }
     Ok(references)
 }
 
-fn one_storage<T: Real>(lab: &Lab, m: usize, storage: [Storage; 3], references: &[Reference<T>]) -> Outcome {
-    let mut case = make::<T>(lab, m, storage)?;
+fn one_storage<T: Real>(lab: &Lab, size: Size, storage: [Storage; 3], references: &[Reference<T>]) -> Outcome {
+    let mut case = make::<T>(lab, size, storage)?;
     for (entry, parts, bits) in references {
         let result = case.plan(lab, *entry).map_err(Into::into).and_then(|plan| {
             if splits(&plan) != *parts {
                 return Err(format!("k in {} parts, aligned in {parts}", splits(&plan)).into());
             }
-            bitwise(&case.run(lab, &plan)?, bits, m)
+            bitwise(&case.run(lab, &plan)?, bits, size.0)
         });
         lab.record(|| format!("alignment {} {}", named(*entry), case.spec.name::<T>()), result)?;
     }

@@ -35,7 +35,7 @@ fn every<T: Real>(lab: &Lab, driver: &Driver) -> Outcome {
     // Cold first: afterwards the kernels are loaded, and only the workspace would be missing.
     let refused = cold(lab, driver, &mut spec.integers::<T>(lab)?);
     lab.record(|| format!("capture of a cold plan, {}", dtype_name::<T>()), refused)?;
-    for (spec, entries) in lab.groups::<T>(spec) {
+    for (spec, entries) in lab.groups_of_all::<T>(spec) {
         let mut case = spec.integers::<T>(lab)?;
         for (entry, for_stream) in entries.into_iter().flat_map(|entry| [(entry, true), (entry, false)]) {
             let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {

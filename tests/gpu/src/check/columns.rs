@@ -40,7 +40,7 @@ const CHANGES: [Change; 4] = [
 ];
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
-    for (spec, entries) in lab.groups::<T>(Spec::plain(SIZE)) {
+    for (spec, entries) in lab.groups_of_all::<T>(Spec::plain(SIZE)) {
         let mut plain = spec.make::<T>(lab, a, b, |_, _| 0.0)?;
         let mut base = Vec::new();
         for entry in entries {
@@ -56,15 +56,21 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
 type Base<T> = [(Entry, Vec<T>)];
 
 fn changed<T: Real>(lab: &Lab, spec: Spec, base: &Base<T>) -> Outcome {
-    for change in CHANGES {
+    let (m, n, _) = spec.size;
+    // Of fewer rows or columns those that leave them where they are.
+    let stays = |change: &Change| {
+        let (i, j, _) = (change.expect)(0, 0);
+        (m == SIZE.0 || i == 0) && (n == SIZE.1 || j == 0)
+    };
+    for change in CHANGES.into_iter().filter(stays) {
         let mut case = spec.make::<T>(lab, change.a, change.b, |_, _| 0.0)?;
         for (entry, bits) in base {
             let expect = |e: usize| {
-                let (i, j, factor) = (change.expect)(e % SIZE.0, e / SIZE.0);
-                bits[i + j * SIZE.0] * T::of(factor)
+                let (i, j, factor) = (change.expect)(e % m, e / m);
+                bits[i + j * m] * T::of(factor)
             };
             let expected: Vec<T> = (0..bits.len()).map(expect).collect();
-            let result = (|| bitwise(&case_run(lab, &mut case, *entry)?, &expected, SIZE.0))();
+            let result = (|| bitwise(&case_run(lab, &mut case, *entry)?, &expected, m))();
             lab.record(|| format!("columns {} {}, {}", named(*entry), change.name, case.spec.name::<T>()), result)?;
         }
     }
@@ -78,12 +84,12 @@ fn case_run<T: Real>(lab: &Lab, case: &mut Case<T>, entry: Entry) -> Outcome<Vec
 
 /// One column of B, the others NaN.
 fn alone<T: Real>(lab: &Lab, spec: Spec, base: &Base<T>) -> Outcome {
-    for kept in COLUMNS {
+    let (m, n, _) = spec.size;
+    for kept in COLUMNS.into_iter().filter(|kept| *kept < n) {
         let mut case = spec.make::<T>(lab, a, |l, j| if j == kept { b(l, j) } else { f64::NAN }, |_, _| 0.0)?;
         for (entry, bits) in base {
-            let column = |all: &[T]| all[kept * SIZE.0..][..SIZE.0].to_vec();
-            let result =
-                case_run(lab, &mut case, *entry).and_then(|found| bitwise(&column(&found), &column(bits), SIZE.0));
+            let column = |all: &[T]| all[kept * m..][..m].to_vec();
+            let result = case_run(lab, &mut case, *entry).and_then(|found| bitwise(&column(&found), &column(bits), m));
             lab.record(|| format!("columns {} column {kept} alone, {}", named(*entry), case.spec.name::<T>()), result)?;
         }
     }

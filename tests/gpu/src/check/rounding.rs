@@ -49,7 +49,7 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
         // B's halves are equal, so that A's cancel.
         let in_b = |l: usize| if matches!(data, Data::Cancelling) && l >= k / 2 { l - k / 2 } else { l };
         let of_b = if matches!(data, Data::Cancelling) { Data::Signed } else { data };
-        for (spec, entries) in lab.groups::<T>(Spec::varied(size, index)) {
+        for (spec, entries) in lab.groups_of_all::<T>(Spec::varied(size, index)) {
             let mut case = spec.make::<T>(
                 lab,
                 |i, l| element::<T>(data, 1, i, l, k),

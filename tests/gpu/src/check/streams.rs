@@ -17,6 +17,7 @@ pub fn run(lab: &Lab) -> Outcome {
 }
 
 struct Operands<T> {
+    size: (usize, usize, usize),
     /// A, or Aᵀ where A is to lie by rows.
     a: Matrix<T>,
     b: Matrix<T>,
@@ -24,8 +25,8 @@ struct Operands<T> {
 }
 
 impl<T: Real> Operands<T> {
-    fn new(lab: &Lab, by_rows: bool) -> Outcome<Self> {
-        let (m, n, k) = SIZE;
+    fn new(lab: &Lab, size: (usize, usize, usize), by_rows: bool) -> Outcome<Self> {
+        let (m, n, k) = size;
         let upload = |host: Matrix<T>| -> Outcome<Matrix<T>> {
             let there = lab.device.upload(&lab.stream, host.view())?;
             lab.stream.synchronize()?;
@@ -34,7 +35,7 @@ impl<T: Real> Operands<T> {
         let a = |i, l| T::of(unit(1, i, l));
         let a = if by_rows { Matrix::from_fn(k, m, |l, i| a(i, l)) } else { Matrix::from_fn(m, k, a) };
         let b = Matrix::from_fn(k, n, |l, j| T::of(unit(2, l, j)));
-        Ok(Operands { a: upload(a?)?, b: upload(b?)?, by_rows })
+        Ok(Operands { size, a: upload(a?)?, b: upload(b?)?, by_rows })
     }
 
     fn a(&self) -> MatRef<'_, T> {
@@ -43,7 +44,7 @@ impl<T: Real> Operands<T> {
 
     /// A plan by this entry.
     fn plan(&self, lab: &Lab, entry: Option<&str>) -> Outcome<Plan> {
-        let c = host::Shape::packed(SIZE.0, SIZE.1, Layout::ColumnMajor, T::DTYPE);
+        let c = host::Shape::packed(self.size.0, self.size.1, Layout::ColumnMajor, T::DTYPE);
         let builder = Plan::gemm(&lab.device, self.a().shape(), self.b.shape(), c);
         Ok(entry.into_iter().fold(builder, |builder, name| builder.variant(name)).build()?)
     }
@@ -53,14 +54,14 @@ impl<T: Real> Operands<T> {
     fn runs(&self, device: &Device, plan: &Plan, runs: usize, expected: Option<&[T]>) -> Outcome<Vec<T>> {
         let stream = device.stream()?;
         plan.warm_up_on(&stream)?;
-        let mut c = device.zeros::<T>(SIZE.0, SIZE.1)?;
+        let mut c = device.zeros::<T>(self.size.0, self.size.1)?;
         let mut found = Vec::new();
         for run in 0..runs {
             plan.run(&stream, T::one(), self.a(), self.b.view(), T::zero(), c.view_mut())?;
             if run % 5 == 0 || run + 1 == runs {
                 found = c.download(&stream)?.into_vec().ok_or("the copy is not on the host")?;
                 if let Some(expected) = expected {
-                    bitwise(&found, expected, SIZE.0).map_err(|fault| format!("run {run}: {fault}"))?;
+                    bitwise(&found, expected, self.size.0).map_err(|fault| format!("run {run}: {fault}"))?;
                 }
             }
         }
@@ -70,7 +71,7 @@ impl<T: Real> Operands<T> {
     /// The same product again and again without a plan: the stream's own workspace.
     fn hog(&self, device: &Device) -> Outcome {
         let stream = device.stream()?;
-        let mut c = device.zeros::<T>(SIZE.0, SIZE.1)?;
+        let mut c = device.zeros::<T>(self.size.0, self.size.1)?;
         for _ in 0..RUNS {
             gemm(&stream, T::one(), self.a(), self.b.view(), T::one(), c.view_mut())?;
         }
@@ -87,7 +88,7 @@ pub fn run_many(lab: &Lab) -> Outcome {
 
 fn many<T: Real>(lab: &Lab) -> Outcome {
     for by_rows in [false, true] {
-        let operands = Operands::<T>::new(lab, by_rows)?;
+        let operands = Operands::<T>::new(lab, SIZE, by_rows)?;
         let plan = operands.plan(lab, None)?;
         let result = in_turn(lab, &operands, &plan);
         lab.record(|| format!("threads {} by rows {by_rows}", dtype_name::<T>()), result)?;
@@ -127,7 +128,7 @@ fn in_turn<T: Real>(lab: &Lab, operands: &Operands<T>, plan: &Plan) -> Outcome {
 /// The bits of products of both types, several times each.
 pub fn bits(lab: &Lab) -> Outcome<Vec<u128>> {
     fn of<T: Real>(lab: &Lab, found: &mut Vec<u128>) -> Outcome {
-        let operands = Operands::<T>::new(lab, false)?;
+        let operands = Operands::<T>::new(lab, SIZE, false)?;
         let plan = operands.plan(lab, None)?;
         let results = (0..10).map(|_| operands.runs(&lab.device, &plan, 5, None));
         results.into_iter().try_for_each(|result| {
@@ -142,8 +143,8 @@ pub fn bits(lab: &Lab) -> Outcome<Vec<u128>> {
 }
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
-    for (spec, entries) in lab.groups::<T>(Spec::plain(SIZE)) {
-        let operands = Operands::<T>::new(lab, spec.storage[0].row_major)?;
+    for (spec, entries) in lab.groups_of_all::<T>(Spec::plain(SIZE)) {
+        let operands = Operands::<T>::new(lab, spec.size, spec.storage[0].row_major)?;
         for entry in entries {
             let result = operands.plan(lab, entry).and_then(|plan| at_once(lab, &operands, &plan));
             lab.record(|| format!("streams {} {}", named(entry), spec.name::<T>()), result)?;

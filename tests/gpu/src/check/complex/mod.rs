@@ -6,7 +6,7 @@ mod reduced;
 mod reference;
 
 use crate::compare::bitwise;
-use crate::entries::{Entry, all, refused};
+use crate::entries::{Entry, all, reduced as reduced_entries, reduced_sizes, refused};
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::operand::Storage;
 use crate::oracle::chain;
@@ -144,7 +144,8 @@ where
         let spec = Spec { alpha: ALPHAS[index % 3], ..spec };
         let (row, l, col) = ([0, 31, 129][index % 3], [0, 15, 64, 69][index % 4], index % 9);
         let part = |seed| move |i, j, im| integer(seed + 10 * im, i, j, 1);
-        for (spec, entries) in spec.groups(entries::<R>(lab)) {
+        for (spec, entries) in spec.groups_of_all(dtype::<R>(), lab.device.is_cuda()) {
+            let (row, col) = (row % spec.size.0, col % spec.size.1);
             let mut product = Product::<R>::new(lab, spec, part(1), part(2), part(3))?;
             let (operand, at) = if index & 4 > 0 { (&mut product.a, (row, l)) } else { (&mut product.b, (l, col)) };
             let old = operand.get(at.0, at.1);
@@ -199,14 +200,14 @@ where
     let sizes = [(257, 7, 1031), (33, 16, 4099), (6, 131, 260), (130, 40, 300)];
     for (index, size) in (0..4).flat_map(|index| sizes.map(|size| (index, size))) {
         let spec = Spec { conj: [index & 1 > 0, index & 2 > 0], ..Spec::varied(size, index) };
-        for (spec, entries) in spec.groups(entries::<R>(lab)) {
+        for (spec, entries) in spec.groups_of_all(dtype::<R>(), lab.device.is_cuda()) {
             let part = |seed| move |i, j, im| unit(seed + 10 * im, i, j);
             let mut product = Product::<R>::new(lab, spec, part(1), part(2), part(3))?;
             let expected = near(&product);
             for entry in entries {
                 let result = product.plan(lab, entry).map_err(Into::into).and_then(|plan| {
                     let length = chain(plan.choice(), size.2);
-                    within::<R>(&product.run(lab, &plan)?, &expected, size, length)
+                    within::<R>(&product.run(lab, &plan)?, &expected, spec.size, length)
                 });
                 lab.record(|| format!("complex-rounding {} {}", named(entry), spec.name::<R>()), result)?;
             }
@@ -228,33 +229,48 @@ fn alignment<R: Real>(lab: &Lab) -> Outcome
 where
     Complex<R>: Scalar<Real = R>,
 {
+    for (a_by_rows, b_by_rows, m) in (0..8).map(|at| (at & 1 > 0, at & 2 > 0, [128, 131][at / 4])) {
+        let aligned = |row_major| Storage { row_major, pad: 0, offset: 0 };
+        let storage = [aligned(a_by_rows), aligned(b_by_rows), aligned(a_by_rows)];
+        let of = |size| Spec { storage, conj: [true, false], beta: (1.0, -2.0), ..Spec::varied(size, 0) };
+        if a_by_rows == b_by_rows {
+            moved::<R>(lab, of((m, 5, 35)), entries::<R>(lab))?;
+        }
+        for (kernel, size) in reduced_sizes((m, 5, 1031)).into_iter().filter(|_| lab.device.is_cuda()) {
+            let spec = of(size);
+            let entries = reduced_entries(dtype::<R>(), kernel).into_iter().filter(|entry| spec.suits(*entry));
+            moved::<R>(lab, spec, entries.collect())?;
+        }
+    }
+    Ok(())
+}
+
+fn moved<R: Real>(lab: &Lab, plain: Spec, entries: Vec<Entry>) -> Outcome
+where
+    Complex<R>: Scalar<Real = R>,
+{
     let part = |seed| move |i, j, im| unit(seed + 10 * im, i, j);
-    for (row_major, m) in [(false, 128), (false, 131), (true, 128), (true, 131)] {
-        let aligned = Storage { row_major, pad: 0, offset: 0 };
-        let plain =
-            Spec { storage: [aligned; 3], conj: [true, false], beta: (1.0, -2.0), ..Spec::varied((m, 5, 35), 0) };
-        let mut reference = Product::<R>::new(lab, plain, part(1), part(2), part(3))?;
-        for entry in entries::<R>(lab) {
-            if !plain.suits(entry) {
-                let result = refused(entry, reference.plan(lab, entry));
-                lab.record(|| format!("complex-alignment, refusal, {}", named(entry)), result)?;
-                continue;
-            }
-            let plan = reference.plan(lab, entry)?;
-            let parts = plan.choice().map_or(1, |choice| choice.splits);
-            let bits = reference.run(lab, &plan)?;
-            for (operand, offset, pad) in (0..3).flat_map(|o| [(o, 1, 0), (o, 0, 1), (o, 2, 1), (o, 3, 2)]) {
-                let mut storage = [aligned; 3];
-                storage[operand] = Storage { row_major, pad, offset };
-                let spec = Spec { storage, ..plain };
-                let mut moved = Product::<R>::new(lab, spec, part(1), part(2), part(3))?;
-                let result = moved.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-                    let found = plan.choice().map_or(1, |choice| choice.splits);
-                    ensure(found == parts, || format!("k in {found} parts, aligned in {parts}"))?;
-                    bitwise(&moved.run(lab, &plan)?, &bits, m)
-                });
-                lab.record(|| format!("complex-alignment {} {}", named(entry), spec.name::<R>()), result)?;
-            }
+    let mut reference = Product::<R>::new(lab, plain, part(1), part(2), part(3))?;
+    for entry in entries {
+        if !plain.suits(entry) {
+            let result = refused(entry, reference.plan(lab, entry));
+            lab.record(|| format!("complex-alignment, refusal, {}", named(entry)), result)?;
+            continue;
+        }
+        let plan = reference.plan(lab, entry)?;
+        let parts = plan.choice().map_or(1, |choice| choice.splits);
+        let bits = reference.run(lab, &plan)?;
+        for (operand, offset, pad) in (0..3).flat_map(|o| [(o, 1, 0), (o, 0, 1), (o, 2, 1), (o, 3, 2)]) {
+            let mut storage = plain.storage;
+            storage[operand] = Storage { pad, offset, ..storage[operand] };
+            let spec = Spec { storage, ..plain };
+            let mut moved = Product::<R>::new(lab, spec, part(1), part(2), part(3))?;
+            let result = moved.plan(lab, entry).map_err(Into::into).and_then(|plan| {
+                let found = plan.choice().map_or(1, |choice| choice.splits);
+                ensure(found == parts, || format!("k in {found} parts, aligned in {parts}"))?;
+                bitwise(&moved.run(lab, &plan)?, &bits, plain.size.0)
+            });
+            lab.record(|| format!("complex-alignment {} {}", named(entry), spec.name::<R>()), result)?;
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ use crate::entries::Entry;
 use crate::lab::{Lab, Outcome};
 use crate::operand::{Operand, Storage};
 use crate::real::{Real, hash};
-use host::{Complex, MatRef, Plan, Scalar, Shape};
+use host::{Complex, Dtype, MatRef, Plan, Scalar, Shape};
 
 /// C ← α op(A) op(B) + β C, before its elements are made.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,12 @@ impl Spec {
     /// Whether an entry takes its operands as they lie.
     pub fn suits(&self, entry: Entry) -> bool {
         self.plain().suits(entry)
+    }
+
+    /// [`Spec::groups`] of the entries of an element type, and those of two tall matrices and of vectors, at their sizes.
+    pub fn groups_of_all(self, dtype: Dtype, forced: bool) -> Vec<(Spec, Vec<Entry>)> {
+        let groups = self.plain().groups_of_all(dtype, forced).into_iter();
+        groups.map(|(plain, entries)| (Spec { size: plain.size, storage: plain.storage, ..self }, entries)).collect()
     }
 
     /// The product with those that take it, and with the others as those want it.
