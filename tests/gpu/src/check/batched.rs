@@ -1,6 +1,10 @@
 //! Batches of small products: every entry, strided, shared and listed, with gaps, conjugates and guards; huge ones; the
 //! same bits.
 
+mod special;
+
+pub use special::run as run_special;
+
 use crate::case::{ALPHAS, BETAS};
 use crate::compare::bitwise;
 use crate::entries::Entry;

@@ -1,5 +1,6 @@
 //! The checks, each named and alone in a file or part of one.
 
+mod across;
 mod alignment;
 pub mod batched;
 mod capture;
@@ -14,6 +15,7 @@ mod guards;
 mod layouts;
 mod local;
 mod memory;
+mod null;
 mod poison;
 mod quick;
 mod refusals;
@@ -47,6 +49,8 @@ pub const CHECKS: &[Check] = &[
     ("repeat", "100 runs, the same bits", repeat::run),
     ("streams", "one plan on several streams at once, its workspaces reused", streams::run),
     ("threads", "one plan, eight threads with 200 runs each over eight streams, the same bits", streams::run_many),
+    ("across", "plans for all GPUs: one entry, one number of parts, the same bits", across::run),
+    ("null", "a busy null stream holds nothing up", null::run),
     ("load", "the same bits while another process keeps the GPU busy", company::run_beside_a_load),
     ("two", "two processes check every entry at once", company::run_two),
     ("tsmm", "entries of a tall A: widths and tiles, several turns, 100 runs, graphs, in place", tsmm::run),
@@ -55,9 +59,19 @@ pub const CHECKS: &[Check] = &[
         "every entry of two tall matrices and of Gram matrices: integers, layouts, parts, triangles, the same bits",
         tsmttsm::run,
     ),
+    (
+        "gram-special",
+        "Gram matrices: random data within their bound, NaN and infinities, alpha = 0 over NaN",
+        tsmttsm::run_special,
+    ),
     ("gemv", "every entry of vectors: integers, layouts, parts, strides, the same bits", gemv::run),
     ("batched", "every entry of batches: integers, strided, shared and listed, gaps, conjugates, guards", batched::run),
     ("batched-repeat", "batches: 100 runs, and every place in the batch, the same bits", batched::run_repeat),
+    (
+        "batched-special",
+        "batches: random data within their bound, NaN and infinities in their row, alpha = 0 over NaN, any address",
+        batched::run_special,
+    ),
     ("batched-huge", "ten million problems; matrices past 2^32 elements", batched::run_huge),
     ("grids", "more than 65535 blocks; grids that do not exist are refused", grids::run),
     ("refusals", "wrong arguments are named, nothing is written", refusals::run),
@@ -102,4 +116,20 @@ pub fn run(lab: &Lab, only: &[String]) -> Outcome {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::Device;
+
+    /// On the CPU, where there is one entry: the checks' own check.
+    #[test]
+    fn checks_pass_on_the_cpu() -> Outcome {
+        let lab = Lab::new(Device::cpu(), 16)?;
+        let named = ["guards", "quick", "subnormal", "columns", "refusals"];
+        run(&lab, &named.map(str::to_owned))?;
+        assert!(lab.finish());
+        Ok(())
+    }
 }

@@ -1,10 +1,10 @@
 //! Two tall matrices over their long side, and a matrix by itself: every entry, in every way to finish.
 
 use crate::case::{ALPHAS, BETAS, Spec};
-use crate::compare::{bitwise, equal};
+use crate::compare::{alike, bitwise, equal, within};
 use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::{Operand, Storage};
-use crate::oracle::{dot_of_integers, exact};
+use crate::oracle::{by_definition, chain, dot_of_integers, exact, near};
 use crate::real::{Real, integer, unit};
 use host::{Plan, Triangle};
 use model::{Kernel, VARIANTS, Variant};
@@ -164,10 +164,79 @@ fn grams<T: Real>(lab: &Lab, spec: Spec, index: usize) -> Outcome {
     Ok(())
 }
 
+/// The bits of entries, and the parts of k that they are of, wherever operands lay before.
+#[derive(Default)]
+struct Anywhere(Vec<(&'static str, u32, Vec<u128>)>);
+
+impl Anywhere {
+    /// Fails if an entry had others for the same parts; the model's own choice may be another one.
+    fn are<T: Real>(&mut self, entry: Option<&Variant>, plan: &Plan, found: &[T], rows: usize) -> Outcome {
+        let Some(name) = entry.map(|v| v.entry) else { return Ok(()) };
+        let splits = plan.choice().map_or(1, |choice| choice.splits);
+        let bits: Vec<u128> = found.iter().map(|value| value.bits()).collect();
+        match self.0.iter().find(|(of, parts, _)| *of == name && *parts == splits) {
+            Some((.., before)) => match bits.iter().zip(before).position(|(new, old)| new != old) {
+                Some(e) => {
+                    Err(format!("({}, {}) has other bits where A and B lie elsewhere", e % rows, e / rows).into())
+                }
+                None => Ok(()),
+            },
+            None => {
+                self.0.push((name, splits, bits));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Gram matrices of random data within their bound, with a NaN or an infinity in one element of A, and of an A that is NaN where α = 0.
+pub fn run_special(lab: &Lab) -> Outcome {
+    special::<f32>(lab)?;
+    special::<f64>(lab)
+}
+
+fn special<T: Real>(lab: &Lab) -> Outcome {
+    for (index, n) in [1, 5, 8, 13, 33, 64].into_iter().enumerate() {
+        for spec in specs((n, n), 4099, index) {
+            for (what, alpha) in
+                [(None, 0.5), (Some(f64::NAN), 1.0), (Some(f64::INFINITY), -1.0), (Some(f64::NAN), 0.0)]
+            {
+                let spec = Spec { alpha, beta: [0.0, 0.5][index % 2], ..spec };
+                let place = (4097, n / 2);
+                let value = |l, j| match what {
+                    // All of it where nothing is to be read.
+                    Some(special) if alpha == 0.0 || (l, j) == place => special,
+                    Some(_) => integer(2, l, j, 1),
+                    None => unit(2, l, j),
+                };
+                let case = spec.make::<T>(lab, |i, l| value(l, i), value, |i, j| integer(3, i, j, 3))?;
+                let (near, exact) = (near(&case), by_definition(&case));
+                let mut gram = Gram::<T>::new(lab, spec, Triangle::Full, value)?;
+                for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, n)) {
+                    let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
+                        let found = gram.run(lab, &plan)?;
+                        match what {
+                            None => within(&found, &near, n, chain(plan.choice(), spec.size.2), spec.size.2),
+                            Some(_) => alike(&found, &exact, n),
+                        }
+                    });
+                    lab.record(|| format!("gram-special {what:?} {} {}", named(entry), spec.name::<T>()), result)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Random numbers: 100 runs have the bits of the first, and a Gram matrix those of its transpose. Float atomics have not.
 fn same_bits<T: Real>(lab: &Lab) -> Outcome {
     for (index, sides) in [(16, 16), (64, 64), (5, 5), (1, 1)].into_iter().enumerate() {
-        for spec in specs(sides, 50_021, 5 * index) {
+        let mut before = Anywhere::default();
+        for (at, spec) in specs(sides, 50_021, 5 * index).into_iter().enumerate() {
+            // By rows aligned and not, then by columns.
+            if at % 2 == 0 {
+                before = Anywhere::default();
+            }
             let spec = Spec { alpha: 1.0, beta: 0.0, ..spec };
             let mut case = spec.make::<T>(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |_, _| 0.0)?;
             for entry in entries::<T>(lab, Kernel::Tsmttsm) {
@@ -176,6 +245,7 @@ fn same_bits<T: Real>(lab: &Lab) -> Outcome {
                 }
                 let result = case.plan(lab, entry.map(|v| v.entry)).map_err(Into::into).and_then(|plan| {
                     let first = case.run(lab, &plan)?;
+                    before.are(entry, &plan, &first, sides.0)?;
                     (1..RUNS).try_for_each(|_| bitwise(&case.run_unwatched(lab, &plan)?, &first, sides.0))
                 });
                 lab.record(|| format!("tsmttsm, bits of {} {}", named(entry), spec.name::<T>()), result)?;
@@ -185,6 +255,7 @@ fn same_bits<T: Real>(lab: &Lab) -> Outcome {
                 let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
                     let first = gram.run(lab, &plan)?;
                     let n = sides.0;
+                    before.are(entry, &plan, &first, n)?;
                     let symmetric = (0..n * n).all(|e| first[e].bits() == first[e % n * n + e / n].bits());
                     ensure(symmetric, || "it is not symmetric to the bit".into())?;
                     (1..RUNS).try_for_each(|_| bitwise(&gram.run(lab, &plan)?, &first, n))
