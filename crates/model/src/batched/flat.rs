@@ -1,7 +1,7 @@
 //! Batches of matrices without gaps, which warps copy whole, as they lie, into shared memory of their own and back.
 
 use super::fragments::{ISSUE_CYCLES, Needs, by_warps, upright};
-use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, narrow};
+use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, narrow, scarce};
 use crate::launch::batched::{FlatTile, Laid};
 use crate::occupancy::by_shared;
 use crate::roofline::peak_fma_rate;
@@ -103,7 +103,7 @@ fn needs(
     let each = f64::from(problems);
     let in_flight = groups * f64::from(stages - 1) * each * bytes * loaded;
     let between = if sides.iter().all(|side| side.code.wide) { 1.0 } else { BETWEEN };
-    let memory_s = p.bound(machine).memory_s * between * (NEEDED_IN_FLIGHT / in_flight).max(1.0);
+    let memory_s = p.bound(machine).memory_s * between * scarce(NEEDED_IN_FLIGHT, in_flight);
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
     let (parts, results) = (f64::from(variant.parts), f64::from(variant.tm * variant.tm));
     let Factors { loads, wavefronts, units_s } = factors(variant, p, machine);
