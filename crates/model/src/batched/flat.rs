@@ -73,13 +73,13 @@ struct Factors {
 }
 
 fn factors(variant: &Batched, p: &BatchedProblem, machine: &Machine) -> Factors {
-    let (tm, parts, fmas) = (f64::from(variant.tm), f64::from(variant.parts), f64::from(p.dtype.fmas()));
+    let (tm, fmas) = (f64::from(variant.tm), f64::from(p.dtype.fmas()));
+    let (across, down) = (f64::from(variant.across), f64::from(variant.parts / variant.across));
     // Those past the last row, column or step are loaded too.
     let (m, n, k) = (u64::from(variant.tm), u64::from(variant.tm), p.k.next_multiple_of(OCTET));
-    let across = if variant.parts == 4 { 2.0 } else { parts };
     // The products with real and with imaginary parts are one after the other.
     let passes = if p.dtype.is_complex() { 2.0 } else { 1.0 };
-    let elements = passes * ((m * k) as f64 * across + (k * n) as f64 * (parts / across));
+    let elements = passes * ((m * k) as f64 * across + (k * n) as f64 * down);
     let padded = f64::from(variant.tm.next_multiple_of(16)) * tm * k as f64 * fmas;
     Factors {
         loads: elements / 32.0 * LOAD,
