@@ -80,7 +80,9 @@ fn factors(variant: &Batched, p: &BatchedProblem, machine: &Machine) -> Factors 
     // The products with real and with imaginary parts are one after the other.
     let passes = if p.dtype.is_complex() { 2.0 } else { 1.0 };
     let elements = passes * ((m * k) as f64 * across + (k * n) as f64 * down);
-    let padded = f64::from(variant.tm.next_multiple_of(16)) * tm * k as f64 * fmas;
+    // A fragment has 16 rows: of c128 the real and the imaginary parts of 8.
+    let rows = if p.dtype.is_complex() { 8 } else { 16 };
+    let padded = f64::from(variant.tm.next_multiple_of(rows)) * tm * k as f64 * fmas;
     Factors {
         loads: elements / 32.0 * LOAD,
         wavefronts: 1.5 * elements * p.dtype.bytes() as f64 / 128.0,
@@ -123,6 +125,7 @@ fn needs(
 mod tests {
     use super::*;
     use crate::launch::batched::Lie;
+    use crate::variants::batched::BATCHED;
     use crate::{Refusal, Strides, choose_batched};
 
     fn square(dtype: Dtype, n: u64, reads_c: bool) -> BatchedProblem {
@@ -160,6 +163,18 @@ mod tests {
         assert_eq!(problems(&p), Ok((true, false)));
         for a in [Lie { stride: 37, ..p.a }, Lie { stride: 0, ..p.a }, Lie { listed: true, ..p.a }] {
             assert_eq!(problems(&BatchedProblem { a, ..p }), Ok((false, false)));
+        }
+    }
+
+    /// 24 rows of c128 are whole fragments, of f64 they take two of 16.
+    #[test]
+    fn fragments_past_the_last_row_are_computed_too() {
+        for (dtype, fmas) in [(Dtype::F64, 32.0 * 24.0 * 24.0), (Dtype::C128, 4.0 * 24.0 * 24.0 * 24.0)] {
+            let p = BatchedProblem::column_major(dtype, (20, 17, 24), 1000);
+            let variant = BATCHED.iter().find(|v| v.name == "batched_flat" && v.dtype == dtype && v.tm == 24);
+            let Some(variant) = variant else { panic!("{dtype}") };
+            let found = factors(variant, &p, &Machine::H200).units_s * peak_fma_rate(&Machine::H200, dtype) / 1000.0;
+            assert!((found / fmas - 1.0).abs() < 1e-9, "{dtype}: {found}, not {fmas}");
         }
     }
 
