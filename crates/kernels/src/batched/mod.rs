@@ -165,7 +165,7 @@ macro_rules! flat_real_entries {
     ($($entry:ident: $elem:ident, $mb:literal, $octets:literal, $nb:literal, $down:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            batched_entry!($entry, $elem, flat::body::<$elem, flat::real::Fragments<$mb, $octets, $nb, $down, $across>>);
+            batched_entry!($entry, $elem, flat::body::<$elem, flat::real::Fragments<$mb, $octets, $nb, $down, $across>, $threads>);
         )*
     };
 }
@@ -175,7 +175,7 @@ macro_rules! flat_complex_entries {
     ($($entry:ident: $elem:ident, $octets:literal, $nb:literal, $down:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            batched_entry!($entry, $elem, flat::body::<$elem, flat::complex::Fragments<$octets, $nb, $down, $across>>);
+            batched_entry!($entry, $elem, flat::body::<$elem, flat::complex::Fragments<$octets, $nb, $down, $across>, $threads>);
         )*
     };
 }

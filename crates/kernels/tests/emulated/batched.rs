@@ -148,7 +148,7 @@ pub fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> (C
         (Design::Flat, Ok(choice)) => {
             let bytes = |problems| {
                 let tile = FlatTile::new(case.sizes, problems, reads_c, width);
-                tile.shared_len(case.stages) * (variant.threads / 32 / variant.parts) * size_of::<T>() as u32
+                tile.shared_len(case.stages) * size_of::<T>() as u32
             };
             let most = if choice.sides.iter().all(Laid::is_seamless) { case.problems.min(4) } else { 1 };
             let fits = |problems: &u32| bytes(*problems) <= Machine::H200.shared_per_block;

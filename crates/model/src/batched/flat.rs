@@ -30,11 +30,11 @@ const ISSUED: f64 = 4.0;
 /// Rows and columns of which lanes of a warp have whole parts, on the matrix units.
 const OCTET: u64 = 8;
 
-/// Bytes of shared memory of a block whose rings have so many stages of so many problems.
-pub(super) fn shared_bytes(variant: &Batched, p: &BatchedProblem, problems: u32, stages: u32) -> u32 {
+/// Bytes of shared memory of a block whose ring has so many stages of so many problems.
+pub(super) fn shared_bytes(p: &BatchedProblem, problems: u32, stages: u32) -> u32 {
     let bytes = narrow(p.dtype.bytes());
     let tile = FlatTile::new([narrow(p.m), narrow(p.n), narrow(p.k)], problems, p.reads_c, 16 / bytes);
-    variant.threads / (32 * variant.parts) * tile.shared_len(stages) * bytes
+    tile.shared_len(stages) * bytes
 }
 
 /// The launch of an entry, by as many problems and stages as are best; of equals the fewest.
@@ -42,7 +42,7 @@ pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Ma
     // Strides do for any C; but of c128 the bits are to be those of `batched_fragments`.
     let upright = if p.dtype == Dtype::C128 { upright(p) } else { (*p, false) };
     let of = |problems, stages| {
-        let block = (problems, stages, shared_bytes(variant, p, problems, stages));
+        let block = (problems, stages, shared_bytes(p, problems, stages));
         by_warps(variant, p, machine, block, upright, |v, p, machine, sides, resident| {
             needs(v, p, machine, sides, (problems, stages, resident))
         })
@@ -51,7 +51,7 @@ pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Ma
     // Several are one run where all are.
     let most = if best.sides.iter().all(Laid::is_seamless) { MOST_TOGETHER } else { 1 };
     for (problems, stages) in (1..=most).flat_map(|problems| (2..=MOST_STAGES).map(move |stages| (problems, stages))) {
-        if by_shared(machine, shared_bytes(variant, p, problems, stages)) == 0 {
+        if by_shared(machine, shared_bytes(p, problems, stages)) == 0 {
             continue;
         }
         let next = of(problems, stages);
@@ -100,10 +100,9 @@ fn needs(
     let (bytes, count) = (p.dtype.bytes() as f64, p.count as f64);
     let reads_c = f64::from(u8::from(p.reads_c));
     let [a, b, c] = sides.each_ref().map(|side| f64::from(side.shared.len * side.shared.lines));
-    let groups = f64::from(resident * variant.threads / 32 / variant.parts);
     let loaded = a + b + reads_c * c;
     let each = f64::from(problems);
-    let in_flight = groups * f64::from(stages - 1) * each * bytes * loaded;
+    let in_flight = f64::from(resident) * f64::from(stages - 1) * each * bytes * loaded;
     let between = if sides.iter().all(|side| side.code.wide) { 1.0 } else { BETWEEN };
     let memory_s = p.bound(machine).memory_s * between * scarce(NEEDED_IN_FLIGHT, in_flight);
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);

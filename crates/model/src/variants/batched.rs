@@ -218,7 +218,7 @@ macro_rules! complex_fragment_rows {
 batched_complex_fragments_variants!(complex_fragment_rows);
 
 /// The entries whose warps copy whole matrices, of f64: `entry: element, MB, OCTETS, NB, DOWN, ACROSS, threads, blocks an SM`; m up to
-/// 8·OCTETS·DOWN, n up to 8·NB·ACROSS, which are equal, k up to 32; where DOWN x ACROSS is not 1 a block is one problem's.
+/// 8·OCTETS·DOWN, n up to 8·NB·ACROSS, which are equal, k up to 32; DOWN x ACROSS warps are a block and have a problem.
 #[macro_export]
 macro_rules! batched_flat_real_variants {
     ($emit:ident) => {

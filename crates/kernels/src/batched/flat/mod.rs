@@ -8,11 +8,10 @@
 //! memory. C is written there and leaves as it came, by 16 bytes.
 //!
 //! # Thread mapping
-//! PARTS warps have a problem, which are a block where they are more than one; else each warp of a block has one of its own and waits for no
-//! other. They take problems in turn, where all matrices follow one another several small ones at a time, which are one run. Who computes what is
-//! `real.rs`' of f64, `complex.rs`' of c128.
+//! The PARTS warps of a block have a problem. Blocks take problems in turn, where all matrices follow one another several small ones at a time,
+//! which are one run. Who computes what is `real.rs`' of f64, `complex.rs`' of c128.
 //! # Tile parameters
-//! Each group of warps has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, where β is not 0, C.
+//! Each block has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, where β is not 0, C.
 //! # Preconditions
 //! No matrix has gaps: the elements of each are one run.
 //! # Zero β, tails
@@ -38,7 +37,7 @@ use model::launch::batched::FlatTile;
 
 /// How the warps of a problem multiply it.
 pub trait Multiply<T> {
-    /// Warps a problem: 1, or all of a block.
+    /// Warps of a block, which have a problem.
     const PARTS: u32;
 
     /// C ← α · op(A) op(B) + β C in shared memory, each element by one lane.
@@ -141,7 +140,7 @@ impl Run {
     }
 }
 
-/// What a lane knows of its group of warps.
+/// What a lane knows of its block.
 struct Group<'a, T> {
     x: &'a Batched<T>,
     of: [Matrices<T>; 3],
@@ -240,7 +239,7 @@ impl<'a, T: Scalar> Group<'a, T> {
     /// Stores C as it is in shared memory.
     ///
     /// # Safety
-    /// C is whole and the group's; it spans its elements.
+    /// C is whole and the block's; it spans its elements.
     #[inline(always)]
     unsafe fn drain(&self, from: Shared<T>, run: Run, into: Global<T>) {
         let mut piece = run.first + self.lane;
@@ -307,36 +306,20 @@ unsafe fn write<T: Scalar, const R: usize, const V: usize>(
     }
 }
 
-/// Waits for all lanes of a problem's warps.
-///
 /// # Safety
-/// All of them are here.
-#[inline(always)]
-#[track_caller]
-unsafe fn sync<T, P: Multiply<T>>() {
-    if P::PARTS == 1 {
-        // SAFETY: the caller's promise.
-        unsafe { warp::sync_warp(u32::MAX) };
-    } else {
-        thread::sync_threads();
-    }
-}
-
-/// # Safety
-/// Launched with whole groups of PARTS warps, a single one where PARTS > 1, and `FlatTile::shared_len` elements of shared memory a group;
-/// m, n >= 1 as P takes them; `stages` from 2 to 4; operands without gaps that span their elements and lie as their codes say, and where
+/// Launched with blocks of THREADS threads and `FlatTile::shared_len` elements of shared memory; m, n >= 1 as P takes them; `stages` from 2 to 4; operands without gaps that span their elements and lie as their codes say, and where
 /// `problems` is not 1 one matrix right behind the other.
 #[inline(always)]
-pub unsafe fn body<T: Scalar, P: Multiply<T>>(x: Batched<T>) {
-    let (thread, lanes) = (thread::thread_idx_x(), P::PARTS * WARP_LANES);
-    let (here, groups) = (thread / lanes, thread::block_dim_x() / lanes);
-    let own = Own { lane: thread % WARP_LANES, part: thread / WARP_LANES % P::PARTS };
+pub unsafe fn body<T: Scalar, P: Multiply<T>, const THREADS: u32>(x: Batched<T>) {
+    const { assert!(THREADS == P::PARTS * WARP_LANES, "a block is one problem's warps") };
+    let thread = thread::thread_idx_x();
+    let own = Own { lane: thread % WARP_LANES, part: thread / WARP_LANES };
     let tile = FlatTile::new([x.m, x.n, x.k], x.problems, !x.beta.is_zero(), T::WIDTH as u32);
-    let group = Group::new(&x, &tile, thread % lanes, lanes);
-    let base = Shared::<T>::at(here * tile.shared_len(x.stages));
-    let turn = thread::grid_dim_x() * groups * x.problems;
+    let group = Group::new(&x, &tile, thread, THREADS);
+    let base = Shared::<T>::at(0);
+    let turn = thread::grid_dim_x() * x.problems;
     // The first problem to be multiplied, and the first to be copied.
-    let mut first = (thread::block_idx_x() * groups + here) * x.problems;
+    let mut first = thread::block_idx_x() * x.problems;
     let mut next = first;
     // The stage of each; the skews of all stages, the last one's first.
     let (mut now, mut next_stage, mut skews) = (0, 0, 0);
@@ -351,7 +334,7 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>>(x: Batched<T>) {
                     3 => ptx::cp_async_wait_group::<1>(),
                     _ => ptx::cp_async_wait_group::<2>(),
                 }
-                sync::<T, P>(); // this stage is whole, and C of the one before is stored
+                thread::sync_threads(); // this stage is whole, and C of the one before is stored
             }
             let begins = group.skews(ahead);
             if next < x.count {
@@ -379,7 +362,7 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>>(x: Batched<T>) {
                 let [a, b, c] = group.matrices(shared, skews, problem);
                 P::multiply(&x, own, a, b, c);
             }
-            sync::<T, P>(); // C is whole
+            thread::sync_threads(); // C is whole
             group.drain(shared[2], Run::new::<T>(skews >> 4 & 3, problems * group.len[2]), out);
             first += turn;
             now = if now + 1 == x.stages { 0 } else { now + 1 };
