@@ -20,12 +20,12 @@
 //! # Determinism
 //! A sum is one chain of multiply-adds in the order of k, as of the other entries; of c128 as of `batched_fragments`.
 //! # Cost
-//! Each matrix is read once and each C written once. A matrix begins in shared memory as far past 16 bytes as in device memory, and a
+//! Each matrix is read once, one that problems share once for each of them, and each C written once. A matrix begins in shared memory as far past 16 bytes as in device memory, and a
 //! piece is left out behind each eight, so that neighbouring columns of 16 or 32 elements do not begin in the same bank. Of
 //! m = n = k = 32 in f64, β = 1, an H200's memory takes 1700 cycles an SM for a problem, its shared memory some 700, its matrix units
 //! 256, its schedulers some 400.
-//! It reached 72 to 86% of the bound there at 20, 24 and 32 and 58 to 78% at 17, 23, 28 and 31. The same in f32 and c64, sums of lanes by multiply-adds of the
-//! vector units, was slower than `batched_warps` and `batched_packed` but for c64 at 24, 31 and 32.
+//! On 2026-11-22 it reached 83, 83, 79 and 86% of the bound there at 20, 24, 28 and 32 (f64, β = 1, 1.9 GB). The same in f32 and c64, sums of lanes
+//! by multiply-adds of the vector units, was slower than `batched_warps` and `batched_packed` but for c64 at 24 and 32 (`benches/NOTES.md`).
 
 pub mod complex;
 pub mod real;
