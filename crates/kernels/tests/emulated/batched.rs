@@ -165,11 +165,16 @@ pub fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> (C
                 let tile = FlatTile::new(case.sizes, problems, reads_c, width);
                 tile.shared_len(case.stages) * size_of::<T>() as u32
             };
-            let most = if choice.sides.iter().all(Laid::is_seamless) { case.problems.min(4) } else { 1 };
+            let most = if choice.sides.iter().all(Laid::is_seamless) { case.problems.min(8) } else { 1 };
             let fits = |problems: &u32| bytes(*problems) <= Machine::H200.shared_per_block;
             let problems = (1..=most).rev().find(fits).unwrap_or(1);
-            let is_chosen = (choice.problems, choice.stages) == (problems, case.stages);
-            assert!(!is_chosen || choice.shared_bytes == bytes(problems), "{}", variant.entry);
+            // What the model launches so, for this batch or a large one, has as much shared memory.
+            let large = BatchedProblem { count: LARGE, ..problem };
+            for choice in [Ok(choice), choose_batched(&large, &Machine::H200, Some(variant.entry))] {
+                let Ok(choice) = choice else { panic!("{}: {choice:?}", variant.entry) };
+                let is_chosen = (choice.problems, choice.stages) == (problems, case.stages);
+                assert!(!is_chosen || choice.shared_bytes == bytes(problems), "{}", variant.entry);
+            }
             let blocks = case.count.div_ceil(problems).min(case.blocks);
             swapped = choice.swapped;
             (
@@ -267,6 +272,9 @@ fn compare<T: Element>(
         assert!(expected.is_none_or(|expected| got[at] == expected), "{at}: {:?}, not {expected:?}", got[at]);
     }
 }
+
+/// Problems of a batch that fills a GPU.
+pub const LARGE: u64 = 1_000_000;
 
 /// What α and β are.
 const FACTORS: [f64; 4] = [1.0, 0.0, -1.0, 0.5];
