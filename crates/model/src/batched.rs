@@ -305,6 +305,11 @@ struct Work<'a> {
     fixed_s: f64,
 }
 
+/// How many times as long memory takes where less is in flight than is needed. Where nothing is loaded nothing is waited for.
+fn scarce(needed: f64, in_flight: f64) -> f64 {
+    if in_flight > 0.0 { (needed / in_flight).max(1.0) } else { 1.0 }
+}
+
 /// A tile, and what it is expected to take.
 #[derive(Clone, Copy)]
 struct Tiled {
@@ -408,9 +413,7 @@ impl<'a> Work<'a> {
     }
 
     fn memory_s(&self, in_flight: f64) -> f64 {
-        // Where nothing is loaded nothing is waited for.
-        let scarce = if self.loaded > 0.0 { (NEEDED_IN_FLIGHT / in_flight).max(1.0) } else { 1.0 };
-        self.bound.memory_s * scarce
+        self.bound.memory_s * scarce(NEEDED_IN_FLIGHT, in_flight)
     }
 
     /// What tiles cannot take less than with so much in flight: the memory's time alone, less what roots are rounded by.

@@ -74,11 +74,13 @@ impl<T: Scalar> Batched<T> {
         self.conj() & 1 == 1
     }
 
-    /// α · sum + β · old; β · old alone where k = 0. `old` is looked at where β is not 0.
+    /// α · sum + β · old; where k = 0 β · old alone, or +0, whatever α and the sign of the sum's zeros are. `old` is looked at where β
+    /// is not 0.
     #[inline(always)]
     pub(super) fn scaled(&self, sum: T, old: T) -> T {
         let sum = sum.conj_if(self.conj_sum());
         match (self.beta.is_zero(), self.k) {
+            (true, 0) => T::ZERO,
             (true, _) => self.alpha.scale(sum),
             (false, 0) => self.beta.scale(old),
             (false, _) => self.alpha.scale_onto(sum, self.beta.scale(old)),
@@ -165,7 +167,7 @@ macro_rules! flat_real_entries {
     ($($entry:ident: $elem:ident, $mb:literal, $octets:literal, $nb:literal, $down:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            batched_entry!($entry, $elem, flat::body::<$elem, flat::real::Fragments<$mb, $octets, $nb, $down, $across>>);
+            batched_entry!($entry, $elem, flat::body::<$elem, flat::real::Fragments<$mb, $octets, $nb, $down, $across>, $threads>);
         )*
     };
 }
@@ -175,7 +177,7 @@ macro_rules! flat_complex_entries {
     ($($entry:ident: $elem:ident, $octets:literal, $nb:literal, $down:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            batched_entry!($entry, $elem, flat::body::<$elem, flat::complex::Fragments<$octets, $nb, $down, $across>>);
+            batched_entry!($entry, $elem, flat::body::<$elem, flat::complex::Fragments<$octets, $nb, $down, $across>, $threads>);
         )*
     };
 }

@@ -102,6 +102,21 @@ pub fn check(variant: &Batched, case: Case) -> Counters {
     }
 }
 
+/// What an entry leaves in C's memory.
+pub fn bits(variant: &Batched, case: Case) -> Vec<u8> {
+    fn bytes<T: Element>(c: &[T]) -> Vec<u8> {
+        c.iter().flat_map(|value| bytemuck::bytes_of(value).to_vec()).collect()
+    }
+    println!("{} {case:?}", variant.entry); // shown if what follows fails
+    match table::batched(variant.entry) {
+        Some(Function::F32(entry)) => bytes(&run(variant, entry, case).1),
+        Some(Function::F64(entry)) => bytes(&run(variant, entry, case).1),
+        Some(Function::C64(entry)) => bytes(&run(variant, entry, case).1),
+        Some(Function::C128(entry)) => bytes(&run(variant, entry, case).1),
+        None => panic!("{} is in the model's table only", variant.entry),
+    }
+}
+
 /// What an entry does, and C's memory behind it.
 pub fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> (Counters, Vec<T>) {
     let [m, n, k] = case.sizes;
@@ -148,13 +163,18 @@ pub fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> (C
         (Design::Flat, Ok(choice)) => {
             let bytes = |problems| {
                 let tile = FlatTile::new(case.sizes, problems, reads_c, width);
-                tile.shared_len(case.stages) * (variant.threads / 32 / variant.parts) * size_of::<T>() as u32
+                tile.shared_len(case.stages) * size_of::<T>() as u32
             };
-            let most = if choice.sides.iter().all(Laid::is_seamless) { case.problems.min(4) } else { 1 };
+            let most = if choice.sides.iter().all(Laid::is_seamless) { case.problems.min(8) } else { 1 };
             let fits = |problems: &u32| bytes(*problems) <= Machine::H200.shared_per_block;
             let problems = (1..=most).rev().find(fits).unwrap_or(1);
-            let is_chosen = (choice.problems, choice.stages) == (problems, case.stages);
-            assert!(!is_chosen || choice.shared_bytes == bytes(problems), "{}", variant.entry);
+            // What the model launches so, for this batch or a large one, has as much shared memory.
+            let large = BatchedProblem { count: LARGE, ..problem };
+            for choice in [Ok(choice), choose_batched(&large, &Machine::H200, Some(variant.entry))] {
+                let Ok(choice) = choice else { panic!("{}: {choice:?}", variant.entry) };
+                let is_chosen = (choice.problems, choice.stages) == (problems, case.stages);
+                assert!(!is_chosen || choice.shared_bytes == bytes(problems), "{}", variant.entry);
+            }
             let blocks = case.count.div_ceil(problems).min(case.blocks);
             swapped = choice.swapped;
             (
@@ -252,6 +272,9 @@ fn compare<T: Element>(
         assert!(expected.is_none_or(|expected| got[at] == expected), "{at}: {:?}, not {expected:?}", got[at]);
     }
 }
+
+/// Problems of a batch that fills a GPU.
+pub const LARGE: u64 = 1_000_000;
 
 /// What α and β are.
 const FACTORS: [f64; 4] = [1.0, 0.0, -1.0, 0.5];
@@ -356,6 +379,23 @@ fn a_product_of_no_steps_reads_neither_a_nor_b() {
             let counters = check(variant, Case { beta: 0.5, ..plain(sizes) });
             for operand in ["A", "B"] {
                 assert_eq!(counters.operand(operand).loads.elements, 0, "{} {operand}", variant.entry);
+            }
+        }
+    }
+}
+
+/// Then, and where C is not read, all of C is +0, though α may be negative or infinite and sums are conjugated.
+#[test]
+fn a_product_of_no_steps_is_plus_zero() {
+    for variant in BATCHED {
+        for (at, alpha) in [1.0, -1.0, 0.0, f64::INFINITY].into_iter().enumerate() {
+            for conj in 0..4 {
+                let by_rows = [false, false, (at + conj) % 2 == 1];
+                let case =
+                    Case { sizes: [7, 5, 0], by_rows, alpha, conj: conj as u32, is_rounded: true, ..plain([1; 3]) };
+                let bits = bits(variant, case);
+                assert_eq!(bits.len() as u64, 9 * 35 * variant.dtype.bytes());
+                assert!(bits.iter().all(|byte| *byte == 0), "{} {case:?}", variant.entry);
             }
         }
     }

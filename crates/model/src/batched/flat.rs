@@ -1,7 +1,7 @@
 //! Batches of matrices without gaps, which warps copy whole, as they lie, into shared memory of their own and back.
 
 use super::fragments::{ISSUE_CYCLES, Needs, by_warps, upright};
-use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, narrow};
+use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, narrow, scarce};
 use crate::launch::batched::{FlatTile, Laid};
 use crate::occupancy::by_shared;
 use crate::roofline::peak_fma_rate;
@@ -30,11 +30,11 @@ const ISSUED: f64 = 4.0;
 /// Rows and columns of which lanes of a warp have whole parts, on the matrix units.
 const OCTET: u64 = 8;
 
-/// Bytes of shared memory of a block whose rings have so many stages of so many problems.
-pub(super) fn shared_bytes(variant: &Batched, p: &BatchedProblem, problems: u32, stages: u32) -> u32 {
+/// Bytes of shared memory of a block whose ring has so many stages of so many problems.
+pub(super) fn shared_bytes(p: &BatchedProblem, problems: u32, stages: u32) -> u32 {
     let bytes = narrow(p.dtype.bytes());
     let tile = FlatTile::new([narrow(p.m), narrow(p.n), narrow(p.k)], problems, p.reads_c, 16 / bytes);
-    variant.threads / (32 * variant.parts) * tile.shared_len(stages) * bytes
+    tile.shared_len(stages) * bytes
 }
 
 /// The launch of an entry, by as many problems and stages as are best; of equals the fewest.
@@ -42,7 +42,7 @@ pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Ma
     // Strides do for any C; but of c128 the bits are to be those of `batched_fragments`.
     let upright = if p.dtype == Dtype::C128 { upright(p) } else { (*p, false) };
     let of = |problems, stages| {
-        let block = (problems, stages, shared_bytes(variant, p, problems, stages));
+        let block = (problems, stages, shared_bytes(p, problems, stages));
         by_warps(variant, p, machine, block, upright, |v, p, machine, sides, resident| {
             needs(v, p, machine, sides, (problems, stages, resident))
         })
@@ -51,7 +51,7 @@ pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Ma
     // Several are one run where all are.
     let most = if best.sides.iter().all(Laid::is_seamless) { MOST_TOGETHER } else { 1 };
     for (problems, stages) in (1..=most).flat_map(|problems| (2..=MOST_STAGES).map(move |stages| (problems, stages))) {
-        if by_shared(machine, shared_bytes(variant, p, problems, stages)) == 0 {
+        if by_shared(machine, shared_bytes(p, problems, stages)) == 0 {
             continue;
         }
         let next = of(problems, stages);
@@ -73,14 +73,16 @@ struct Factors {
 }
 
 fn factors(variant: &Batched, p: &BatchedProblem, machine: &Machine) -> Factors {
-    let (tm, parts, fmas) = (f64::from(variant.tm), f64::from(variant.parts), f64::from(p.dtype.fmas()));
+    let (tm, fmas) = (f64::from(variant.tm), f64::from(p.dtype.fmas()));
+    let (across, down) = (f64::from(variant.across), f64::from(variant.parts / variant.across));
     // Those past the last row, column or step are loaded too.
     let (m, n, k) = (u64::from(variant.tm), u64::from(variant.tm), p.k.next_multiple_of(OCTET));
-    let across = if variant.parts == 4 { 2.0 } else { parts };
     // The products with real and with imaginary parts are one after the other.
     let passes = if p.dtype.is_complex() { 2.0 } else { 1.0 };
-    let elements = passes * ((m * k) as f64 * across + (k * n) as f64 * (parts / across));
-    let padded = f64::from(variant.tm.next_multiple_of(16)) * tm * k as f64 * fmas;
+    let elements = passes * ((m * k) as f64 * across + (k * n) as f64 * down);
+    // A fragment has 16 rows: of c128 the real and the imaginary parts of 8.
+    let rows = if p.dtype.is_complex() { 8 } else { 16 };
+    let padded = f64::from(variant.tm.next_multiple_of(rows)) * tm * k as f64 * fmas;
     Factors {
         loads: elements / 32.0 * LOAD,
         wavefronts: 1.5 * elements * p.dtype.bytes() as f64 / 128.0,
@@ -98,12 +100,11 @@ fn needs(
     let (bytes, count) = (p.dtype.bytes() as f64, p.count as f64);
     let reads_c = f64::from(u8::from(p.reads_c));
     let [a, b, c] = sides.each_ref().map(|side| f64::from(side.shared.len * side.shared.lines));
-    let groups = f64::from(resident * variant.threads / 32 / variant.parts);
     let loaded = a + b + reads_c * c;
     let each = f64::from(problems);
-    let in_flight = groups * f64::from(stages - 1) * each * bytes * loaded;
+    let in_flight = f64::from(resident) * f64::from(stages - 1) * each * bytes * loaded;
     let between = if sides.iter().all(|side| side.code.wide) { 1.0 } else { BETWEEN };
-    let memory_s = p.bound(machine).memory_s * between * (NEEDED_IN_FLIGHT / in_flight).max(1.0);
+    let memory_s = p.bound(machine).memory_s * between * scarce(NEEDED_IN_FLIGHT, in_flight);
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
     let (parts, results) = (f64::from(variant.parts), f64::from(variant.tm * variant.tm));
     let Factors { loads, wavefronts, units_s } = factors(variant, p, machine);
@@ -123,6 +124,7 @@ fn needs(
 mod tests {
     use super::*;
     use crate::launch::batched::Lie;
+    use crate::variants::batched::BATCHED;
     use crate::{Refusal, Strides, choose_batched};
 
     fn square(dtype: Dtype, n: u64, reads_c: bool) -> BatchedProblem {
@@ -160,6 +162,18 @@ mod tests {
         assert_eq!(problems(&p), Ok((true, false)));
         for a in [Lie { stride: 37, ..p.a }, Lie { stride: 0, ..p.a }, Lie { listed: true, ..p.a }] {
             assert_eq!(problems(&BatchedProblem { a, ..p }), Ok((false, false)));
+        }
+    }
+
+    /// 24 rows of c128 are whole fragments, of f64 they take two of 16.
+    #[test]
+    fn fragments_past_the_last_row_are_computed_too() {
+        for (dtype, fmas) in [(Dtype::F64, 32.0 * 24.0 * 24.0), (Dtype::C128, 4.0 * 24.0 * 24.0 * 24.0)] {
+            let p = BatchedProblem::column_major(dtype, (20, 17, 24), 1000);
+            let variant = BATCHED.iter().find(|v| v.name == "batched_flat" && v.dtype == dtype && v.tm == 24);
+            let Some(variant) = variant else { panic!("{dtype}") };
+            let found = factors(variant, &p, &Machine::H200).units_s * peak_fma_rate(&Machine::H200, dtype) / 1000.0;
+            assert!((found / fmas - 1.0).abs() < 1e-9, "{dtype}: {found}, not {fmas}");
         }
     }
 

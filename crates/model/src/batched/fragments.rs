@@ -1,6 +1,6 @@
 //! Batches by the fragments of the matrix units: a warp a problem, nothing in shared memory.
 
-use super::{BatchedChoice, BatchedEstimate, BatchedProblem, codes};
+use super::{BatchedChoice, BatchedEstimate, BatchedProblem, codes, scarce};
 use crate::launch::batched::{Laid, MOST_PROBLEMS, laid};
 use crate::occupancy::resident_blocks;
 use crate::roofline::{peak_fma_rate, root_of_fourths};
@@ -121,7 +121,7 @@ fn needs(variant: &Batched, of: &BatchedProblem, machine: &Machine, [a, b, c]: &
     // Of C some of the fragments.
     let in_flight = warps * bytes * (len(a) / turns + len(b) / turns / parts + reads_c * len(c) / 4.0 / turns);
     let by_elements = if stores_whole_sectors(of.dtype, c) { 1.0 } else { BY_ELEMENTS };
-    let memory_s = of.bound(machine).memory_s * READS * (NEEDED_IN_FLIGHT / in_flight).max(1.0) * by_elements;
+    let memory_s = of.bound(machine).memory_s * READS * scarce(NEEDED_IN_FLIGHT, in_flight) * by_elements;
     let fmas = f64::from(of.dtype.fmas());
     let blocks = (f64::from(variant.tm.next_multiple_of(rows_of_mma as u32))) / rows_of_mma;
     let padded = blocks * rows_of_mma * tm * tn * fmas;

@@ -1,7 +1,7 @@
 //! Batches by a warp a problem, through shared memory of its own.
 
 use super::fragments::{BY_ELEMENTS, ISSUE_CYCLES, Needs, by_warps, stores_whole_sectors, upright};
-use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, narrow};
+use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, narrow, scarce};
 use crate::Machine;
 use crate::launch::batched::{Laid, WarpTile};
 use crate::variants::batched::Batched;
@@ -43,7 +43,7 @@ fn needs(variant: &Batched, of: &BatchedProblem, machine: &Machine, [a, b, c]: &
         (false, true) => BY_ELEMENTS,
         (false, false) => BY_SINGLE_ELEMENTS,
     };
-    let memory_s = of.bound(machine).memory_s * (NEEDED_IN_FLIGHT / in_flight).max(1.0) * by_elements;
+    let memory_s = of.bound(machine).memory_s * scarce(NEEDED_IN_FLIGHT, in_flight) * by_elements;
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
     let reads = k * (tm + tn) / width;
     let shared_s = sms_s(reads * WIDE_CYCLES + (len(a) + len(b)) * bytes / 128.0);

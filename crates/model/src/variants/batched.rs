@@ -51,6 +51,8 @@ pub struct Batched {
     pub tn: u32,
     /// Warps a product of [`Design::Fragments`] and [`Design::Flat`]; 1 of the others.
     pub parts: u32,
+    /// Of these the warps beside each other, which have the same rows and other columns.
+    pub across: u32,
     /// Threads a block.
     pub threads: u32,
     /// Blocks an SM for which registers are allotted.
@@ -85,8 +87,8 @@ impl Batched {
 
     /// The oldest compute capability that has its instructions.
     pub const fn since(&self) -> (u32, u32) {
-        match (self.design(), self.dtype) {
-            (Design::Fragments, _) | (Design::Flat, Dtype::F64 | Dtype::C128) => (9, 0),
+        match self.design() {
+            Design::Fragments | Design::Flat => (9, 0),
             _ => SINCE,
         }
     }
@@ -135,7 +137,7 @@ macro_rules! tile_rows {
     ($($entry:ident: $elem:ident, $variant:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
         const TILE: &[Batched] = &[$(Batched {
             name: concat!("batched_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem,
-            tm: $tm, tn: $tn, parts: 1, threads: $threads, min_blocks: $blocks,
+            tm: $tm, tn: $tn, parts: 1, across: 1, threads: $threads, min_blocks: $blocks,
         }),*];
     };
 }
@@ -159,7 +161,7 @@ macro_rules! fragment_rows {
     ($($entry:ident: $elem:ident, $mb:literal, $nb:literal, $ks:literal, $ahead:literal, $threads:literal, $blocks:literal;)*) => {
         const FRAGMENTS: &[Batched] = &[$(Batched {
             name: "batched_fragments", entry: stringify!($entry), dtype: elem::$elem,
-            tm: 8 * $nb, tn: 8 * $ks, parts: 1, threads: $threads, min_blocks: $blocks,
+            tm: 8 * $nb, tn: 8 * $ks, parts: 1, across: 1, threads: $threads, min_blocks: $blocks,
         }),*];
     };
 }
@@ -185,7 +187,7 @@ macro_rules! warp_rows {
     ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
         const WARPS: &[Batched] = &[$(Batched {
             name: "batched_warps", entry: stringify!($entry), dtype: elem::$elem,
-            tm: 4 * $tn, tn: 8 * $tm, parts: 1, threads: $threads, min_blocks: $blocks,
+            tm: 4 * $tn, tn: 8 * $tm, parts: 1, across: 1, threads: $threads, min_blocks: $blocks,
         }),*];
     };
 }
@@ -209,14 +211,14 @@ macro_rules! complex_fragment_rows {
     ($($entry:ident: $elem:ident, $nb:literal, $ks:literal, $ahead:literal, $parts:literal, $threads:literal, $blocks:literal;)*) => {
         const COMPLEX_FRAGMENTS: &[Batched] = &[$(Batched {
             name: "batched_fragments", entry: stringify!($entry), dtype: elem::$elem,
-            tm: 8 * $nb * $parts, tn: 4 * $ks, parts: $parts, threads: $threads, min_blocks: $blocks,
+            tm: 8 * $nb * $parts, tn: 4 * $ks, parts: $parts, across: $parts, threads: $threads, min_blocks: $blocks,
         }),*];
     };
 }
 batched_complex_fragments_variants!(complex_fragment_rows);
 
 /// The entries whose warps copy whole matrices, of f64: `entry: element, MB, OCTETS, NB, DOWN, ACROSS, threads, blocks an SM`; m up to
-/// 8·OCTETS·DOWN, n up to 8·NB·ACROSS, which are equal, k up to 32; where DOWN x ACROSS is not 1 a block is one problem's.
+/// 8·OCTETS·DOWN, n up to 8·NB·ACROSS, which are equal, k up to 32; DOWN x ACROSS warps are a block and have a problem.
 #[macro_export]
 macro_rules! batched_flat_real_variants {
     ($emit:ident) => {
@@ -232,7 +234,7 @@ macro_rules! flat_real_rows {
     ($($entry:ident: $elem:ident, $mb:literal, $octets:literal, $nb:literal, $down:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
         const FLAT_REAL: &[Batched] = &[$(Batched {
             name: "batched_flat", entry: stringify!($entry), dtype: elem::$elem,
-            tm: 8 * $octets * $down, tn: 32, parts: $down * $across, threads: $threads, min_blocks: $blocks,
+            tm: 8 * $octets * $down, tn: 32, parts: $down * $across, across: $across, threads: $threads, min_blocks: $blocks,
         }),*];
     };
 }
@@ -255,7 +257,7 @@ macro_rules! flat_complex_rows {
     ($($entry:ident: $elem:ident, $octets:literal, $nb:literal, $down:literal, $across:literal, $threads:literal, $blocks:literal;)*) => {
         const FLAT_COMPLEX: &[Batched] = &[$(Batched {
             name: "batched_flat", entry: stringify!($entry), dtype: elem::$elem,
-            tm: 8 * $octets * $down, tn: 32, parts: $down * $across, threads: $threads, min_blocks: $blocks,
+            tm: 8 * $octets * $down, tn: 32, parts: $down * $across, across: $across, threads: $threads, min_blocks: $blocks,
         }),*];
     };
 }
@@ -283,7 +285,7 @@ macro_rules! paper_rows {
     ($($entry:ident: $elem:ident, $variant:ident, $threads:literal;)*) => {
         const PAPER: &[Batched] = &[$(Batched {
             name: concat!("batched_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem,
-            tm: 1, tn: 1, parts: 1, threads: $threads, min_blocks: 1,
+            tm: 1, tn: 1, parts: 1, across: 1, threads: $threads, min_blocks: 1,
         }),*];
     };
 }

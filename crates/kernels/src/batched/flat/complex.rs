@@ -25,6 +25,7 @@ impl<const OCTETS: usize, const NB: usize, const DOWN: u32, const ACROSS: u32> M
 
     #[inline(always)]
     unsafe fn multiply(x: &Batched<Elem>, own: Own, a: Matrix<Elem>, b: Matrix<Elem>, c: Matrix<Elem>) {
+        const { assert!(OCTETS as u32 * DOWN == NB as u32 * ACROSS, "m and n are at most the same") };
         // SAFETY: all lanes are here.
         let own = unsafe { own.again() };
         let (g, q) = (own.lane / 4, own.lane % 4);

@@ -8,11 +8,10 @@
 //! memory. C is written there and leaves as it came, by 16 bytes.
 //!
 //! # Thread mapping
-//! PARTS warps have a problem, which are a block where they are more than one; else each warp of a block has one of its own and waits for no
-//! other. They take problems in turn, where all matrices follow one another several small ones at a time, which are one run. Who computes what is
-//! `real.rs`' of f64, `complex.rs`' of c128.
+//! The PARTS warps of a block have a problem. Blocks take problems in turn, where all matrices follow one another several small ones at a time,
+//! which are one run. Who computes what is `real.rs`' of f64, `complex.rs`' of c128.
 //! # Tile parameters
-//! Each group of warps has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, where β is not 0, C.
+//! Each block has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, where β is not 0, C.
 //! # Preconditions
 //! No matrix has gaps: the elements of each are one run.
 //! # Zero β, tails
@@ -21,24 +20,26 @@
 //! # Determinism
 //! A sum is one chain of multiply-adds in the order of k, as of the other entries; of c128 as of `batched_fragments`.
 //! # Cost
-//! Each matrix is read once and each C written once. A matrix begins in shared memory as far past 16 bytes as in device memory, and a
+//! Each matrix is read once, one that problems share once for each of them, and each C written once. A matrix begins in shared memory as far past 16 bytes as in device memory, and a
 //! piece is left out behind each eight, so that neighbouring columns of 16 or 32 elements do not begin in the same bank. Of
 //! m = n = k = 32 in f64, β = 1, an H200's memory takes 1700 cycles an SM for a problem, its shared memory some 700, its matrix units
 //! 256, its schedulers some 400.
-//! It reached 72 to 86% of the bound there at 20, 24 and 32 and 58 to 78% at 17, 23, 28 and 31. The same in f32 and c64, sums of lanes by multiply-adds of the
-//! vector units, was slower than `batched_warps` and `batched_packed` but for c64 at 24, 31 and 32.
+//! On 2026-11-22 it reached 83, 83, 79 and 86% of the bound there at 20, 24, 28 and 32 (f64, β = 1, 1.9 GB). The same in f32 and c64, sums of lanes
+//! by multiply-adds of the vector units, was slower than `batched_warps` and `batched_packed` but for c64 at 24 and 32 (`benches/NOTES.md`).
 
 pub mod complex;
 pub mod real;
+mod runs;
 
-use super::{Batched, matrices::Matrices, side::copy};
+use super::Batched;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_LANES;
 use model::launch::batched::FlatTile;
+use runs::{Block, Run};
 
 /// How the warps of a problem multiply it.
 pub trait Multiply<T> {
-    /// Warps a problem: 1, or all of a block.
+    /// Warps of a block, which have a problem.
     const PARTS: u32;
 
     /// C ← α · op(A) op(B) + β C in shared memory, each element by one lane.
@@ -111,168 +112,6 @@ impl<T: Scalar> Matrix<T> {
     }
 }
 
-/// The pieces of 16 bytes of matrices that begin `skew` elements past one.
-struct Run {
-    skew: u32,
-    /// Whole ones, counted from the one in which it begins.
-    first: u32,
-    end: u32,
-    /// Elements before them, and the first one behind.
-    head: u32,
-    tail_at: u32,
-    len: u32,
-}
-
-impl Run {
-    #[inline(always)]
-    fn new<T: Scalar>(skew: u32, len: u32) -> Run {
-        let width = T::WIDTH as u32;
-        let (first, end) = (skew.min(1), (skew + len) / width);
-        let head = if skew == 0 { 0 } else { (width - skew).min(len) };
-        let tail_at = if end > first { end * width - skew } else { head };
-        Run { skew, first, end, head, tail_at, len }
-    }
-
-    /// The element outside of whole pieces that a lane moves, if there is one.
-    #[inline(always)]
-    fn single(&self, lane: u32) -> Option<u32> {
-        let at = if lane < self.head { lane } else { self.tail_at + (lane - self.head) };
-        (at < self.len).then_some(at)
-    }
-}
-
-/// What a lane knows of its group of warps.
-struct Group<'a, T> {
-    x: &'a Batched<T>,
-    of: [Matrices<T>; 3],
-    len: [u32; 3],
-    /// Where they are in a stage.
-    places: [u32; 3],
-    reads_c: bool,
-    lane: u32,
-    lanes: u32,
-}
-
-/// Bits of a stage in a row of stages' [`Group::skews`].
-const STAGE_BITS: u32 = 8;
-
-impl<'a, T: Scalar> Group<'a, T> {
-    const WIDTH: u32 = T::WIDTH as u32;
-
-    #[inline(always)]
-    fn new(x: &'a Batched<T>, tile: &FlatTile, lane: u32, lanes: u32) -> Self {
-        let of_a = Matrices::new(x.a, x.codes & 255);
-        let of_b = Matrices::new(x.b, x.codes >> 8 & 255);
-        let of_c = Matrices::new(x.c, x.codes >> 16 & 255);
-        let (len, places) = ([x.m * x.k, x.k * x.n, x.m * x.n], [0, tile.b_at, tile.c_at]);
-        Group { x, of: [of_a, of_b, of_c], len, places, reads_c: !x.beta.is_zero(), lane, lanes }
-    }
-
-    /// Where the matrices of problems begin, if there is the problem.
-    ///
-    /// # Safety
-    /// As for [`Matrices::start`].
-    #[inline(always)]
-    unsafe fn starts(&self, problem: u32) -> [Global<T>; 3] {
-        // SAFETY: the caller's promise.
-        self.of.map(|of| of.of.base.starting_at(unsafe { of.start(problem, self.x.count) }))
-    }
-
-    /// Elements by which matrices begin past a piece: two bits each.
-    #[inline(always)]
-    fn skews(&self, starts: [Global<T>; 3]) -> u32 {
-        let [a, b, c] = starts.map(|start| start.past(16) / size_of::<T>() as u32);
-        a | b << 2 | c << 4
-    }
-
-    /// Problems of a stage from this one on.
-    #[inline(always)]
-    fn problems(&self, first: u32) -> u32 {
-        (self.x.count - first).min(self.x.problems)
-    }
-
-    /// A, B and C of a problem of a stage in shared memory.
-    #[inline(always)]
-    fn matrices(&self, shared: [Shared<T>; 3], skews: u32, problem: u32) -> [Matrix<T>; 3] {
-        let matrix = |i: usize| {
-            let of = self.of[i].of;
-            let skew = (skews >> (2 * i) & 3) + problem * self.len[i];
-            Matrix { shared: shared[i], skew, row: of.row as u32, col: of.col as u32 }
-        };
-        [matrix(0), matrix(1), matrix(2)]
-    }
-
-    /// Starts copying what is read of problems into a stage.
-    ///
-    /// # Safety
-    /// There are the problems; the operands span their elements; nobody accesses the stage before the copies were waited for.
-    #[inline(always)]
-    unsafe fn fill(&self, starts: [Global<T>; 3], problems: u32, skews: u32, stage: Shared<T>) {
-        for i in 0..3 {
-            if i < 2 || self.reads_c {
-                let run = Run::new::<T>(skews >> (2 * i) & 3, problems * self.len[i]);
-                // SAFETY: the caller's promise.
-                unsafe { self.copy(starts[i], run, stage.starting_at(self.places[i])) };
-            }
-        }
-    }
-
-    /// Starts copying matrices.
-    ///
-    /// # Safety
-    /// As for [`Group::fill`].
-    #[inline(always)]
-    unsafe fn copy(&self, from: Global<T>, run: Run, into: Shared<T>) {
-        for piece in (run.first + self.lane..run.end).step_by(self.lanes as usize) {
-            let at = piece * Self::WIDTH;
-            let into = into.address(FlatTile::place(at, Self::WIDTH));
-            // SAFETY: a whole piece of the matrix, aligned on both sides.
-            unsafe { ptx::cp_async_16(into, from.address((at - run.skew) as u64), true) };
-        }
-        if Self::WIDTH > 1
-            && let Some(at) = run.single(self.lane)
-        {
-            // SAFETY: an element of the matrix.
-            unsafe { copy::<T>(into.address(FlatTile::place(run.skew + at, Self::WIDTH)), from.address(at as u64)) };
-        }
-    }
-
-    /// Stores C as it is in shared memory.
-    ///
-    /// # Safety
-    /// C is whole and the group's; it spans its elements.
-    #[inline(always)]
-    unsafe fn drain(&self, from: Shared<T>, run: Run, into: Global<T>) {
-        let mut piece = run.first + self.lane;
-        // SAFETY: whole pieces of the matrix, aligned on both sides, and elements of it.
-        unsafe {
-            let load = |piece: u32| from.load_wide(FlatTile::place(piece * Self::WIDTH, Self::WIDTH));
-            let store =
-                |piece: u32, wide: T::Wide| into.store_wide((piece * Self::WIDTH - run.skew) as u64, |i| wide[i]);
-            // Several are loaded before the first is stored: shared memory takes a while.
-            while piece + (DRAINED - 1) * self.lanes < run.end {
-                let wide: [T::Wide; DRAINED as usize] = core::array::from_fn(|i| load(piece + i as u32 * self.lanes));
-                for i in 0..DRAINED {
-                    store(piece + i * self.lanes, wide[i as usize]);
-                }
-                piece += DRAINED * self.lanes;
-            }
-            while piece < run.end {
-                store(piece, load(piece));
-                piece += self.lanes;
-            }
-            if Self::WIDTH > 1
-                && let Some(at) = run.single(self.lane)
-            {
-                into.store(at as u64, from.load(FlatTile::place(run.skew + at, Self::WIDTH)));
-            }
-        }
-    }
-}
-
-/// Pieces of C that a lane loads at a time.
-const DRAINED: u32 = 4;
-
 /// C ← α · sums + β · C, of this lane's rows and columns.
 ///
 /// # Safety
@@ -307,43 +146,31 @@ unsafe fn write<T: Scalar, const R: usize, const V: usize>(
     }
 }
 
-/// Waits for all lanes of a problem's warps.
-///
-/// # Safety
-/// All of them are here.
-#[inline(always)]
-#[track_caller]
-unsafe fn sync<T, P: Multiply<T>>() {
-    if P::PARTS == 1 {
-        // SAFETY: the caller's promise.
-        unsafe { warp::sync_warp(u32::MAX) };
-    } else {
-        thread::sync_threads();
-    }
-}
+/// Bits of a stage in a row of stages' [`Block::skews`].
+const STAGE_BITS: u32 = 8;
 
 /// # Safety
-/// Launched with whole groups of PARTS warps, a single one where PARTS > 1, and `FlatTile::shared_len` elements of shared memory a group;
-/// m, n >= 1 as P takes them; `stages` from 2 to 4; operands without gaps that span their elements and lie as their codes say, and where
-/// `problems` is not 1 one matrix right behind the other.
+/// Launched with blocks of THREADS threads and `FlatTile::shared_len` elements of shared memory; m, n >= 1 as P takes them; `stages`
+/// from 2 to 4; operands without gaps that span their elements and lie as their codes say, and where `problems` is not 1 one matrix
+/// right behind the other.
 #[inline(always)]
-pub unsafe fn body<T: Scalar, P: Multiply<T>>(x: Batched<T>) {
-    let (thread, lanes) = (thread::thread_idx_x(), P::PARTS * WARP_LANES);
-    let (here, groups) = (thread / lanes, thread::block_dim_x() / lanes);
-    let own = Own { lane: thread % WARP_LANES, part: thread / WARP_LANES % P::PARTS };
+pub unsafe fn body<T: Scalar, P: Multiply<T>, const THREADS: u32>(x: Batched<T>) {
+    const { assert!(THREADS == P::PARTS * WARP_LANES, "a block is one problem's warps") };
+    let thread = thread::thread_idx_x();
+    let own = Own { lane: thread % WARP_LANES, part: thread / WARP_LANES };
     let tile = FlatTile::new([x.m, x.n, x.k], x.problems, !x.beta.is_zero(), T::WIDTH as u32);
-    let group = Group::new(&x, &tile, thread % lanes, lanes);
-    let base = Shared::<T>::at(here * tile.shared_len(x.stages));
-    let turn = thread::grid_dim_x() * groups * x.problems;
+    let block = Block::new(&x, &tile, thread, THREADS);
+    let base = Shared::<T>::at(0);
+    let turn = thread::grid_dim_x() * x.problems;
     // The first problem to be multiplied, and the first to be copied.
-    let mut first = (thread::block_idx_x() * groups + here) * x.problems;
+    let mut first = thread::block_idx_x() * x.problems;
     let mut next = first;
     // The stage of each; the skews of all stages, the last one's first.
     let (mut now, mut next_stage, mut skews) = (0, 0, 0);
     let mut missing = x.stages - 1;
     // SAFETY: the caller's promise; waits of all lanes lie between filling, multiplying and storing.
     unsafe {
-        let mut ahead = group.starts(next);
+        let mut ahead = block.starts(next);
         while first < x.count {
             if missing == 0 {
                 match x.stages {
@@ -351,36 +178,36 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>>(x: Batched<T>) {
                     3 => ptx::cp_async_wait_group::<1>(),
                     _ => ptx::cp_async_wait_group::<2>(),
                 }
-                sync::<T, P>(); // this stage is whole, and C of the one before is stored
+                thread::sync_threads(); // this stage is whole, and C of the one before is stored
             }
-            let begins = group.skews(ahead);
+            let begins = block.skews(ahead);
             if next < x.count {
-                group.fill(ahead, group.problems(next), begins, base.starting_at(next_stage * tile.stage_len));
+                block.fill(ahead, block.problems(next), begins, base.starting_at(next_stage * tile.stage_len));
             }
             ptx::cp_async_commit_group();
             skews = skews << STAGE_BITS | begins;
             next += turn;
             next_stage = if next_stage + 1 == x.stages { 0 } else { next_stage + 1 };
-            ahead = group.starts(next); // a list is read long before it is needed
+            ahead = block.starts(next); // a list is read long before it is needed
             if missing > 0 {
                 missing -= 1;
                 continue;
             }
-            let (stage, problems) = (base.starting_at(now * tile.stage_len), group.problems(first));
+            let (stage, problems) = (base.starting_at(now * tile.stage_len), block.problems(first));
             let behind = base.starting_at(x.stages * tile.stage_len);
             let shared = [
                 stage,
                 stage.starting_at(tile.b_at),
-                if group.reads_c { stage.starting_at(tile.c_at) } else { behind },
+                if block.reads_c { stage.starting_at(tile.c_at) } else { behind },
             ];
             let skews = skews >> (STAGE_BITS * (x.stages - 1));
-            let [_, _, out] = group.starts(first);
+            let [_, _, out] = block.starts(first);
             for problem in 0..problems {
-                let [a, b, c] = group.matrices(shared, skews, problem);
+                let [a, b, c] = block.matrices(shared, skews, problem);
                 P::multiply(&x, own, a, b, c);
             }
-            sync::<T, P>(); // C is whole
-            group.drain(shared[2], Run::new::<T>(skews >> 4 & 3, problems * group.len[2]), out);
+            thread::sync_threads(); // C is whole
+            block.drain(shared[2], Run::new::<T>(skews >> 4 & 3, problems * block.len[2]), out);
             first += turn;
             now = if now + 1 == x.stages { 0 } else { now + 1 };
         }

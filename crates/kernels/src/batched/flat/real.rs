@@ -21,7 +21,10 @@ impl<const MB: usize, const OCTETS: usize, const NB: usize, const DOWN: u32, con
 
     #[inline(always)]
     unsafe fn multiply(x: &Batched<f64>, own: Own, a: Matrix<f64>, b: Matrix<f64>, c: Matrix<f64>) {
-        const { assert!(MB == OCTETS.div_ceil(2), "a fragment has two octets of rows") };
+        const {
+            assert!(MB == OCTETS.div_ceil(2), "a fragment has two octets of rows");
+            assert!(OCTETS as u32 * DOWN == NB as u32 * ACROSS, "m and n are at most the same");
+        }
         // SAFETY: all lanes are here.
         let own = unsafe { own.again() };
         let (g, q) = (own.lane / 4, own.lane % 4);
