@@ -3,6 +3,7 @@
 use crate::cpu as large;
 use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
+use crate::ops::enqueue::unknown_variant;
 use crate::ops::enqueue_batch::{check_batch_aligned, enqueue_batch};
 use crate::ops::gemm::{self, check_places};
 use crate::scalar::Scalar;
@@ -10,6 +11,7 @@ use crate::shape::{Shape, agree, check_batch_distinct, wide};
 use crate::stream::{Queue, Stream};
 use crate::view::batch::{Batch, BatchMut, BatchRef, Spots};
 use crate::view::{MatMut, MatRef};
+use model::variants::batched::BATCHED;
 use rayon::prelude::*;
 
 /// C_i ← α A_i B_i + β C_i for all i, with A_i m x k, B_i k x n and C_i m x n; transposes and conjugates are views
@@ -71,8 +73,9 @@ pub fn gemm_batched<T: Scalar>(
 /// launch are the model's.
 ///
 /// # Errors
-/// Those of [`gemm_batched`]; besides [`Error::UnknownVariant`], and
-/// [`Error::Unsupported`] if the variant does not take the batch, or on the CPU, which has none.
+/// Those of [`gemm_batched`]; behind those of shapes [`Error::UnknownVariant`], also where nothing is to be done, and
+/// [`Error::Unsupported`] if the variant does not take the batch, of which none does beyond m = n = k = 32, or on the CPU, which
+/// has none.
 ///
 /// # Example
 /// ```
@@ -93,9 +96,6 @@ pub fn gemm_batched_by<T: Scalar>(
     c: BatchMut<'_, T>,
 ) -> Result<()> {
     let _during = driver::during("gemm_batched_by");
-    if let Queue::Cpu = stream.queue() {
-        return Err(Error::Unsupported { what: format!("variant {variant}: variants are for GPUs") });
-    }
     multiply(stream, alpha, a, b, beta, c, Some(variant))
 }
 
@@ -117,12 +117,17 @@ fn multiply<T: Scalar>(
     }
     refuse_overlap(Operand::A, &a, &c)?;
     refuse_overlap(Operand::B, &b, &c)?;
-    if c.shape.is_empty() || c.count == 0 {
+    if stream.device().is_cuda() {
+        check_batch_aligned([(Operand::A, &a), (Operand::B, &b), (Operand::C, &c)])?;
+    }
+    check_name(stream, force)?;
+    let multiplies = alpha != T::zero() && k > 0;
+    if c.shape.is_empty() || c.count == 0 || (!multiplies && beta == T::one()) {
         return Ok(());
     }
     if let Queue::Cuda(queue) = stream.queue() {
-        check_batch_aligned([(Operand::A, &a), (Operand::B, &b), (Operand::C, &c)])?;
         if wide(m.max(n).max(k)) > model::batched::LARGEST {
+            refuse_large(force, [m, n, k])?;
             let shared = Shared { a: &a, b: &b, c: &c };
             return (0..c.count).try_for_each(|index| {
                 let (a, b, c) = shared.at(index);
@@ -151,6 +156,26 @@ fn operand<T>(batch: &Batch<T>) -> ::cpu::Operand<T> {
         Spots::Listed(list) => ::cpu::Matrices::Listed(list.as_ptr()),
     };
     ::cpu::Operand { matrices, row: stride(strides.row), col: stride(strides.col), conj }
+}
+
+/// Refuses a name that no kernel of batches has, and any name on the CPU.
+fn check_name(stream: &Stream, force: Option<&str>) -> Result<()> {
+    let Some(name) = force else { return Ok(()) };
+    if !BATCHED.iter().any(|variant| variant.name == name || variant.entry == name) {
+        return Err(unknown_variant(name));
+    }
+    match stream.queue() {
+        Queue::Cuda(_) => Ok(()),
+        Queue::Cpu => Err(Error::Unsupported { what: format!("variant {name}: variants are for GPUs") }),
+    }
+}
+
+/// Refuses a name where no kernel of batches takes the sizes.
+fn refuse_large(force: Option<&str>, [m, n, k]: [usize; 3]) -> Result<()> {
+    let Some(name) = force else { return Ok(()) };
+    let most = model::batched::LARGEST;
+    let what = format!("variant {name}: m, n and k are {m}, {n} and {k}, but kernels of batches take {most} at most");
+    Err(Error::Unsupported { what })
 }
 
 fn check_counts<T>(a: &Batch<T>, b: &Batch<T>, c: &Batch<T>) -> Result<()> {

@@ -33,8 +33,8 @@ pub(crate) fn check_batch_aligned<T: Scalar>(operands: [(Operand, &Batch<T>); 3]
     Ok(())
 }
 
-/// Gives C_i ← α A_i B_i + β C_i to the stream. The batches were checked, C has elements, m, n and k are at most
-/// [`model::batched::LARGEST`].
+/// Gives C_i ← α A_i B_i + β C_i to the stream. The batches were checked, something is left to do, m, n and k
+/// are at most [`model::batched::LARGEST`].
 pub(crate) fn enqueue_batch<T: Scalar>(
     stream: &CudaStream,
     (alpha, beta): (T, T),
@@ -44,9 +44,6 @@ pub(crate) fn enqueue_batch<T: Scalar>(
     force: Option<&str>,
 ) -> Result<()> {
     let k = if alpha == T::zero() { 0 } else { a.shape.cols };
-    if k == 0 && beta == T::one() {
-        return Ok(());
-    }
     // Till all launches that read the lists are in the stream, they are this call's.
     let mut lists = hold(&stream.lists)?;
     let listed = send_lists(stream, &mut lists, [a, b, c], k > 0)?;

@@ -72,7 +72,55 @@ fn names_of_kernels_are_looked_at_last() {
         };
         let unknown: Fault = ("stream", |g| g.stream = 1, Said::Variant);
         let of_others: Fault = ("stream", |g| g.stream = 2, Said::Unsupported);
-        each_and_in_pairs("gemm_batched_by", product(), &[&FAULTS[..13], &[unknown, of_others]].concat(), &run);
+        let names_last = [&FAULTS[..13], &[unknown, of_others]].concat();
+        each_and_in_pairs("gemm_batched_by", product(), &names_last, &run);
+        // Of larger matrices no kernel of batches is asked.
+        let large = Given { a: view(A, 40, 40), b: view(B, 40, 40), c: view(C, 40, 40), ..product() };
+        let too_large: Fault = ("stream", |g| g.stream = 0, Said::Unsupported);
+        each_and_in_pairs("large gemm_batched_by", large, &[&FAULTS[..13], &[unknown, too_large]].concat(), &run);
+        // The CPU has none.
+        let on_the_cpu = |g: &Given| {
+            let (a, b, c) = (world.read_batch(g.a), world.read_batch(g.b), world.written_batch(g.c));
+            gemm_batched_by(&world.streams[2], names[g.stream], one, a, b, one, c)
+        };
+        let mut of_the_host = product();
+        (of_the_host.a.place, of_the_host.b.place, of_the_host.c.place) = (2, 2, 2);
+        let a_elsewhere: Fault = ("a.place", |g| g.a.place = 0, Said::Device(Operand::A));
+        let faults = [&[a_elsewhere], &FAULTS[3..10], &[unknown, too_large]].concat();
+        each_and_in_pairs("gemm_batched_by on the CPU", of_the_host, &faults, &on_the_cpu);
+        Ok(())
+    });
+}
+
+/// What BLAS leaves nothing to do for is looked at all the same, and then not done, whatever the size.
+#[test]
+fn nothing_is_launched_where_nothing_is_to_be_done() {
+    const NAME: &str = "arguments::batches::nothing_is_launched_where_nothing_is_to_be_done";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let stream = device.stream()?;
+        let multiply = |name: Option<&str>, alpha: f64, (m, n, k, count): (usize, usize, usize, usize)| {
+            // SAFETY: nothing looks at the memory.
+            let read = |at, size| unsafe { BatchRef::from_raw(&device, at, count, 1 << 12, size, (1, size.0)) };
+            // SAFETY: as above.
+            let c = unsafe { BatchMut::from_raw(&device, C, count, 1 << 12, (m, n), (1, m)) }?;
+            match name {
+                None => gemm_batched(&stream, alpha, read(A, (m, k))?, read(B, (k, n))?, 1.0, c),
+                Some(name) => gemm_batched_by(&stream, name, alpha, read(A, (m, k))?, read(B, (k, n))?, 1.0, c),
+            }
+        };
+        calls();
+        for side in [4, 40] {
+            for (alpha, m, k, count) in
+                [(0.0, side, side, 3), (1.0, side, 0, 3), (1.0, 0, side, 3), (1.0, side, side, 0)]
+            {
+                let size = (m, side, k, count);
+                multiply(None, alpha, size)?;
+                let unknown = multiply(Some("no_such"), alpha, size).map_err(|error| said(&error));
+                assert_eq!(unknown, Err(Said::Variant), "alpha = {alpha}, {size:?}");
+                assert_eq!(calls(), [""; 0], "alpha = {alpha}, {size:?}");
+            }
+        }
         Ok(())
     });
 }
