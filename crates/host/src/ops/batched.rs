@@ -10,6 +10,7 @@ use crate::scalar::Scalar;
 use crate::shape::{Shape, agree, check_batch_distinct, wide};
 use crate::stream::{Queue, Stream};
 use crate::view::batch::{Batch, BatchMut, BatchRef, Spots};
+use crate::view::overlap::refuse_overlap;
 use crate::view::{MatMut, MatRef};
 use model::variants::batched::BATCHED;
 use rayon::prelude::*;
@@ -28,14 +29,15 @@ use rayon::prelude::*;
 ///
 /// Cost: each matrix is read and written once; on the CPU each of rayon's threads takes one contiguous part of the batch. Where
 /// A_i, or B_i if C_i lies by rows, has no unit stride along the same axis as C_i, each is first copied within the caches. On a
-/// GPU one launch for up to 2^30 products; lists of addresses are sent to it first, 8 bytes a matrix, through pinned memory.
+/// GPU one launch for up to 2^30 products; lists of addresses are sent to it first, 8 bytes a matrix, through pinned memory. Lists are
+/// looked through in every call, and put into order where they lie among what C may not overlap.
 ///
 /// # Errors
 /// In this order, nothing being written: [`Error::WrongDevice`] for a batch that the stream's device
 /// does not own; [`Error::Shape`] if the sizes do not agree, the numbers of matrices differ
-/// ([`Rule::Count`]), elements of C overlap each other, or C overlaps A or B, or on a GPU complex elements do not lie at multiples
-/// of their size; of listed matrices equal addresses alone are found: what else overlaps, raw views
-/// ([`MatMut::from_raw`](crate::MatMut::from_raw)) forbid. On a GPU [`Error::OutOfMemory`] for lists;
+/// ([`Rule::Count`]), elements of C overlap each other, or C overlaps A or B (of a batch at equal distances all from its first to
+/// its last element counts, of a list each matrix by itself), or on a GPU complex elements do not lie at multiples
+/// of their size. On a GPU [`Error::OutOfMemory`] for lists;
 /// [`Error::ColdPlanInCapture`] while the stream records a graph, if the kernel is not loaded
 /// or a batch is listed; and those of loading a kernel, as of [`gemm`](crate::gemm()). Besides, [those of every GPU
 /// call](crate#errors-of-every-gpu-call).
@@ -142,7 +144,7 @@ fn multiply<T: Scalar>(
     let (of_a, of_b, of_c) = (operand(&a), operand(&b), operand(&c));
     let batch = ::cpu::Batch { m, n, k, count: c.count, alpha, a: of_a, b: of_b, beta, c: of_c };
     // SAFETY: the shapes and the counts agree, and the constructors of the batches checked that every element is inside its
-    // memory, and of C distinct; C is borrowed mutably, so overlaps neither A nor B (raw views: `refuse_overlap`).
+    // memory, and of C distinct; C overlaps neither A nor B (`refuse_overlap`).
     unsafe { ::cpu::gemm_batched(&batch) };
     Ok(())
 }
@@ -188,25 +190,6 @@ fn check_counts<T>(a: &Batch<T>, b: &Batch<T>, c: &Batch<T>) -> Result<()> {
     Ok(())
 }
 
-/// As of single matrices: where all of C lies may nothing lie that is read. Of listed matrices Rust's borrows see to it.
-fn refuse_overlap<T: Scalar>(operand: Operand, read: &Batch<T>, c: &Batch<T>) -> Result<()> {
-    let (Some((from, bytes)), Some((c_from, c_bytes))) = (extent(read), extent(c)) else { return Ok(()) };
-    let shared = (from.saturating_add(bytes)).min(c_from.saturating_add(c_bytes)).saturating_sub(from.max(c_from));
-    if shared == 0 {
-        return Ok(());
-    }
-    let text = format!("C overlaps {operand}: their address ranges share {shared} bytes; multiply into other memory");
-    Err(ShapeError::new(operand, Rule::Overlap, 0, shared, text).into())
-}
-
-/// First address and number of bytes of a strided batch.
-fn extent<T: Scalar>(batch: &Batch<T>) -> Option<(u64, u64)> {
-    let Spots::Strided { first, stride } = &batch.spots else { return None };
-    let (address, bytes) = MatRef::of_parts(*first, batch.shape, batch.place).extent();
-    let steps = wide(batch.count.saturating_sub(1)).saturating_mul(*stride).saturating_mul(T::DTYPE.bytes());
-    Some((address, if batch.count == 0 || bytes == 0 { 0 } else { bytes.saturating_add(steps) }))
-}
-
 /// Products too large for the kernels of batches.
 fn one_by_one<T: Scalar>(alpha: T, a: &Batch<T>, b: &Batch<T>, beta: T, c: &Batch<T>) -> Result<()> {
     let shared = Shared { a, b, c };
@@ -232,22 +215,5 @@ impl<T: Scalar> Shared<'_, T> {
         let read = |batch: &Batch<T>| MatRef::of_parts(batch.at(index), batch.shape, batch.place);
         let c = MatMut::of_parts(self.c.at(index).cast_mut(), self.c.shape, self.c.place);
         (read(self.a), read(self.b), c)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_those_of_whole_batches() -> Result<()> {
-        let data = [0.0_f64; 40];
-        let first = wide(data.as_ptr().addr());
-        let extent = |stride| {
-            extent(&BatchRef::with_strides(&data, 3, stride, (2, 3), (1, 2)).unwrap_or_else(|e| panic!("{e}")).batch)
-        };
-        assert_eq!(extent(10), Some((first, 26 * 8)));
-        assert_eq!(extent(0), Some((first, 6 * 8)));
-        Ok(())
     }
 }

@@ -58,6 +58,64 @@ fn batches_say_what_is_wrong_first() {
     });
 }
 
+/// Where lists lie: of A, B and C, three matrices each, in elements.
+type Spots = [[u64; 3]; 3];
+
+/// Listed matrices may lie anywhere, but where a matrix of C does; and those of C share no element.
+#[test]
+fn listed_matrices_say_what_is_wrong_first() {
+    const NAME: &str = "arguments::batches::listed_matrices_say_what_is_wrong_first";
+    with_driver(NAME, "devices=2", || {
+        let world = World::new()?;
+        let at = |g: &View, spot: u64| View { at: g.at + spot * ELEMENT, ..*g };
+        let multiply = |g: &Given, [a, b, c]: Spots| {
+            let (one, stream) = (T::from(1.0), &world.streams[g.stream]);
+            let a =
+                BatchRef::listed(&a[..g.a.count].iter().map(|&spot| world.read(at(&g.a, spot))).collect::<Vec<_>>())?;
+            let b =
+                BatchRef::listed(&b[..g.b.count].iter().map(|&spot| world.read(at(&g.b, spot))).collect::<Vec<_>>())?;
+            let mut c = c[..g.c.count].iter().map(|&spot| world.written(at(&g.c, spot))).collect::<Vec<_>>();
+            gemm_batched(stream, one, a, b, one, BatchMut::listed(&mut c)?)
+        };
+        let spots: Spots = [[100, 0, 50], [0, 0, 12], [40, 15, 80]];
+        let faults = [
+            &FAULTS[..6],
+            &[("a.count", |g| g.a.count = 2, Said::Shape(Operand::A, Rule::Count))],
+            &[("b.count", |g| g.b.count = 2, Said::Shape(Operand::B, Rule::Count))],
+            // A's matrices are 20 elements long, those of B 12 and of C 15: each time an element is shared.
+            &[("c.at", |g| g.c.at = g.a.at + (100 - 80 + 19) * ELEMENT, C_OVER_A.2)],
+            &[("c.at", |g| g.c.at = g.b.at - 17 * ELEMENT, C_OVER_B.2)],
+            &[A_MISALIGNED, B_MISALIGNED, C_MISALIGNED],
+        ];
+        for stream in [0, 2] {
+            let mut good = Given { stream, ..product() };
+            if stream == 2 {
+                (good.a.place, good.b.place, good.c.place) = (2, 2, 2);
+            }
+            let faults: Vec<Fault> = faults.concat();
+            let faults = if stream == 2 { &faults[3..10] } else { &faults[..] };
+            each_and_in_pairs("gemm_batched of lists", good, faults, &|g| multiply(g, spots));
+            // One on the other's last element, or first, and on the same.
+            let two = |of: View| View { count: 2, ..of };
+            let mut given = Given { a: two(good.a), b: two(good.b), c: two(good.c), ..good };
+            for (c, of, said) in [
+                ([0, 14, 0], C, Said::Shape(Operand::View, Rule::Overlap)),
+                ([14, 0, 0], C, Said::Shape(Operand::View, Rule::Overlap)),
+                ([7, 7, 0], C, Said::Shape(Operand::View, Rule::Overlap)),
+                ([0, 119, 0], A, C_OVER_A.2),
+                ([200, 86, 0], A, C_OVER_A.2),
+                ([11, 200, 0], B, C_OVER_B.2),
+            ] {
+                given.c.at = of;
+                let error = multiply(&given, [[100, 1000, 0], [0, 0, 0], c]).expect_err("they overlap");
+                assert_eq!(self::said(&error), said, "{c:?}: {error}");
+            }
+            assert_eq!(calls(), [""; 0]);
+        }
+        Ok(())
+    });
+}
+
 /// A kernel that is asked for is looked at last.
 #[test]
 fn names_of_kernels_are_looked_at_last() {
