@@ -13,7 +13,6 @@ use crate::view::batch::{Batch, BatchMut, BatchRef, Spots};
 use crate::view::overlap::refuse_overlap;
 use crate::view::{MatMut, MatRef};
 use model::variants::batched::BATCHED;
-use rayon::prelude::*;
 
 /// C_i ← α A_i B_i + β C_i for all i, with A_i m x k, B_i k x n and C_i m x n; transposes and conjugates are views
 /// (`a.t()`, `a.conj()`, `a.h()`). Asynchronous on `stream` on a GPU.
@@ -193,7 +192,7 @@ fn check_counts<T>(a: &Batch<T>, b: &Batch<T>, c: &Batch<T>) -> Result<()> {
 /// Products too large for the kernels of batches.
 fn one_by_one<T: Scalar>(alpha: T, a: &Batch<T>, b: &Batch<T>, beta: T, c: &Batch<T>) -> Result<()> {
     let shared = Shared { a, b, c };
-    (0..c.count).into_par_iter().try_for_each(|index| {
+    large::each(0..c.count, |index| {
         let (a, b, c) = shared.at(index);
         large::product(alpha, a, b, beta, c)
     })
