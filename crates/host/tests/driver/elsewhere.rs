@@ -38,6 +38,16 @@ fn what_is_of_another_device_is_named_with_both() {
         said(zero.upload(&cpu.stream()?, b.view()), text, |error| matches!(error, Error::WrongStream { .. }));
         assert_eq!(calls(), [""; 0], "nothing was asked of the driver");
 
+        let mut graph = of_zero.record(|| Ok(()))?;
+        calls();
+        let text = "the stream is of cuda:1, but the graph is for cuda:0: take a stream of cuda:0";
+        // SAFETY: nothing is in it.
+        let refused = unsafe { graph.launch(&of_one) };
+        said(refused, text, |error| matches!(error, Error::WrongStream { whose: "graph", .. }));
+        assert_eq!(calls(), [""; 0], "nothing was asked of the driver");
+        // SAFETY: as above.
+        unsafe { graph.launch(&of_zero) }?;
+
         // What is of one device goes on.
         plan.run(&of_zero, 1.0, a0.view(), b0.view(), 0.0, c0.view_mut())?;
         zero.warm_up(&[&plan])
