@@ -1,7 +1,7 @@
 //! Batches on a GPU's stream.
 
 use super::enqueue::warm;
-use super::gemm::check_aligned;
+use super::gemm::check_address_aligned;
 use crate::driver;
 use crate::error::{Error, Operand, Result};
 use crate::gpu::hold;
@@ -23,10 +23,10 @@ pub(crate) fn check_batch_aligned<T: Scalar>(operands: [(Operand, &Batch<T>); 3]
     for (operand, batch) in operands {
         let some = if batch.shape.is_empty() { 0 } else { batch.count };
         match &batch.spots {
-            Spots::Strided { first, .. } if some > 0 => check_aligned::<T>(operand, address(*first))?,
+            Spots::Strided { first, .. } if some > 0 => check_address_aligned::<T>(operand, address(*first))?,
             Spots::Strided { .. } => {}
             Spots::Listed(list) => {
-                list.iter().take(some).try_for_each(|at| check_aligned::<T>(operand, address(*at)))?
+                list.iter().take(some).try_for_each(|at| check_address_aligned::<T>(operand, address(*at)))?
             }
         }
     }

@@ -5,7 +5,7 @@ use super::{MatMut, MatRef, Place};
 use crate::device::Device;
 use crate::error::{Operand, Result, Rule, ShapeError};
 use crate::scalar::Scalar;
-use crate::shape::{Layout, Shape, check_batch_distinct, check_batch_span, narrow, wide};
+use crate::shape::{Layout, Shape, check_address, check_batch_distinct, check_batch_span, narrow, wide};
 use model::Strides;
 use std::fmt;
 use std::marker::PhantomData;
@@ -43,6 +43,7 @@ impl<T: Scalar> Batch<T> {
     /// Memory of a device's that something else owns.
     fn raw(device: &Device, address: u64, count: usize, stride: u64, shape: Shape) -> Result<Self> {
         check_batch_span(&shape, wide(count), stride, usize::MAX)?;
+        check_address(address, count > 0 && !shape.is_empty())?;
         let first = std::ptr::with_exposed_provenance(narrow(address));
         Ok(Batch { spots: Spots::Strided { first, stride }, count, shape, place: device.place() })
     }
@@ -242,7 +243,7 @@ impl<'a, T: Scalar> BatchRef<'a, T> {
     /// # Safety
     /// As of [`MatRef::from_raw`], of all matrices.
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if the span exceeds 2^63 − 1 bytes.
+    /// [`Error::Shape`](crate::Error::Shape) if the span exceeds 2^63 − 1 bytes, or there are elements at address 0.
     pub unsafe fn from_raw(
         device: &Device,
         address: u64,
@@ -381,7 +382,7 @@ impl<'a, T: Scalar> BatchMut<'a, T> {
     /// # Safety
     /// As of [`MatMut::from_raw`], of all matrices.
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) as [`BatchMut::with_strides`], but for the length.
+    /// [`Error::Shape`](crate::Error::Shape) as [`BatchMut::with_strides`], but for the length, and if there are elements at address 0.
     pub unsafe fn from_raw(
         device: &Device,
         address: u64,

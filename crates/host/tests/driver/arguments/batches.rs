@@ -4,14 +4,14 @@ use super::*;
 use lanky_host::{BatchMut, BatchRef, gemm_batched, gemm_batched_by};
 
 impl World {
-    fn read_batch(&self, v: View) -> BatchRef<'static, T> {
+    pub(super) fn read_batch(&self, v: View) -> BatchRef<'static, T> {
         let View { place, at, rows, cols, strides, count } = v;
         // SAFETY: no call that is given it gets as far as to look at the memory.
         unsafe { BatchRef::from_raw(&self.devices[place], at, count, rows * cols, (rows, cols), strides) }
             .expect("a span that can be")
     }
 
-    fn written_batch(&self, v: View) -> BatchMut<'static, T> {
+    pub(super) fn written_batch(&self, v: View) -> BatchMut<'static, T> {
         let View { place, at, rows, cols, strides, count } = v;
         // SAFETY: as above.
         unsafe { BatchMut::from_raw(&self.devices[place], at, count, rows * cols, (rows, cols), strides) }
