@@ -94,9 +94,13 @@ pub fn alone(bench: &Bench, args: &[&str]) -> Output {
     bench.command(args).args(["--against", "none"]).output().expect("the program starts")
 }
 
-/// Says that a test is left out, past the test harness, which keeps what passing tests print.
+/// Says that a test is left out, past the test harness, which keeps what passing tests print, and to the count of `.ci/run`.
 pub fn skipped(test: &str, reason: &str) {
     writeln!(std::io::stderr(), "SKIPPED {test}: {reason}").expect("stderr");
+    if let Some(count) = std::env::var_os("LANKY_SKIPPED") {
+        let file = fs::OpenOptions::new().create(true).append(true).open(count);
+        file.and_then(|mut file| file.write_all(format!("{test}: {reason}\n").as_bytes())).expect("a file of lines");
+    }
 }
 
 /// Bytes as text.
