@@ -99,6 +99,39 @@ fn bad_files_leave_one_line_and_the_old_output() {
     assert_eq!(bench.names(), ["bad.npy", "c.npy", "good.npy"]);
 }
 
+/// KiB of addresses that do for a small product.
+const KIB: &str = "400000";
+
+/// The same files where there is hardly any memory: the same line, so that nothing was asked for that a header named.
+#[test]
+fn bad_files_take_no_memory() {
+    let bench = bench();
+    let limited = |args: &[&str]| {
+        let line = format!("ulimit -v {KIB} && exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        // One thread, whose stack and heap are all the addresses that are set aside.
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_lanky")]).args(args).env("RAYON_NUM_THREADS", "1");
+        command.env("LANKY_TUNED", "none").current_dir(bench.path("")).output().expect("a shell")
+    };
+    let good = limited(&["mul", "good.npy", "good.npy", "-o", "d.npy", "--device", "cpu"]);
+    assert!(good.status.success(), "{}", text(&good.stderr));
+    // The limit is one: a matrix that is really there does not fit.
+    let header = npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (100000000, 1)}", &[]);
+    let whole = u64::try_from(header.len()).expect("a length") + 800_000_000;
+    bench.put("large.npy", header);
+    fs::OpenOptions::new().write(true).open(bench.path("large.npy")).expect("a file").set_len(whole).expect("holes");
+    let large = limited(&["gram", "large.npy", "-o", "e.npy", "--device", "cpu"]);
+    assert_eq!(text(&large.stderr), "lanky: out of memory: 800000000 bytes wanted\n");
+    for (what, bytes) in bad_headers() {
+        bench.put("bad.npy", bytes);
+        let args = ["mul", "bad.npy", "good.npy", "-o", "c.npy", "--device", "cpu"];
+        let output = limited(&args);
+        assert_eq!(text(&output.stderr), bench.fail(2, &args), "{what}");
+        assert_eq!(output.status.code(), Some(2), "{what}");
+    }
+    assert_eq!(bench.get("c.npy"), b"as it was");
+}
+
 #[test]
 fn a_file_cut_anywhere_is_refused() {
     let bench = bench();

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Array, Bench, skipped, text};
+use common::{Array, Bench, npy, skipped, text};
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -131,6 +131,34 @@ fn signals_leave_nothing_beside_the_output() {
         }
     }
     assert_eq!(bench.names(), ["fifo", "good.npy"]);
+}
+
+/// A signal while the output is being made, whose unfinished file is there: it goes, and the old output stays.
+#[test]
+fn a_signal_at_work_leaves_the_old_output_alone() {
+    let bench = bench();
+    // Zeros that take no room, and seconds to multiply.
+    let header = npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (3000, 3000)}", &[]);
+    let whole = header.len() as u64 + 8 * 3000 * 3000;
+    bench.put("large.npy", header);
+    fs::OpenOptions::new().write(true).open(bench.path("large.npy")).expect("a file").set_len(whole).expect("holes");
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        bench.put("c.npy", "as it was");
+        let args = ["mul", "large.npy", "large.npy", "-o", "c.npy", "--device", "cpu"];
+        let mut child = bench.command(&args).stderr(Stdio::null()).spawn().unwrap();
+        let began = Instant::now();
+        while bench.names() == ["c.npy", "good.npy", "large.npy"] {
+            assert!(
+                began.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(),
+                "no file is begun"
+            );
+            sleep(Duration::from_millis(1));
+        }
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+        assert_eq!(bench.names(), ["c.npy", "good.npy", "large.npy"], "{signal}: what was begun is left");
+        assert_eq!(bench.get("c.npy"), b"as it was", "{signal}");
+    }
 }
 
 /// Standard streams that are closed from the start.

@@ -4,36 +4,12 @@ mod common;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use common::{Bench, skipped, text};
+use common::{Bench, fake, skipped, text};
 use lanky::tuned::{Cell, Class, Database, Origin, Timed};
 use model::{Machine, Problem};
 use serde_json::Value;
-
-/// The folder of a driver library without a GPU, whose kernels do nothing; `None` where its source is not.
-fn fake() -> Option<&'static Path> {
-    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let made = FOLDER.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/driver/libcuda.rs");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fake-driver");
-        if !source.exists() {
-            return None;
-        }
-        std::fs::create_dir_all(&folder).expect("the target folder can be written");
-        let made = folder.join(format!("made-{}", std::process::id()));
-        let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
-            .args(["--edition", "2024", "--crate-type", "cdylib", "-Copt-level=1", "-Cdebuginfo=0", "-o"])
-            .args([&made, &source])
-            .output()
-            .expect("rustc starts");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        std::fs::rename(made, folder.join("libcuda.so.1")).expect("the target folder can be written");
-        Some(folder)
-    });
-    made.as_deref()
-}
 
 /// The program with that driver; products that no kernel computed are not looked at.
 fn with_fake(bench: &Bench, folder: &Path, args: &[&str]) -> Command {

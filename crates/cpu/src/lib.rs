@@ -13,6 +13,7 @@
 //! | `stage` | C collected, and sent in whole lines, past the caches where it is large |
 //! | `mode` | how a thread computes: subnormal numbers, rounding, traps |
 //! | `run`, `route` | a range of a batch on one thread; which kernel, and which thread |
+//! | `threads` | whether there are others, in a process that was forked |
 //!
 //! The interface is of addresses, unchecked: `lanky-host` has the safe one.
 //!
@@ -31,11 +32,13 @@ mod route;
 mod run;
 mod simd;
 mod stage;
+mod threads;
 mod tile;
 
 pub use mode::as_ieee_has_it;
 use num_complex::Complex;
 pub use route::{Instructions, gemm_batched, gemm_batched_with};
+pub use threads::threads_are_here;
 
 /// Most rows and columns of a matrix.
 pub const MOST: usize = 32;

@@ -6,6 +6,7 @@ use crate::mode::as_ieee_has_it;
 use crate::packed::{MOST_STEPS, Packed, a_vector};
 use crate::run::{AnySize, Delivery, Kernel, Run, Square, Supply};
 use crate::simd::{Portable, Real, Simd};
+use crate::threads::threads_are_here;
 use crate::tile::{Cuts, SQUARES, Sizes};
 use crate::{Batch, Element, MOST};
 use rayon::prelude::*;
@@ -141,10 +142,10 @@ pub unsafe fn gemm_batched_with<T: Element>(instructions: Instructions, batch: &
 /// One contiguous range of the batch a thread.
 fn share(count: usize, bytes: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     let work = |range| as_ieee_has_it(|| work(range));
-    let threads = rayon::current_num_threads().min(count);
-    if threads <= 1 || bytes < LEAST_SHARED_BYTES {
+    if count <= 1 || bytes < LEAST_SHARED_BYTES || !threads_are_here() {
         return work(0..count);
     }
+    let threads = rayon::current_num_threads().min(count);
     // The first `longer` ranges are one longer.
     let (least, longer) = (count / threads, count % threads);
     let start = |thread: usize| thread * least + thread.min(longer);

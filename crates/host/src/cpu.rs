@@ -1,13 +1,13 @@
 //! Products on the CPU: the `gemm` crate, serially, on blocks of rows that rayon hands out, and on parts of k where C is small.
 //!
 //! Blocks and parts depend on the shape only, each is computed by one thread, and parts are added in order: the bits of the
-//! result are the same for any number of threads, and whatever a caller has told its own about subnormal numbers and rounding.
+//! result are the same for any number of threads, also for the one that a forked process has, and whatever a caller has told its own about subnormal numbers and rounding.
 
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::scalar::Scalar;
 use crate::view::{MatMut, MatRef, offset};
-use ::cpu::as_ieee_has_it;
+use ::cpu::{as_ieee_has_it, threads_are_here};
 use rayon::prelude::*;
 
 /// A block is at least this many rows, so that the kernels of `gemm` (up to 48 rows) are not all edge.
@@ -18,6 +18,22 @@ const MOST_BLOCKS: usize = 128;
 const LEAST_WORK: usize = 1 << 18;
 /// The sums of all parts are at most one in so many elements of A and B.
 const PART_SHARE: usize = 16;
+
+/// Does work for each, on rayon's threads where they are in this process.
+pub(crate) fn each<I, R, C>(
+    items: impl IntoParallelIterator<Item = I> + IntoIterator<Item = I>,
+    work: impl Fn(I) -> R + Send + Sync,
+) -> C
+where
+    I: Send,
+    R: Send,
+    C: FromParallelIterator<R> + FromIterator<R>,
+{
+    match threads_are_here() {
+        true => items.into_par_iter().map(work).collect(),
+        false => items.into_iter().map(work).collect(),
+    }
+}
 
 /// C ← α A B + β C; the shapes agree, all three are in the host's memory, C is not empty.
 pub(crate) fn product<T: Scalar>(
@@ -57,7 +73,7 @@ fn product_by_parts<T: Scalar>(
         as_ieee_has_it(|| product_by_blocks(alpha, a, b, T::zero(), sums.view_mut()))?;
         Ok(sums)
     };
-    let sums = (0..parts).into_par_iter().map(part_of_k).collect::<Result<Vec<Matrix<T>>>>()?;
+    let sums = each::<_, _, Result<Vec<Matrix<T>>>>(0..parts, part_of_k)?;
     for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
         let parts = sums.iter().filter_map(|part| part.view().get(i, j)).fold(T::zero(), |sum, part| sum + part);
         let old = if beta == T::zero() { None } else { c.get(i, j) };
@@ -127,7 +143,7 @@ fn product_by_rows<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta
         rest = tail;
     }
     // Each thread of rayon's has a setting of its own, which was that of the thread that first asked for them.
-    blocks.into_par_iter().for_each(|(a, c)| as_ieee_has_it(|| block(alpha, a, b, beta, c)));
+    each::<_, _, ()>(blocks, |(a, c)| as_ieee_has_it(|| block(alpha, a, b, beta, c)));
     Ok(())
 }
 

@@ -101,7 +101,8 @@ impl Device {
         Ok(Device { kind: Kind::Cuda(Gpu::open(ordinal)?), reason: "asked for".into() })
     }
 
-    /// The CPU, by rayon's threads (RAYON_NUM_THREADS). Always there; nothing is loaded or looked for.
+    /// The CPU, by rayon's threads (RAYON_NUM_THREADS). Always there; nothing is loaded or looked for. In a process that was
+    /// forked after its parent had used them here, which they are not in, by one thread, with the same bits.
     pub fn cpu() -> Device {
         Device { kind: Kind::Cpu, reason: "asked for".into() }
     }
@@ -321,7 +322,8 @@ impl Device {
     /// # Errors
     /// [`Error::WrongStream`]; [`Error::OutOfMemory`]; [`Error::Jit`], [`Error::DriverTooOld`] and
     /// [`Error::Unsupported`] of loading the kernel; [`Error::Unsupported`] if the clock does not tell the launches'
-    /// length; [those of every GPU call](crate#errors-of-every-gpu-call).
+    /// length, or of the CPU in a process that was forked after its parent had used the CPU's threads; [those of every GPU
+    /// call](crate#errors-of-every-gpu-call).
     pub fn read_ceiling(&self, stream: &Stream) -> Result<f64> {
         let _during = driver::during("Device::read_ceiling");
         self.same(stream)?;

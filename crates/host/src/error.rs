@@ -321,6 +321,8 @@ pub enum Rule {
     Conjugate,
     /// On a GPU complex elements lie at multiples of their size.
     Alignment,
+    /// What has elements lies at another address than 0.
+    Address,
 }
 
 /// An operand that does not fit. Its text says so in one line: `B is 300 x 4, but A is 200 x 299: B needs 299 rows`.
@@ -333,7 +335,7 @@ pub struct ShapeError {
     pub rule: Rule,
     /// What the rule asks for, in the rule's unit: rows, columns, matrices, elements (strides, spans), bytes of an element
     /// ([`Rule::Dtype`]), bytes shared ([`Rule::Overlap`]: 0), 1 for conjugated and 0 for not ([`Rule::Conjugate`]), or a
-    /// multiple of bytes, and the bytes beyond one ([`Rule::Alignment`]).
+    /// multiple of bytes, and the bytes beyond one ([`Rule::Alignment`]), or the least address, and 0 ([`Rule::Address`]).
     pub required: u64,
     /// What the operand has, in the same unit.
     pub actual: u64,

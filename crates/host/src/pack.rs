@@ -1,9 +1,9 @@
 //! Packed copies of strided views of the host's memory.
 
+use crate::cpu::each;
 use crate::scalar::Scalar;
 use crate::shape::Layout;
 use crate::view::{MatRef, offset};
-use rayon::prelude::*;
 
 /// Pieces that one thread copies at once: 256 KiB of f64, enough to hide the cost of handing them out.
 const PIECE: usize = 1 << 15;
@@ -15,7 +15,8 @@ pub(crate) fn pack<T: Scalar>(view: MatRef<'_, T>, layout: Layout, start: usize,
     if out.len() <= PIECE {
         return pack_piece(view, start, out);
     }
-    out.par_chunks_mut(PIECE).enumerate().for_each(|(index, piece)| pack_piece(view, start + index * PIECE, piece));
+    let pieces: Vec<_> = out.chunks_mut(PIECE).enumerate().collect();
+    each::<_, _, ()>(pieces, |(index, piece)| pack_piece(view, start + index * PIECE, piece));
 }
 
 /// The view whose column-major order is `layout`'s order of this one.

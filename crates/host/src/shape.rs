@@ -126,6 +126,15 @@ pub(crate) fn check_span(operand: Operand, shape: &Shape, len: usize) -> Result<
     ))
 }
 
+/// Refuses what has elements at an address where no device has memory.
+pub(crate) fn check_address(address: u64, has_elements: bool) -> Result<(), ShapeError> {
+    if address > 0 || !has_elements {
+        return Ok(());
+    }
+    let text = "the matrix has elements, but its address is 0, where nothing is".to_owned();
+    Err(ShapeError::new(Operand::View, Rule::Address, 1, address, text))
+}
+
 /// Whether `len` elements hold a batch; nothing follows the last element of the last matrix.
 pub(crate) fn check_batch_span(shape: &Shape, count: u64, stride: u64, len: usize) -> Result<(), ShapeError> {
     let one = wide(checked_span(Operand::View, shape)?);

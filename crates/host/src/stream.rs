@@ -183,7 +183,7 @@ impl Stream {
             graph.map_err(driver::failed)
         });
         drop(recording);
-        Ok(Graph { graph: Held::new(&stream.gpu, recorded?, |_| Ok(())) })
+        Ok(Graph { device: self.device.clone(), graph: Held::new(&stream.gpu, recorded?, |_| Ok(())) })
     }
 
     pub(crate) fn queue(&self) -> &Queue {
@@ -226,6 +226,7 @@ impl Mark {
 
 /// Work recorded by [`Stream::record`], given to a stream as one: the launches in it cost the host one call.
 pub struct Graph {
+    device: Device,
     graph: Held<driver::Graph>,
 }
 
@@ -238,12 +239,14 @@ impl Graph {
     /// one of that stream replaces: record plans.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] on a stream of the CPU; [those of every GPU call](crate#errors-of-every-gpu-call).
+    /// [`Error::Unsupported`] on a stream of the CPU; [`Error::WrongStream`] on one of another GPU; [those of every GPU
+    /// call](crate#errors-of-every-gpu-call).
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<()> {
         let _during = driver::during("Graph::launch");
         let Queue::Cuda(queue) = &stream.queue else {
             return Err(Error::Unsupported { what: "a graph on the CPU".to_owned() });
         };
+        self.device.same_as("graph", stream)?;
         let _current = queue.gpu.enter()?;
         // SAFETY: the caller's promise.
         unsafe { self.graph.launch(&queue.raw) }.map_err(driver::failed)

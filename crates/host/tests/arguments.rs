@@ -139,10 +139,10 @@ fn a_result_over_an_operand_is_refused() {
         let other = [1.0; 16];
         let other = MatRef::column_major(&other, 4, 4).unwrap();
         let mut c = c;
-        for (a, b, operand) in [(a, other, "A"), (other, a, "B")] {
+        for (a, b, operand) in [(a, other, Operand::A), (other, a, Operand::B)] {
             let result = gemm(&stream(), 1.0, a, b, 1.0, c.reborrow());
             let (name, rule, required, actual, text) = broken(result);
-            assert_eq!((name, rule, required), (name, Rule::Overlap, 0));
+            assert_eq!((name, rule, required), (operand, Rule::Overlap, 0));
             assert_eq!(actual, shared, "{text}");
             assert!(text.starts_with(&format!("C overlaps {operand}: ")), "{text}");
         }

@@ -156,7 +156,7 @@ fn results_that_overlap_are_refused() -> Tested {
     let twice = || unsafe { MatMut::<f64>::from_raw(&Device::cpu(), address, 4, 4, 4, 1) };
     let (error, text) = refused(|_| BatchMut::listed(&mut [twice()?, twice()?]).map(|_| ()));
     assert_eq!((error.rule, error.required), (Rule::Overlap, 0));
-    assert_eq!(text, "matrices 0 and 1 of the batch are written, but begin at the same address");
+    assert_eq!(text, "matrices 0 and 1 of the batch are written, but overlap: lines of theirs share 32 bytes");
 
     // SAFETY: the view is of `data`, and nothing is written.
     let a = unsafe { MatRef::<f64>::from_raw(&Device::cpu(), address + 48 * 8, 4, 4, 4, 1)? };
@@ -169,6 +169,36 @@ fn results_that_overlap_are_refused() -> Tested {
     assert_eq!((error.operand, error.rule, error.actual), (Operand::A, Rule::Overlap, 128));
     assert!(text.starts_with("C overlaps A"), "{text}");
     Ok(())
+}
+
+/// Whether two listed matrices of 3 x 4 at these places, in elements, may be written.
+fn may_be_listed((row, col): (usize, usize), spots: [u64; 3]) -> Result<(), Error> {
+    let data = [0.0_f64; 64];
+    let address = (&raw const data).expose_provenance() as u64;
+    // SAFETY: the views are of `data`, which outlives them, and nothing is written.
+    let view = |spot: u64| unsafe { MatMut::<f64>::from_raw(&Device::cpu(), address + 8 * spot, 3, 4, row, col) };
+    BatchMut::listed(&mut spots.map(|spot| view(spot).expect("a matrix"))).map(drop)
+}
+
+/// By rows and by columns, with a step between the elements and without: matrices that share an element are found, and those that
+/// lie between each other's lines are taken.
+#[test]
+fn listed_results_share_no_element() {
+    let elements = |strides: (usize, usize), spot: u64| -> Vec<u64> {
+        (0..12).map(|at| spot + (at / 4 * strides.0 + at % 4 * strides.1) as u64).collect()
+    };
+    for strides in [(4, 1), (1, 3), (12, 1), (1, 9), (15, 2), (3, 10), (2, 7)] {
+        for second in 0..20 {
+            for third in [0, 5, 8, 19] {
+                let spots = [third, 20, second];
+                let mut all: Vec<u64> = spots.iter().flat_map(|&spot| elements(strides, spot)).collect();
+                all.sort_unstable();
+                let share = all.windows(2).any(|pair| pair[0] == pair[1]);
+                let found = may_be_listed(strides, spots);
+                assert_eq!(found.is_err(), share, "strides {strides:?} at {spots:?}: {found:?}");
+            }
+        }
+    }
 }
 
 #[test]

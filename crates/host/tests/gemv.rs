@@ -191,7 +191,7 @@ fn plans_are_for_their_shapes() -> lanky_host::Result<()> {
     let a = MatRef::column_major(&a, 3, 4)?;
     let x = [1.0; 8];
     let strided = plan.run_gemv(&stream, 1.0, a, MatRef::vector(&x, 4, 2)?, 0.0, MatMut::vector(&mut y, 3, 1)?);
-    assert_eq!(refusal(strided), Some((Operand::B, Rule::Strides, 1, 2)));
+    assert_eq!(refusal(strided), Some((Operand::X, Rule::Strides, 1, 2)));
     let x_shape = Shape::with_strides(4, 1, Strides { row: 2, col: 8 }, Dtype::F64);
     let plan = Plan::gemv(stream.device(), shape(3, 4), x_shape, shape(3, 1)).build()?;
     plan.run_gemv(&stream, 1.0, a, MatRef::vector(&x, 4, 2)?, 0.0, MatMut::vector(&mut y, 3, 1)?)?;

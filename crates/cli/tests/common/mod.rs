@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -94,9 +95,36 @@ pub fn alone(bench: &Bench, args: &[&str]) -> Output {
     bench.command(args).args(["--against", "none"]).output().expect("the program starts")
 }
 
-/// Says that a test is left out, past the test harness, which keeps what passing tests print.
+/// Says that a test is left out, past the test harness, which keeps what passing tests print, and to the count of `.ci/run`.
 pub fn skipped(test: &str, reason: &str) {
     writeln!(std::io::stderr(), "SKIPPED {test}: {reason}").expect("stderr");
+    if let Some(count) = std::env::var_os("LANKY_SKIPPED") {
+        let file = fs::OpenOptions::new().create(true).append(true).open(count);
+        file.and_then(|mut file| file.write_all(format!("{test}: {reason}\n").as_bytes())).expect("a file of lines");
+    }
+}
+
+/// The folder of a driver library without a GPU, whose kernels do nothing; `None` where its source is not.
+pub fn fake() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let made = FOLDER.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/tests/driver/libcuda.rs");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fake-driver");
+        if !source.exists() {
+            return None;
+        }
+        fs::create_dir_all(&folder).expect("the target folder can be written");
+        let made = folder.join(format!("made-{}", std::process::id()));
+        let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+            .args(["--edition", "2024", "--crate-type", "cdylib", "-Copt-level=1", "-Cdebuginfo=0", "-o"])
+            .args([&made, &source])
+            .output()
+            .expect("rustc starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        fs::rename(made, folder.join("libcuda.so.1")).expect("the target folder can be written");
+        Some(folder)
+    });
+    made.as_deref()
 }
 
 /// Bytes as text.

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use crate::shape::{narrow, wide};
 use crate::stream::Stream;
+use ::cpu::threads_are_here;
 use model::Dtype;
 use rayon::prelude::*;
 use std::hint::black_box;
@@ -22,7 +23,17 @@ const ROUNDS: u32 = if cfg!(debug_assertions) { 1000 } else { 2_000_000 };
 /// Independent chains a thread: more than two units of latency 4 need.
 const CHAINS: usize = 10;
 
+/// Refuses a process that has not got the threads.
+fn with_threads() -> Result<()> {
+    if threads_are_here() {
+        return Ok(());
+    }
+    let what = "ceilings of the CPU in a process that was forked after its parent had used the CPU's threads, which are not in it";
+    Err(Error::Unsupported { what: what.into() })
+}
+
 pub(super) fn read(stream: &Stream) -> Result<f64> {
+    with_threads()?;
     // Written, so that the pages are there; zeros would all be one page.
     Ok(read_data(&filled(stream, 4, 1.0)?).rate())
 }
@@ -40,6 +51,7 @@ fn fold(piece: &[f64]) -> u64 {
 }
 
 pub(super) fn all(stream: &Stream) -> Result<Vec<CeilingTimes>> {
+    with_threads()?;
     let mut x = filled(stream, 8, 1.0)?;
     let mut y = filled(stream, 8, 0.0)?;
     let read = read_data(&x);

@@ -20,7 +20,7 @@ mod ndarray;
 
 use crate::error::{Operand, Result, Rule, ShapeError};
 use crate::scalar::Scalar;
-use crate::shape::{Shape, check_distinct, checked_span, wide};
+use crate::shape::{Shape, check_address, check_distinct, checked_span, wide};
 use crate::view::{MatMut, MatRef, Place};
 use model::Strides;
 
@@ -62,7 +62,9 @@ impl<T: Scalar> Foreign<*const T> {
     /// # Safety
     /// Every element is memory that stays valid, and is not written, for `'a`.
     unsafe fn view<'a>(self) -> Result<MatRef<'a, T>> {
-        Ok(MatRef::of_parts(self.pointer, self.shape::<T>()?, self.place))
+        let shape = self.shape::<T>()?;
+        check_address(wide(self.pointer.addr()), !shape.is_empty())?;
+        Ok(MatRef::of_parts(self.pointer, shape, self.place))
     }
 }
 
@@ -72,6 +74,7 @@ impl<T: Scalar> Foreign<*mut T> {
     unsafe fn view_mut<'a>(self) -> Result<MatMut<'a, T>> {
         let shape = self.shape::<T>()?;
         check_distinct(Operand::View, &shape)?;
+        check_address(wide(self.pointer.addr()), !shape.is_empty())?;
         Ok(MatMut::of_parts(self.pointer, shape, self.place))
     }
 }

@@ -3,14 +3,16 @@
 use crate::cpu as large;
 use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
+use crate::ops::enqueue::unknown_variant;
 use crate::ops::enqueue_batch::{check_batch_aligned, enqueue_batch};
 use crate::ops::gemm::{self, check_places};
 use crate::scalar::Scalar;
 use crate::shape::{Shape, agree, check_batch_distinct, wide};
 use crate::stream::{Queue, Stream};
 use crate::view::batch::{Batch, BatchMut, BatchRef, Spots};
+use crate::view::overlap::refuse_overlap;
 use crate::view::{MatMut, MatRef};
-use rayon::prelude::*;
+use model::variants::batched::BATCHED;
 
 /// C_i ← α A_i B_i + β C_i for all i, with A_i m x k, B_i k x n and C_i m x n; transposes and conjugates are views
 /// (`a.t()`, `a.conj()`, `a.h()`). Asynchronous on `stream` on a GPU.
@@ -26,14 +28,15 @@ use rayon::prelude::*;
 ///
 /// Cost: each matrix is read and written once; on the CPU each of rayon's threads takes one contiguous part of the batch. Where
 /// A_i, or B_i if C_i lies by rows, has no unit stride along the same axis as C_i, each is first copied within the caches. On a
-/// GPU one launch for up to 2^30 products; lists of addresses are sent to it first, 8 bytes a matrix, through pinned memory.
+/// GPU one launch for up to 2^30 products; lists of addresses are sent to it first, 8 bytes a matrix, through pinned memory. Lists are
+/// looked through in every call, and put into order where they lie among what C may not overlap.
 ///
 /// # Errors
 /// In this order, nothing being written: [`Error::WrongDevice`] for a batch that the stream's device
 /// does not own; [`Error::Shape`] if the sizes do not agree, the numbers of matrices differ
-/// ([`Rule::Count`]), elements of C overlap each other, or C overlaps A or B, or on a GPU complex elements do not lie at multiples
-/// of their size; of listed matrices equal addresses alone are found: what else overlaps, raw views
-/// ([`MatMut::from_raw`](crate::MatMut::from_raw)) forbid. On a GPU [`Error::OutOfMemory`] for lists;
+/// ([`Rule::Count`]), elements of C overlap each other, or C overlaps A or B (of a batch at equal distances all from its first to
+/// its last element counts, of a list each matrix by itself), or on a GPU complex elements do not lie at multiples
+/// of their size. On a GPU [`Error::OutOfMemory`] for lists;
 /// [`Error::ColdPlanInCapture`] while the stream records a graph, if the kernel is not loaded
 /// or a batch is listed; and those of loading a kernel, as of [`gemm`](crate::gemm()). Besides, [those of every GPU
 /// call](crate#errors-of-every-gpu-call).
@@ -71,8 +74,9 @@ pub fn gemm_batched<T: Scalar>(
 /// launch are the model's.
 ///
 /// # Errors
-/// Those of [`gemm_batched`]; besides [`Error::UnknownVariant`], and
-/// [`Error::Unsupported`] if the variant does not take the batch, or on the CPU, which has none.
+/// Those of [`gemm_batched`]; behind those of shapes [`Error::UnknownVariant`], also where nothing is to be done, and
+/// [`Error::Unsupported`] if the variant does not take the batch, of which none does beyond m = n = k = 32, or on the CPU, which
+/// has none.
 ///
 /// # Example
 /// ```
@@ -93,9 +97,6 @@ pub fn gemm_batched_by<T: Scalar>(
     c: BatchMut<'_, T>,
 ) -> Result<()> {
     let _during = driver::during("gemm_batched_by");
-    if let Queue::Cpu = stream.queue() {
-        return Err(Error::Unsupported { what: format!("variant {variant}: variants are for GPUs") });
-    }
     multiply(stream, alpha, a, b, beta, c, Some(variant))
 }
 
@@ -117,12 +118,17 @@ fn multiply<T: Scalar>(
     }
     refuse_overlap(Operand::A, &a, &c)?;
     refuse_overlap(Operand::B, &b, &c)?;
-    if c.shape.is_empty() || c.count == 0 {
+    if stream.device().is_cuda() {
+        check_batch_aligned([(Operand::A, &a), (Operand::B, &b), (Operand::C, &c)])?;
+    }
+    check_name(stream, force)?;
+    let multiplies = alpha != T::zero() && k > 0;
+    if c.shape.is_empty() || c.count == 0 || (!multiplies && beta == T::one()) {
         return Ok(());
     }
     if let Queue::Cuda(queue) = stream.queue() {
-        check_batch_aligned([(Operand::A, &a), (Operand::B, &b), (Operand::C, &c)])?;
         if wide(m.max(n).max(k)) > model::batched::LARGEST {
+            refuse_large(force, [m, n, k])?;
             let shared = Shared { a: &a, b: &b, c: &c };
             return (0..c.count).try_for_each(|index| {
                 let (a, b, c) = shared.at(index);
@@ -137,7 +143,7 @@ fn multiply<T: Scalar>(
     let (of_a, of_b, of_c) = (operand(&a), operand(&b), operand(&c));
     let batch = ::cpu::Batch { m, n, k, count: c.count, alpha, a: of_a, b: of_b, beta, c: of_c };
     // SAFETY: the shapes and the counts agree, and the constructors of the batches checked that every element is inside its
-    // memory, and of C distinct; C is borrowed mutably, so overlaps neither A nor B (raw views: `refuse_overlap`).
+    // memory, and of C distinct; C overlaps neither A nor B (`refuse_overlap`).
     unsafe { ::cpu::gemm_batched(&batch) };
     Ok(())
 }
@@ -153,6 +159,26 @@ fn operand<T>(batch: &Batch<T>) -> ::cpu::Operand<T> {
     ::cpu::Operand { matrices, row: stride(strides.row), col: stride(strides.col), conj }
 }
 
+/// Refuses a name that no kernel of batches has, and any name on the CPU.
+fn check_name(stream: &Stream, force: Option<&str>) -> Result<()> {
+    let Some(name) = force else { return Ok(()) };
+    if !BATCHED.iter().any(|variant| variant.name == name || variant.entry == name) {
+        return Err(unknown_variant(name));
+    }
+    match stream.queue() {
+        Queue::Cuda(_) => Ok(()),
+        Queue::Cpu => Err(Error::Unsupported { what: format!("variant {name}: variants are for GPUs") }),
+    }
+}
+
+/// Refuses a name where no kernel of batches takes the sizes.
+fn refuse_large(force: Option<&str>, [m, n, k]: [usize; 3]) -> Result<()> {
+    let Some(name) = force else { return Ok(()) };
+    let most = model::batched::LARGEST;
+    let what = format!("variant {name}: m, n and k are {m}, {n} and {k}, but kernels of batches take {most} at most");
+    Err(Error::Unsupported { what })
+}
+
 fn check_counts<T>(a: &Batch<T>, b: &Batch<T>, c: &Batch<T>) -> Result<()> {
     for (operand, count) in [(Operand::A, a.count), (Operand::B, b.count)] {
         if count != c.count {
@@ -163,29 +189,10 @@ fn check_counts<T>(a: &Batch<T>, b: &Batch<T>, c: &Batch<T>) -> Result<()> {
     Ok(())
 }
 
-/// As of single matrices: where all of C lies may nothing lie that is read. Of listed matrices Rust's borrows see to it.
-fn refuse_overlap<T: Scalar>(operand: Operand, read: &Batch<T>, c: &Batch<T>) -> Result<()> {
-    let (Some((from, bytes)), Some((c_from, c_bytes))) = (extent(read), extent(c)) else { return Ok(()) };
-    let shared = (from.saturating_add(bytes)).min(c_from.saturating_add(c_bytes)).saturating_sub(from.max(c_from));
-    if shared == 0 {
-        return Ok(());
-    }
-    let text = format!("C overlaps {operand}: their address ranges share {shared} bytes; multiply into other memory");
-    Err(ShapeError::new(operand, Rule::Overlap, 0, shared, text).into())
-}
-
-/// First address and number of bytes of a strided batch.
-fn extent<T: Scalar>(batch: &Batch<T>) -> Option<(u64, u64)> {
-    let Spots::Strided { first, stride } = &batch.spots else { return None };
-    let (address, bytes) = MatRef::of_parts(*first, batch.shape, batch.place).extent();
-    let steps = wide(batch.count.saturating_sub(1)).saturating_mul(*stride).saturating_mul(T::DTYPE.bytes());
-    Some((address, if batch.count == 0 || bytes == 0 { 0 } else { bytes.saturating_add(steps) }))
-}
-
 /// Products too large for the kernels of batches.
 fn one_by_one<T: Scalar>(alpha: T, a: &Batch<T>, b: &Batch<T>, beta: T, c: &Batch<T>) -> Result<()> {
     let shared = Shared { a, b, c };
-    (0..c.count).into_par_iter().try_for_each(|index| {
+    large::each(0..c.count, |index| {
         let (a, b, c) = shared.at(index);
         large::product(alpha, a, b, beta, c)
     })
@@ -207,22 +214,5 @@ impl<T: Scalar> Shared<'_, T> {
         let read = |batch: &Batch<T>| MatRef::of_parts(batch.at(index), batch.shape, batch.place);
         let c = MatMut::of_parts(self.c.at(index).cast_mut(), self.c.shape, self.c.place);
         (read(self.a), read(self.b), c)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_those_of_whole_batches() -> Result<()> {
-        let data = [0.0_f64; 40];
-        let first = wide(data.as_ptr().addr());
-        let extent = |stride| {
-            extent(&BatchRef::with_strides(&data, 3, stride, (2, 3), (1, 2)).unwrap_or_else(|e| panic!("{e}")).batch)
-        };
-        assert_eq!(extent(10), Some((first, 26 * 8)));
-        assert_eq!(extent(0), Some((first, 6 * 8)));
-        Ok(())
     }
 }

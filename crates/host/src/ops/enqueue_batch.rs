@@ -1,7 +1,7 @@
 //! Batches on a GPU's stream.
 
 use super::enqueue::warm;
-use super::gemm::check_aligned;
+use super::gemm::check_address_aligned;
 use crate::driver;
 use crate::error::{Error, Operand, Result};
 use crate::gpu::hold;
@@ -23,18 +23,18 @@ pub(crate) fn check_batch_aligned<T: Scalar>(operands: [(Operand, &Batch<T>); 3]
     for (operand, batch) in operands {
         let some = if batch.shape.is_empty() { 0 } else { batch.count };
         match &batch.spots {
-            Spots::Strided { first, .. } if some > 0 => check_aligned::<T>(operand, address(*first))?,
+            Spots::Strided { first, .. } if some > 0 => check_address_aligned::<T>(operand, address(*first))?,
             Spots::Strided { .. } => {}
             Spots::Listed(list) => {
-                list.iter().take(some).try_for_each(|at| check_aligned::<T>(operand, address(*at)))?
+                list.iter().take(some).try_for_each(|at| check_address_aligned::<T>(operand, address(*at)))?
             }
         }
     }
     Ok(())
 }
 
-/// Gives C_i ← α A_i B_i + β C_i to the stream. The batches were checked, C has elements, m, n and k are at most
-/// [`model::batched::LARGEST`].
+/// Gives C_i ← α A_i B_i + β C_i to the stream. The batches were checked, something is left to do, m, n and k
+/// are at most [`model::batched::LARGEST`].
 pub(crate) fn enqueue_batch<T: Scalar>(
     stream: &CudaStream,
     (alpha, beta): (T, T),
@@ -44,9 +44,6 @@ pub(crate) fn enqueue_batch<T: Scalar>(
     force: Option<&str>,
 ) -> Result<()> {
     let k = if alpha == T::zero() { 0 } else { a.shape.cols };
-    if k == 0 && beta == T::one() {
-        return Ok(());
-    }
     // Till all launches that read the lists are in the stream, they are this call's.
     let mut lists = hold(&stream.lists)?;
     let listed = send_lists(stream, &mut lists, [a, b, c], k > 0)?;

@@ -36,7 +36,8 @@ use model::Problem;
 /// # Errors
 /// In this order, nothing being launched or written: [`Error::WrongDevice`] for an operand that the stream's device
 /// does not own; [`Error::Shape`] if the sizes do not agree, the elements of C overlap each other, or C overlaps A or
-/// B, or on a GPU complex elements do not lie at multiples of their size; [`Error::Unsupported`], on a GPU, if a dimension exceeds [`model::choose::LARGEST_DIMENSION`], C is larger than a
+/// B, or on a GPU complex elements do not lie at multiples of their size (an operand without elements lies nowhere, and the others
+/// are looked at all the same); [`Error::Unsupported`], on a GPU, if a dimension exceeds [`model::choose::LARGEST_DIMENSION`], C is larger than a
 /// grid, or no kernel is carried for the GPU; [`Error::DriverTooOld`] or [`Error::Jit`] if the kernel does not load;
 /// [`Error::OutOfMemory`] for the workspace; instead of the last three [`Error::ColdPlanInCapture`] while the stream
 /// records a graph. Besides, [those of every GPU call](crate#errors-of-every-gpu-call), which may stem from earlier
@@ -116,19 +117,37 @@ pub(crate) fn is_done<T: Scalar>(alpha: T, a: &MatRef<'_, T>, beta: T, c: &MatMu
 pub(crate) fn check<T: Scalar>(device: &Device, a: &MatRef<'_, T>, b: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
     check_places(device, [(Operand::A, a.place()), (Operand::B, b.place()), (Operand::C, c.place())])?;
     agree(&a.shape(), &b.shape(), &c.shape())?;
-    check_distinct(Operand::C, &c.shape())?;
-    refuse_overlap(Operand::A, a, c)?;
-    refuse_overlap(Operand::B, b, c)?;
-    if device.is_cuda() {
-        for (operand, address) in [(Operand::A, a.extent().0), (Operand::B, b.extent().0), (Operand::C, c.extent().0)] {
-            check_aligned::<T>(operand, address)?;
-        }
-    }
-    Ok(())
+    check_memory(device, PRODUCT, a, b, c)
+}
+
+/// A, B and C as a product's caller calls them.
+pub(crate) const PRODUCT: [Operand; 3] = [Operand::A, Operand::B, Operand::C];
+
+/// The rest of what every product checks, where sizes agree: where the operands, whom the caller calls so, lie.
+pub(crate) fn check_memory<T: Scalar>(
+    device: &Device,
+    [of_a, of_b, of_c]: [Operand; 3],
+    a: &MatRef<'_, T>,
+    b: &MatRef<'_, T>,
+    c: &MatMut<'_, T>,
+) -> Result<()> {
+    check_distinct(of_c, &c.shape())?;
+    refuse_overlap(of_c, of_a, a, c)?;
+    refuse_overlap(of_c, of_b, b, c)?;
+    check_aligned::<T, 3>(device, [(of_a, a.extent()), (of_b, b.extent()), (of_c, c.extent())])
+}
+
+/// On a GPU, of operands that have elements, by their first addresses and numbers of bytes.
+pub(crate) fn check_aligned<T: Scalar, const N: usize>(
+    device: &Device,
+    operands: [(Operand, (u64, u64)); N],
+) -> Result<()> {
+    let mut lie = operands.into_iter().filter(|(_, (_, bytes))| device.is_cuda() && *bytes > 0);
+    lie.try_for_each(|(operand, (address, _))| check_address_aligned::<T>(operand, address))
 }
 
 /// A kernel accesses a complex element as a whole; those of memory that others own need not lie so.
-pub(crate) fn check_aligned<T: Scalar>(operand: Operand, address: u64) -> Result<()> {
+pub(crate) fn check_address_aligned<T: Scalar>(operand: Operand, address: u64) -> Result<()> {
     let bytes = T::DTYPE.bytes();
     if !T::DTYPE.is_complex() || address % bytes == 0 {
         return Ok(());
@@ -152,14 +171,9 @@ pub(crate) fn check_places<const N: usize>(device: &Device, operands: [(Operand,
     Ok(())
 }
 
-/// C may share no address with what is read, not even between its columns: whether the elements themselves meet is not
-/// worth deciding.
-pub(crate) fn refuse_overlap<T: Scalar>(operand: Operand, read: &MatRef<'_, T>, c: &MatMut<'_, T>) -> Result<()> {
-    refuse_overlap_with(Operand::C, operand, read, c)
-}
-
-/// The same of a result that the caller calls `written`.
-pub(crate) fn refuse_overlap_with<T: Scalar>(
+/// C, which the caller calls `written`, may share no address with what is read, not even between its columns: whether the elements
+/// themselves meet is not worth deciding.
+pub(crate) fn refuse_overlap<T: Scalar>(
     written: Operand,
     operand: Operand,
     read: &MatRef<'_, T>,

@@ -3,10 +3,10 @@
 use crate::device::Device;
 use crate::driver;
 use crate::error::{Operand, Result, Rule, ShapeError};
-use crate::ops::gemm::{check_aligned, check_places, is_done, multiply, refuse_overlap_with};
+use crate::ops::gemm::{check_memory, check_places, is_done, multiply};
 use crate::plan::{Plan, PlanBuilder};
 use crate::scalar::Scalar;
-use crate::shape::{Shape, check_distinct, wide};
+use crate::shape::{Shape, wide};
 use crate::stream::Stream;
 use crate::view::{MatMut, MatRef};
 
@@ -62,33 +62,28 @@ fn column(shape: Shape) -> Shape {
 /// What [`crate::ops::gemm::check`] checks, of columns x and y.
 fn check<T: Scalar>(device: &Device, a: &MatRef<'_, T>, x: &MatRef<'_, T>, y: &MatMut<'_, T>) -> Result<()> {
     check_places(device, [(Operand::A, a.place()), (Operand::X, x.place()), (Operand::Y, y.place())])?;
-    check_vector(Operand::X, &x.shape(), ("columns", a.ncols()), a)?;
-    check_vector(Operand::Y, &y.shape(), ("rows", a.nrows()), a)?;
-    check_distinct(Operand::Y, &y.shape())?;
-    refuse_overlap_with(Operand::Y, Operand::A, a, y)?;
-    refuse_overlap_with(Operand::Y, Operand::X, x, y)?;
-    if device.is_cuda() {
-        for (operand, address) in [(Operand::A, a.extent().0), (Operand::X, x.extent().0), (Operand::Y, y.extent().0)] {
-            check_aligned::<T>(operand, address)?;
-        }
-    }
-    Ok(())
+    check_vectors(&a.shape(), &x.shape(), &y.shape())?;
+    check_memory(device, VECTORS, a, x, y)
+}
+
+/// A, B and C as the caller of a product with vectors calls them.
+const VECTORS: [Operand; 3] = [Operand::A, Operand::X, Operand::Y];
+
+/// Refuses columns x and y that are none, or not of A's sizes.
+pub(crate) fn check_vectors(a: &Shape, x: &Shape, y: &Shape) -> Result<(), ShapeError> {
+    check_vector(Operand::X, x, ("columns", a.cols), a)?;
+    check_vector(Operand::Y, y, ("rows", a.rows), a)
 }
 
 /// Refuses what is no vector, or not of as many elements as A has rows or columns.
-fn check_vector<T: Scalar>(
-    operand: Operand,
-    vector: &Shape,
-    (side, length): (&str, usize),
-    a: &MatRef<'_, T>,
-) -> Result<(), ShapeError> {
+fn check_vector(operand: Operand, vector: &Shape, (side, length): (&str, usize), a: &Shape) -> Result<(), ShapeError> {
     let (rows, cols) = (vector.rows, vector.cols);
     if cols != 1 {
         let text = format!("{operand} is {rows} x {cols}: a vector has one column, or one row");
         return Err(ShapeError::new(operand, Rule::Cols, 1, wide(cols), text));
     }
     if rows != length {
-        let (m, k, plural) = (a.nrows(), a.ncols(), if length == 1 { "" } else { "s" });
+        let (m, k, plural) = (a.rows, a.cols, if length == 1 { "" } else { "s" });
         let text =
             format!("{operand} has {rows} elements, but A is {m} x {k}: as many as {side}, {length} element{plural}");
         return Err(ShapeError::new(operand, Rule::Rows, wide(length), wide(rows), text));
@@ -98,7 +93,7 @@ fn check_vector<T: Scalar>(
 
 impl Plan {
     /// Begins a plan for y ← α A x + β y on the device, for operands of these shapes and strides: that of [`Plan::gemm`], with
-    /// x and y in place of B and C. [`Plan::run_gemv`] runs it.
+    /// x and y in place of B and C, and so called in errors. [`Plan::run_gemv`] runs it.
     ///
     /// # Example
     /// ```
@@ -109,13 +104,15 @@ impl Plan {
     /// # Ok::<(), lanky_host::Error>(())
     /// ```
     pub fn gemv(device: &Device, a: Shape, x: Shape, y: Shape) -> PlanBuilder {
-        Plan::gemm(device, a, column(x), column(y))
+        let mut builder = Plan::gemm(device, a, column(x), column(y));
+        builder.names = VECTORS;
+        builder
     }
 
     /// y ← α A x + β y, as planned; see [`gemv`](crate::gemv()) and [`Plan::run`].
     ///
     /// # Errors
-    /// As [`Plan::run`], where x is B and y is C.
+    /// As [`Plan::run`]; x and y are [`Operand::X`] and [`Operand::Y`] in them.
     pub fn run_gemv<T: Scalar>(
         &self,
         stream: &Stream,
@@ -128,6 +125,6 @@ impl Plan {
         let _during = driver::during("Plan::run_gemv");
         let x = if is_row(&x.shape()) { x.t() } else { x };
         let y = if is_row(&y.shape()) { y.t() } else { y };
-        self.run(stream, alpha, a, x, beta, y)
+        self.run_as(VECTORS, stream, alpha, a, x, beta, y)
     }
 }

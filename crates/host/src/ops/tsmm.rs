@@ -5,7 +5,7 @@ use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::matrix::Matrix;
 use crate::ops::enqueue::enqueue;
-use crate::ops::gemm::{check_places, problem, refuse_overlap_with};
+use crate::ops::gemm::{check_aligned, check_places, problem, refuse_overlap};
 use crate::scalar::Scalar;
 use crate::shape::{agree, check_distinct, wide};
 use crate::stream::{Queue, Stream};
@@ -28,8 +28,9 @@ const CPU_ROWS: usize = 4096;
 ///
 /// # Errors
 /// In this order, nothing being launched or written: [`Error::WrongDevice`]; [`Error::Shape`] if B's rows are not A's
-/// columns, n exceeds k ([`Rule::Cols`]), elements of A overlap each other, or A overlaps B; [`Error::Unsupported`] if k
-/// exceeds 64, or m what the kernels count up to; then as [`gemm`](crate::gemm()).
+/// columns, n exceeds k ([`Rule::Cols`]), elements of A overlap each other, A overlaps B, or on a GPU complex elements do not lie at
+/// multiples of their size; [`Error::Unsupported`] if k exceeds 64, or on a GPU m what the kernels count up to, or if the elements
+/// are complex and α is not 0: no kernel is of them; then as [`gemm`](crate::gemm()).
 ///
 /// # Example
 /// ```
@@ -73,7 +74,8 @@ fn check<T: Scalar>(stream: &Stream, a: &MatMut<'_, T>, b: &MatRef<'_, T>) -> Re
         return Err(ShapeError::new(Operand::B, Rule::Cols, wide(k), wide(n), text).into());
     }
     check_distinct(Operand::A, &a.shape())?;
-    refuse_overlap_with(Operand::A, Operand::B, b, a)?;
+    refuse_overlap(Operand::A, Operand::B, b, a)?;
+    check_aligned::<T, 2>(stream.device(), [(Operand::A, a.extent()), (Operand::B, b.extent())])?;
     if wide(k) > SKINNY {
         let what =
             format!("a product in place with k = {k}: A may have {SKINNY} columns, whose rows a kernel holds whole");

@@ -4,8 +4,8 @@ use super::{Plan, check_dtype};
 use crate::device::{Device, Kind};
 use crate::error::{Error, Operand, Result};
 use crate::ops::enqueue::unknown_variant;
-use crate::ops::gemm::problem;
-use crate::ops::gram;
+use crate::ops::gemm::{PRODUCT, problem};
+use crate::ops::{gemv, gram};
 use crate::shape::{Shape, agree, check_distinct, check_not_conjugated, wide};
 use model::launch::reduced::Triangle;
 use model::{Operation, Problem, VARIANTS, classify};
@@ -24,6 +24,8 @@ pub struct PlanBuilder {
     pub(super) reads_c: bool,
     pub(super) gram: Option<Triangle>,
     pub(super) determinism: Determinism,
+    /// As the caller calls A, B and C.
+    pub(crate) names: [Operand; 3],
 }
 
 /// On which GPUs a plan gives the same bits.
@@ -108,20 +110,24 @@ impl PlanBuilder {
     /// cannot serve the shape or the device (the CPU has none), or a dimension exceeds
     /// [`model::choose::LARGEST_DIMENSION`] on a GPU.
     pub fn build(self) -> Result<Plan> {
-        let PlanBuilder { device, a, b, c, variant, parts, reads_c, gram, determinism } = self;
+        let PlanBuilder { device, a, b, c, variant, parts, reads_c, gram, determinism, names } = self;
         let variant = variant.as_deref();
         if let Kind::Refused(error) = device.kind() {
             return Err(Error::clone(error));
         }
-        for (operand, shape) in [(Operand::A, &a), (Operand::B, &b)] {
+        let [of_a, of_b, of_c] = names;
+        for (operand, shape) in [(of_a, &a), (of_b, &b)] {
             check_dtype(operand, shape, c.dtype)?;
+        }
+        if names != PRODUCT {
+            gemv::check_vectors(&a, &b, &c)?;
         }
         if gram.is_some() {
             gram::agree_gram(&b, &c)?;
         }
         let (m, n, k) = agree(&a, &b, &c)?;
-        check_distinct(Operand::C, &c)?;
-        check_not_conjugated(Operand::C, &c)?;
+        check_distinct(of_c, &c)?;
+        check_not_conjugated(of_c, &c)?;
         let is_known = |name: &str| VARIANTS.iter().any(|v| v.name == name || v.entry == name);
         if let Some(name) = variant.filter(|name| !is_known(name)) {
             return Err(unknown_variant(name));

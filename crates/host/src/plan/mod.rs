@@ -12,7 +12,7 @@ use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::gpu::{Gpu, hold};
 use crate::memory::DeviceMemory;
 use crate::ops::enqueue::{enqueue, reduces_in_a_launch, slots_bytes};
-use crate::ops::gemm::{check, check_places, is_done};
+use crate::ops::gemm::{PRODUCT, check_memory, check_places, is_done};
 use crate::ops::gram;
 use crate::scalar::Scalar;
 use crate::shape::{Shape, wide};
@@ -88,6 +88,7 @@ impl Plan {
             reads_c: false,
             gram: None,
             determinism: Determinism::OneGpu,
+            names: PRODUCT,
         }
     }
 
@@ -206,17 +207,33 @@ impl Plan {
         a: MatRef<'_, T>,
         b: MatRef<'_, T>,
         beta: T,
-        mut c: MatMut<'_, T>,
+        c: MatMut<'_, T>,
     ) -> Result<()> {
         let _during = driver::during("Plan::run");
+        self.run_as(PRODUCT, stream, alpha, a, b, beta, c)
+    }
+
+    /// The same of operands that the caller calls so.
+    #[expect(clippy::too_many_arguments, reason = "a product has six")]
+    pub(crate) fn run_as<T: Scalar>(
+        &self,
+        names: [Operand; 3],
+        stream: &Stream,
+        alpha: T,
+        a: MatRef<'_, T>,
+        b: MatRef<'_, T>,
+        beta: T,
+        mut c: MatMut<'_, T>,
+    ) -> Result<()> {
         self.device.same_as("plan", stream)?;
-        check_places(&self.device, [(Operand::A, a.place()), (Operand::B, b.place()), (Operand::C, c.place())])?;
+        let [of_a, of_b, of_c] = names;
+        check_places(&self.device, [(of_a, a.place()), (of_b, b.place()), (of_c, c.place())])?;
         for (operand, shape, planned) in
-            [(Operand::A, a.shape(), &self.a), (Operand::B, b.shape(), &self.b), (Operand::C, c.shape(), &self.c)]
+            [(of_a, a.shape(), &self.a), (of_b, b.shape(), &self.b), (of_c, c.shape(), &self.c)]
         {
             check_planned(operand, &shape, planned)?;
         }
-        check(&self.device, &a, &b, &c)?;
+        check_memory(&self.device, names, &a, &b, &c)?;
         if self.gram.is_some() && b.extent() != a.extent() {
             let what =
                 "other factors than a matrix and its transpose by a plan of a Gram matrix: make one by Plan::gemm";

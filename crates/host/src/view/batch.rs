@@ -1,10 +1,11 @@
 //! Batches: matrices of one shape, at equal distances or by their addresses.
 
+use super::overlap::check_apart;
 use super::{MatMut, MatRef, Place};
 use crate::device::Device;
 use crate::error::{Operand, Result, Rule, ShapeError};
 use crate::scalar::Scalar;
-use crate::shape::{Layout, Shape, check_batch_distinct, check_batch_span, narrow, wide};
+use crate::shape::{Layout, Shape, check_address, check_batch_distinct, check_batch_span, narrow, wide};
 use model::Strides;
 use std::fmt;
 use std::marker::PhantomData;
@@ -42,6 +43,7 @@ impl<T: Scalar> Batch<T> {
     /// Memory of a device's that something else owns.
     fn raw(device: &Device, address: u64, count: usize, stride: u64, shape: Shape) -> Result<Self> {
         check_batch_span(&shape, wide(count), stride, usize::MAX)?;
+        check_address(address, count > 0 && !shape.is_empty())?;
         let first = std::ptr::with_exposed_provenance(narrow(address));
         Ok(Batch { spots: Spots::Strided { first, stride }, count, shape, place: device.place() })
     }
@@ -241,7 +243,7 @@ impl<'a, T: Scalar> BatchRef<'a, T> {
     /// # Safety
     /// As of [`MatRef::from_raw`], of all matrices.
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if the span exceeds 2^63 − 1 bytes.
+    /// [`Error::Shape`](crate::Error::Shape) if the span exceeds 2^63 − 1 bytes, or there are elements at address 0.
     pub unsafe fn from_raw(
         device: &Device,
         address: u64,
@@ -343,17 +345,17 @@ impl<'a, T: Scalar> BatchMut<'a, T> {
         Batch::strided(data.as_mut_ptr(), data.len(), count, wide(batch_stride), shape).map(Self::of)
     }
 
-    /// These matrices, wherever they are. Keeps a list of their addresses, and the matrices borrowed.
+    /// These matrices, wherever they are, also between each other's lines. Keeps a list of their addresses, and the matrices
+    /// borrowed. Cost: the addresses are put into order, where they are not; where matrices lie between each other's lines, those
+    /// of all lines.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if they are not of one size, with the same strides, or two of them begin at
-    /// one address; [`Error::WrongDevice`](crate::Error::WrongDevice) if they are on different devices.
+    /// [`Error::Shape`](crate::Error::Shape) if they are not of one size, with the same strides, or two of them share an
+    /// element, as views of raw addresses may; [`Error::WrongDevice`](crate::Error::WrongDevice) if they are on different devices.
     pub fn listed(matrices: &'a mut [MatMut<'_, T>]) -> Result<Self> {
         let views = matrices.iter_mut().map(|view| (view.as_mut_ptr().cast_const(), view.shape(), view.place()));
         let batch = Batch::of_views(views)?;
-        if !batch.shape.is_empty() {
-            refuse_twice(&batch.spots)?;
-        }
+        check_apart(&batch)?;
         Ok(Self::of(batch))
     }
 
@@ -380,7 +382,7 @@ impl<'a, T: Scalar> BatchMut<'a, T> {
     /// # Safety
     /// As of [`MatMut::from_raw`], of all matrices.
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) as [`BatchMut::with_strides`], but for the length.
+    /// [`Error::Shape`](crate::Error::Shape) as [`BatchMut::with_strides`], but for the length, and if there are elements at address 0.
     pub unsafe fn from_raw(
         device: &Device,
         address: u64,
@@ -407,21 +409,3 @@ impl<'a, T: Scalar> BatchMut<'a, T> {
 }
 
 facts!(BatchMut);
-
-/// Refuses an address that is listed twice: views that share one can only have been made of raw addresses.
-fn refuse_twice<T>(spots: &Spots<T>) -> Result<()> {
-    let Spots::Listed(spots) = spots else { return Ok(()) };
-    if spots.is_sorted_by(|one, next| one < next) {
-        return Ok(());
-    }
-    let mut order: Vec<usize> = (0..spots.len()).collect();
-    order.sort_unstable_by_key(|&index| (spots[index], index));
-    match order.windows(2).find(|pair| spots[pair[0]] == spots[pair[1]]) {
-        Some(pair) => {
-            let (first, second) = (pair[0], pair[1]);
-            let text = format!("matrices {first} and {second} of the batch are written, but begin at the same address");
-            Err(ShapeError::new(Operand::View, Rule::Overlap, 0, wide(size_of::<T>()), text).into())
-        }
-        None => Ok(()),
-    }
-}

@@ -42,6 +42,7 @@ macro_rules! facts {
 }
 
 pub(crate) mod batch;
+pub(crate) mod overlap;
 mod read;
 mod write;
 

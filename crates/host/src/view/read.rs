@@ -4,7 +4,7 @@ use super::{Place, describe, extent, offset, row_range};
 use crate::device::Device;
 use crate::error::{Operand, Result};
 use crate::scalar::Scalar;
-use crate::shape::{Layout, Shape, check_span, checked_span, narrow, packed_strides, wide};
+use crate::shape::{Layout, Shape, check_address, check_span, checked_span, narrow, packed_strides, wide};
 use model::Strides;
 use std::fmt;
 use std::marker::PhantomData;
@@ -90,7 +90,7 @@ impl<'a, T: Scalar> MatRef<'a, T> {
     /// From `address` on, the span of the view is memory of the device that stays valid, and is written by nothing,
     /// until all work that was given this view has ended. `address` is a multiple of the element's size.
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if the span exceeds 2^63 − 1 bytes.
+    /// [`Error::Shape`](crate::Error::Shape) if the span exceeds 2^63 − 1 bytes, or there are elements at address 0.
     pub unsafe fn from_raw(
         device: &Device,
         address: u64,
@@ -102,6 +102,7 @@ impl<'a, T: Scalar> MatRef<'a, T> {
         let strides = Strides { row: wide(row_stride), col: wide(col_stride) };
         let shape = Shape::with_strides(rows, cols, strides, T::DTYPE);
         checked_span(Operand::View, &shape)?;
+        check_address(address, !shape.is_empty())?;
         Ok(MatRef {
             ptr: std::ptr::with_exposed_provenance(narrow(address)),
             shape,

@@ -4,7 +4,9 @@ use super::{MatRef, Place, describe, extent, offset, row_range};
 use crate::device::Device;
 use crate::error::{Operand, Result};
 use crate::scalar::Scalar;
-use crate::shape::{Layout, Shape, check_distinct, check_span, checked_span, narrow, packed_strides, wide};
+use crate::shape::{
+    Layout, Shape, check_address, check_distinct, check_span, checked_span, narrow, packed_strides, wide,
+};
 use model::Strides;
 use std::fmt;
 use std::marker::PhantomData;
@@ -95,7 +97,8 @@ impl<'a, T: Scalar> MatMut<'a, T> {
     /// written by anything else, until all work that was given this view has ended. `address` is a multiple of the
     /// element's size.
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) if the span exceeds 2^63 − 1 bytes, or two elements share an address.
+    /// [`Error::Shape`](crate::Error::Shape) if the span exceeds 2^63 − 1 bytes, two elements share an address, or there are elements
+    /// at address 0.
     pub unsafe fn from_raw(
         device: &Device,
         address: u64,
@@ -108,6 +111,7 @@ impl<'a, T: Scalar> MatMut<'a, T> {
         let shape = Shape::with_strides(rows, cols, strides, T::DTYPE);
         check_distinct(Operand::View, &shape)?;
         checked_span(Operand::View, &shape)?;
+        check_address(address, !shape.is_empty())?;
         Ok(MatMut {
             ptr: std::ptr::with_exposed_provenance_mut(narrow(address)),
             shape,

@@ -1,7 +1,7 @@
 //! Two devices: what is of one is refused by the other, and both are named.
 
 use super::*;
-use lanky_host::{Error, Layout, MatMut, MatRef, Operand, Plan, Shape, Stream, gemm};
+use lanky_host::{Complex, Error, Layout, MatMut, MatRef, Operand, Plan, Scalar, Shape, Stream, gemm};
 
 #[test]
 fn what_is_of_another_device_is_named_with_both() {
@@ -37,6 +37,16 @@ fn what_is_of_another_device_is_named_with_both() {
         let text = "the stream is of cpu, but the call is for cuda:0: take a stream of cuda:0";
         said(zero.upload(&cpu.stream()?, b.view()), text, |error| matches!(error, Error::WrongStream { .. }));
         assert_eq!(calls(), [""; 0], "nothing was asked of the driver");
+
+        let mut graph = of_zero.record(|| Ok(()))?;
+        calls();
+        let text = "the stream is of cuda:1, but the graph is for cuda:0: take a stream of cuda:0";
+        // SAFETY: nothing is in it.
+        let refused = unsafe { graph.launch(&of_one) };
+        said(refused, text, |error| matches!(error, Error::WrongStream { whose: "graph", .. }));
+        assert_eq!(calls(), [""; 0], "nothing was asked of the driver");
+        // SAFETY: as above.
+        unsafe { graph.launch(&of_zero) }?;
 
         // What is of one device goes on.
         plan.run(&of_zero, 1.0, a0.view(), b0.view(), 0.0, c0.view_mut())?;
@@ -83,43 +93,90 @@ fn contexts_of_others_are_kept_and_none_but_the_primary_is_taken() {
     });
 }
 
-/// Somebody else's memory and stream: no copy, no synchronisation, no allocation once the plan is warm.
+/// Somebody else's memory and stream: no copy, no synchronisation, no allocation once the plan is warm, whatever it is of.
 #[test]
 fn a_warm_plan_asks_the_driver_for_launches_alone() {
     const NAME: &str = "elsewhere::a_warm_plan_asks_the_driver_for_launches_alone";
     with_driver(NAME, "", || {
         let device = Device::cuda(0)?;
         let owner = device.stream()?;
-        let (m, n, k) = (300, 4, 20_000);
-        let (a, b, c) = (device.zeros::<f64>(m, k)?, device.zeros::<f64>(k, n)?, device.zeros::<f64>(m, n)?);
         // SAFETY: the stream outlives its borrower.
         let stream = unsafe { Stream::from_raw(&device, owner.as_raw().expect("a GPU's")) };
-        let addresses = [a.view().as_raw(), b.view().as_raw(), c.view().as_raw()];
-        let (va, vb, vc) = borrowed(&device, addresses, (m, n, k))?;
-        let plan = Plan::gemm(&device, va.shape(), vb.shape(), vc.shape()).build()?;
-        assert!(plan.choice().is_some_and(|choice| choice.splits > 1), "a workspace is needed: {plan}");
-        plan.warm_up_on(&stream)?;
-        calls();
-        for _ in 0..10 {
-            let (a, b, c) = borrowed(&device, addresses, (m, n, k))?;
-            plan.run(&stream, 1.0, a, b, 1.0, c)?;
-        }
-        let allowed = ["cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuLaunchKernel"];
-        let calls = calls();
-        assert_eq!(calls.iter().filter(|call| *call == "cuLaunchKernel").count(), 20, "{calls:?}");
-        let others: Vec<_> = calls.iter().filter(|call| !allowed.contains(&call.as_str())).collect();
-        assert!(others.is_empty(), "{others:?}");
-        Ok(())
+        warm_plans::<f32>(&stream)?;
+        warm_plans::<f64>(&stream)?;
+        warm_plans::<Complex<f32>>(&stream)?;
+        warm_plans::<Complex<f64>>(&stream)
     });
 }
 
-type Views<'a> = (MatRef<'a, f64>, MatRef<'a, f64>, MatMut<'a, f64>);
+/// Each operation, of a long k and of others: m, n, k. A kernel stays loaded, so that what few plans load is asked for first.
+const WARM: [(&str, usize, usize, usize); 9] = [
+    ("gram", 300, 300, 300),
+    ("gram", 16, 16, 300_000),
+    ("gemm", 300, 4, 20_000),
+    ("gemm", 20_480, 4, 20_480),
+    ("gemm", 20_000, 8, 8),
+    ("gemm", 8, 6, 300_000),
+    ("gemm", 2000, 2000, 2000),
+    ("gemv", 300, 1, 200_000),
+    ("gemv", 200_000, 1, 300),
+];
 
-/// A, B and C at these addresses, packed by columns.
-fn borrowed<'a>(device: &Device, [a, b, c]: [u64; 3], (m, n, k): (usize, usize, usize)) -> Result<Views<'a>> {
-    // SAFETY: the caller's matrices, which live on and are used by nothing else.
+/// Runs each plan warm, also where it does not multiply: what it launches, and nothing else.
+fn warm_plans<T: Scalar>(stream: &Stream) -> Result<()> {
+    let device = stream.device();
+    let one = T::one();
+    let mut with_slots = Vec::new();
+    for (operation, m, n, k) in WARM {
+        let views = || borrowed::<T>(device, (m, n, k));
+        let (va, vb, vc) = views()?;
+        let plan = match operation {
+            "gemm" => Plan::gemm(device, va.shape(), vb.shape(), vc.shape()),
+            "gram" => Plan::gram(device, vb.shape(), vc.shape()),
+            _ => Plan::gemv(device, va.shape(), vb.shape(), vc.shape()),
+        };
+        let plan = plan.build()?;
+        let run = |alpha: T, beta: T| {
+            let (a, b, c) = views()?;
+            match operation {
+                "gemm" => plan.run(stream, alpha, a, b, beta, c),
+                "gram" => plan.run_gram(stream, alpha, b, beta, c),
+                _ => plan.run_gemv(stream, alpha, a, b, beta, c),
+            }
+        };
+        plan.warm_up_on(stream)?;
+        calls();
+        launches();
+        run(one, one)?;
+        let once = launches().len();
+        let slots = plan.choice().map_or(0, |choice| choice.slots_len);
+        assert!(once == 1 || (slots > 0 && once == 2), "{operation} {m} x {n} x {k}: {once} launches of {plan}");
+        if slots > 0 {
+            with_slots.push(operation);
+        }
+        for _ in 1..10 {
+            run(one, one)?;
+        }
+        run(T::zero(), one + one)?; // C is scaled, by a kernel of its own
+        run(T::zero(), one)?; // C as it is
+        let allowed = ["cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuLaunchKernel"];
+        let calls = calls();
+        assert_eq!(calls.iter().filter(|call| *call == "cuLaunchKernel").count(), 10 * once + 1, "{plan}: {calls:?}");
+        let others: Vec<_> = calls.iter().filter(|call| !allowed.contains(&call.as_str())).collect();
+        assert!(others.is_empty(), "{operation} {m} x {n} x {k} of {}, {plan}: {others:?}", T::DTYPE);
+    }
+    with_slots.dedup();
+    assert_eq!(with_slots, ["gram", "gemm", "gemv"], "{}: plans that need a workspace", T::DTYPE);
+    Ok(())
+}
+
+type Views<'a, T> = (MatRef<'a, T>, MatRef<'a, T>, MatMut<'a, T>);
+
+/// A, B and C of somebody else's, packed by columns.
+fn borrowed<'a, T: Scalar>(device: &Device, (m, n, k): (usize, usize, usize)) -> Result<Views<'a, T>> {
+    // SAFETY: the fake's kernels look at no memory.
     unsafe {
-        let (a, b) = (MatRef::from_raw(device, a, m, k, 1, m)?, MatRef::from_raw(device, b, k, n, 1, k)?);
-        Ok((a, b, MatMut::from_raw(device, c, m, n, 1, m)?))
+        let (a, b) = (MatRef::from_raw(device, 1 << 44, m, k, 1, m)?, MatRef::from_raw(device, 2 << 44, k, n, 1, k)?);
+        Ok((a, b, MatMut::from_raw(device, 3 << 44, m, n, 1, m)?))
     }
 }

@@ -117,3 +117,53 @@ fn a_fork_with_locks_taken_is_told_too() {
         })
     });
 }
+
+/// The bits of products that are large enough for all threads, in every way that work is handed to them.
+fn of_all_threads() -> Result<Vec<Vec<u64>>> {
+    let cpu = Device::cpu();
+    let stream = cpu.stream()?;
+    let filled = |rows, cols| Matrix::from_fn(rows, cols, |i, j| 1.0 / (1 + i * 7 + j * 3) as f64);
+    let mut found = Vec::new();
+    let mut keep = |c: &Matrix<f64>| found.push(c.as_slice().unwrap_or_default().iter().map(|x| x.to_bits()).collect());
+    for (m, n, k) in [(3000, 8, 300), (3, 2, 90_000)] {
+        keep(&cpu.matmul(filled(m, k)?.view(), filled(k, n)?.view())?);
+    }
+    for (side, count) in [(8, 3000), (40, 50)] {
+        let (a, b, mut c) = (filled(side * count, side)?, filled(side, side)?, filled(side * count, side)?);
+        let b = BatchRef::shared(b.view(), count);
+        let into = BatchMut::parts_below(c.view_mut(), count)?;
+        gemm_batched(&stream, 1.0, BatchRef::parts_below(a.view(), count)?, b, 1.0, into)?;
+        keep(&c);
+    }
+    keep(&Matrix::to_contiguous(filled(700, 300)?.view().t())?);
+    Ok(found)
+}
+
+/// Whether its parent had multiplied before or not, and the bits are the same.
+#[test]
+fn a_fork_multiplies_on_the_cpu() {
+    const NAME: &str = "forks::a_fork_multiplies_on_the_cpu";
+    with_driver(NAME, "", || {
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("forked-{}", std::process::id()));
+        let of_a_fork = || {
+            in_a_fork(60, || {
+                let bits = of_all_threads().expect("products on the CPU");
+                std::fs::write(&place, bytemuck::cast_slice::<u64, u8>(&bits.concat())).expect("a file");
+            })
+            .expect("the child multiplies and ends");
+            std::fs::read(&place).expect("what it wrote")
+        };
+        let first = of_a_fork();
+        let bits = of_all_threads()?.concat();
+        let then = of_a_fork();
+        let _ = std::fs::remove_file(&place);
+        assert!(first == bytemuck::cast_slice::<u64, u8>(&bits), "before its parent: other bits");
+        assert!(then == first, "after its parent: other bits");
+        in_a_fork(60, || {
+            let ceilings = Device::cpu().ceilings(&Device::cpu().stream().expect("a stream"));
+            assert!(matches!(ceilings, Err(Error::Unsupported { .. })), "{ceilings:?}");
+        })
+        .expect("the child is refused and ends");
+        Ok(())
+    });
+}

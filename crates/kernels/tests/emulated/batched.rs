@@ -1,7 +1,7 @@
 //! Every entry of batches: around the edges of its tiles and of the sizes, in every layout, strided, listed and shared, in
 //! one turn and in several.
 
-use crate::harness::{Element, Layout};
+use crate::harness::{Element, Layout, order};
 use lanky_kernels::table::{self, Batched as Function, BatchedFn};
 use model::launch::batched::{CONJ_BIT, FlatTile, Laid, Lie, Tile, laid};
 use model::variants::batched::{BATCHED, Batched, Design};
@@ -140,7 +140,8 @@ pub fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> (C
     let grid = [case.blocks.min(case.count.div_ceil(case.problems)), 1, 1];
     let shared_bytes = tile.shared_len(case.stages) * size_of::<T>() as u32;
     let block = [variant.threads, 1, 1];
-    let launch = Launch { kernel: variant.entry, grid, block, shared_bytes, ..Launch::default() };
+    let seed = order(format_args!("{} {case:?}", variant.entry));
+    let launch = Launch { kernel: variant.entry, grid, block, shared_bytes, seed, ..Launch::default() };
     let problem = BatchedProblem {
         dtype: T::DTYPE,
         m: m.into(),

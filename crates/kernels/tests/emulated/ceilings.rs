@@ -1,5 +1,6 @@
 //! The kernels that measure ceilings: they do what their rate is counted by.
 
+use crate::harness::order;
 use cuda_std::Global;
 use lanky_kernels::ceiling::arithmetic::{FMAS_A_ROUND, MMAS_A_ROUND};
 use lanky_kernels::ceiling::arithmetic::{dfma_ceiling_t256, dmma_ceiling_t256, sfma_ceiling_t256};
@@ -14,7 +15,8 @@ const SIZES: [(u64, u32); 5] = [(0, 1), (TILE, 1), (3 * TILE, 2), (2 * TILE, 3),
 
 fn run(memory: &mut Memory, kernel: &str, blocks: u32, thread: impl Fn(&Handles)) -> Counters {
     println!("{kernel}, {blocks} blocks");
-    let launch = Launch { kernel, grid: [blocks, 1, 1], block: [CEILING_THREADS, 1, 1], ..Launch::default() };
+    let seed = order(format_args!("{kernel} {blocks}"));
+    let launch = Launch { kernel, grid: [blocks, 1, 1], block: [CEILING_THREADS, 1, 1], seed, ..Launch::default() };
     launch.run(memory, thread).unwrap_or_else(|fault| panic!("{fault}"))
 }
 

@@ -95,6 +95,19 @@ impl Layout {
     }
 }
 
+/// In which order a case's blocks and warps are taken: each case in one of its own, the same in every run; by SIMT_SEED's where that
+/// is set, as a fault's message says. The number is shown if what follows fails.
+pub fn order(case: std::fmt::Arguments<'_>) -> Option<u64> {
+    if std::env::var_os("SIMT_SEED").is_some() {
+        return None;
+    }
+    // FNV-1a.
+    let mix = |seed: u64, byte: u8| (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let seed = case.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, mix);
+    println!("SIMT_SEED={seed}");
+    Some(seed)
+}
+
 /// C as a kernel gets it: without a value where β = 0, so that reading it is a fault.
 pub fn result<T: Element>(memory: &mut Memory, c: &[T], beta: T) -> Buffer<T> {
     if beta.is_zero() { memory.output("C", c.len()) } else { memory.inout("C", c) }
@@ -213,7 +226,9 @@ pub fn run_product<T: Element>(
     let tiling = tiling(variant, m.into(), n.into());
     let grid = [blocks.min(tiling.x as u32), splits, tiling.z as u32];
     let block = [variant.threads, 1, 1];
-    let launch = Launch { kernel: variant.entry, grid, block, shared_bytes: tiling.shared_bytes, ..Launch::default() };
+    let shared_bytes = tiling.shared_bytes;
+    let seed = order(format_args!("{} {case:?} {grid:?}", variant.entry));
+    let launch = Launch { kernel: variant.entry, grid, block, shared_bytes, seed, ..Launch::default() };
     let outcome = launch.run(&mut memory, |operands| {
         let (a, b, c) = (operands.global(buffer_a), operands.global(buffer_b), operands.global(out));
         let (sa, sb, sc) = (at_a.strides, at_b.strides, at_out.strides);
@@ -236,7 +251,9 @@ pub fn add_slots<T: Element>(
 ) -> Counters {
     let Layout { rows, cols, strides, .. } = layout;
     let grid = [(rows * cols).div_ceil(SUM_SLOTS_THREADS), 1, 1];
-    let launch = Launch { kernel: sum_slots(T::DTYPE), grid, block: [SUM_SLOTS_THREADS, 1, 1], ..Launch::default() };
+    let (kernel, block) = (sum_slots(T::DTYPE), [SUM_SLOTS_THREADS, 1, 1]);
+    let seed = order(format_args!("{kernel} {count} {layout:?}"));
+    let launch = Launch { kernel, grid, block, seed, ..Launch::default() };
     let outcome = launch.run(memory, |operands| {
         let (slots, c): (Global<T>, Global<T>) = (operands.global(slots), operands.global(c));
         // SAFETY: the grid covers C, the operands span their elements; the emulator checks.

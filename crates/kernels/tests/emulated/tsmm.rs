@@ -1,7 +1,7 @@
 //! Every entry for a tall A: round the edges of its tile and of the widths that it serves, in every layout, in one turn and
 //! in several.
 
-use crate::harness::{Case, Element, Layout, check_in_turn};
+use crate::harness::{Case, Element, Layout, check_in_turn, order};
 use lanky_kernels::table::{self, Product, ProductFn};
 use model::launch::tiling;
 use model::variants::tsmm::widest;
@@ -160,6 +160,7 @@ fn run_in_place<T: Element>(
         grid: [2, 1, 1],
         block: [variant.threads, 1, 1],
         shared_bytes: tiling.shared_bytes,
+        seed: order(format_args!("{} {n} {k} {at:?}", variant.entry)),
         ..Launch::default()
     };
     let outcome = launch.run(&mut memory, |operands| {

@@ -1,6 +1,6 @@
 //! Products of two tall matrices, however they are finished; and Gram matrices.
 
-use crate::harness::{Case, Element, Layout};
+use crate::harness::{Case, Element, Layout, order};
 use cuda_std::{Complex, Global, Scalar};
 use lanky_kernels::table::{self, Reduced, ReducedFn};
 use model::launch::reduced::{Finish, Triangle, WORK_HEAD_BYTES};
@@ -135,6 +135,7 @@ pub fn run<T: Element>(
         grid: [tiling.x as u32, splits, tiling.z as u32],
         block: [variant.threads, 1, 1],
         shared_bytes: tiling.shared_bytes,
+        seed: order(format_args!("{} {m} {n} {k} {splits} {codes} {conj} {at_a:?} {at_c:?}", variant.entry)),
         ..Launch::default()
     };
     let outcome = launch.run(&mut memory, |operands| {
@@ -154,6 +155,7 @@ pub fn run<T: Element>(
             grid: [blocks, 1, 1],
             block: [SUM_SLOTS_THREADS, 1, 1],
             shared_bytes: SUM_SLOTS_THREADS * size_of::<T>() as u32,
+            seed: order(format_args!("{} {m} {n} {splits} {codes} {conj}", T::DTYPE)),
             ..Launch::default()
         };
         let codes = codes | u32::from(gram) << 8 | u32::from(gram && matches!(conj, 1 | 2)) << 9;

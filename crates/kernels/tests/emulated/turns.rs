@@ -1,7 +1,7 @@
 //! Blocks that take tiles in turn: however many there are, every element has the same bits. Plans for all GPUs stand on it, for
 //! the number of such blocks is the one thing of a launch that then depends on the GPU.
 
-use crate::harness::{Element, Layout};
+use crate::harness::{Element, Layout, order};
 use lanky_kernels::table::{self, Product, ProductFn};
 use model::launch::{blocks_along_x, tiling};
 use model::{Kernel, VARIANTS, Variant, variants::tsmm::widest};
@@ -31,6 +31,7 @@ fn product<T: Element>(variant: &Variant, entry: ProductFn<T>, (m, n, k): (u32, 
         grid: [x as u32, 1, tiling.z as u32],
         block: [variant.threads, 1, 1],
         shared_bytes: tiling.shared_bytes,
+        seed: order(format_args!("{} {m} {n} {k} {blocks}", variant.entry)),
         ..Launch::default()
     };
     let outcome = launch.run(&mut memory, |operands| {

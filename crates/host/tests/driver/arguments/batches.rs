@@ -4,14 +4,14 @@ use super::*;
 use lanky_host::{BatchMut, BatchRef, gemm_batched, gemm_batched_by};
 
 impl World {
-    fn read_batch(&self, v: View) -> BatchRef<'static, T> {
+    pub(super) fn read_batch(&self, v: View) -> BatchRef<'static, T> {
         let View { place, at, rows, cols, strides, count } = v;
         // SAFETY: no call that is given it gets as far as to look at the memory.
         unsafe { BatchRef::from_raw(&self.devices[place], at, count, rows * cols, (rows, cols), strides) }
             .expect("a span that can be")
     }
 
-    fn written_batch(&self, v: View) -> BatchMut<'static, T> {
+    pub(super) fn written_batch(&self, v: View) -> BatchMut<'static, T> {
         let View { place, at, rows, cols, strides, count } = v;
         // SAFETY: as above.
         unsafe { BatchMut::from_raw(&self.devices[place], at, count, rows * cols, (rows, cols), strides) }
@@ -58,6 +58,64 @@ fn batches_say_what_is_wrong_first() {
     });
 }
 
+/// Where lists lie: of A, B and C, three matrices each, in elements.
+type Spots = [[u64; 3]; 3];
+
+/// Listed matrices may lie anywhere, but where a matrix of C does; and those of C share no element.
+#[test]
+fn listed_matrices_say_what_is_wrong_first() {
+    const NAME: &str = "arguments::batches::listed_matrices_say_what_is_wrong_first";
+    with_driver(NAME, "devices=2", || {
+        let world = World::new()?;
+        let at = |g: &View, spot: u64| View { at: g.at + spot * ELEMENT, ..*g };
+        let multiply = |g: &Given, [a, b, c]: Spots| {
+            let (one, stream) = (T::from(1.0), &world.streams[g.stream]);
+            let a =
+                BatchRef::listed(&a[..g.a.count].iter().map(|&spot| world.read(at(&g.a, spot))).collect::<Vec<_>>())?;
+            let b =
+                BatchRef::listed(&b[..g.b.count].iter().map(|&spot| world.read(at(&g.b, spot))).collect::<Vec<_>>())?;
+            let mut c = c[..g.c.count].iter().map(|&spot| world.written(at(&g.c, spot))).collect::<Vec<_>>();
+            gemm_batched(stream, one, a, b, one, BatchMut::listed(&mut c)?)
+        };
+        let spots: Spots = [[100, 0, 50], [0, 0, 12], [40, 15, 80]];
+        let faults = [
+            &FAULTS[..6],
+            &[("a.count", |g| g.a.count = 2, Said::Shape(Operand::A, Rule::Count))],
+            &[("b.count", |g| g.b.count = 2, Said::Shape(Operand::B, Rule::Count))],
+            // A's matrices are 20 elements long, those of B 12 and of C 15: each time an element is shared.
+            &[("c.at", |g| g.c.at = g.a.at + (100 - 80 + 19) * ELEMENT, C_OVER_A.2)],
+            &[("c.at", |g| g.c.at = g.b.at - 17 * ELEMENT, C_OVER_B.2)],
+            &[A_MISALIGNED, B_MISALIGNED, C_MISALIGNED],
+        ];
+        for stream in [0, 2] {
+            let mut good = Given { stream, ..product() };
+            if stream == 2 {
+                (good.a.place, good.b.place, good.c.place) = (2, 2, 2);
+            }
+            let faults: Vec<Fault> = faults.concat();
+            let faults = if stream == 2 { &faults[3..10] } else { &faults[..] };
+            each_and_in_pairs("gemm_batched of lists", good, faults, &|g| multiply(g, spots));
+            // One on the other's last element, or first, and on the same.
+            let two = |of: View| View { count: 2, ..of };
+            let mut given = Given { a: two(good.a), b: two(good.b), c: two(good.c), ..good };
+            for (c, of, said) in [
+                ([0, 14, 0], C, Said::Shape(Operand::View, Rule::Overlap)),
+                ([14, 0, 0], C, Said::Shape(Operand::View, Rule::Overlap)),
+                ([7, 7, 0], C, Said::Shape(Operand::View, Rule::Overlap)),
+                ([0, 119, 0], A, C_OVER_A.2),
+                ([200, 86, 0], A, C_OVER_A.2),
+                ([11, 200, 0], B, C_OVER_B.2),
+            ] {
+                given.c.at = of;
+                let error = multiply(&given, [[100, 1000, 0], [0, 0, 0], c]).expect_err("they overlap");
+                assert_eq!(self::said(&error), said, "{c:?}: {error}");
+            }
+            assert_eq!(calls(), [""; 0]);
+        }
+        Ok(())
+    });
+}
+
 /// A kernel that is asked for is looked at last.
 #[test]
 fn names_of_kernels_are_looked_at_last() {
@@ -72,7 +130,55 @@ fn names_of_kernels_are_looked_at_last() {
         };
         let unknown: Fault = ("stream", |g| g.stream = 1, Said::Variant);
         let of_others: Fault = ("stream", |g| g.stream = 2, Said::Unsupported);
-        each_and_in_pairs("gemm_batched_by", product(), &[&FAULTS[..13], &[unknown, of_others]].concat(), &run);
+        let names_last = [&FAULTS[..13], &[unknown, of_others]].concat();
+        each_and_in_pairs("gemm_batched_by", product(), &names_last, &run);
+        // Of larger matrices no kernel of batches is asked.
+        let large = Given { a: view(A, 40, 40), b: view(B, 40, 40), c: view(C, 40, 40), ..product() };
+        let too_large: Fault = ("stream", |g| g.stream = 0, Said::Unsupported);
+        each_and_in_pairs("large gemm_batched_by", large, &[&FAULTS[..13], &[unknown, too_large]].concat(), &run);
+        // The CPU has none.
+        let on_the_cpu = |g: &Given| {
+            let (a, b, c) = (world.read_batch(g.a), world.read_batch(g.b), world.written_batch(g.c));
+            gemm_batched_by(&world.streams[2], names[g.stream], one, a, b, one, c)
+        };
+        let mut of_the_host = product();
+        (of_the_host.a.place, of_the_host.b.place, of_the_host.c.place) = (2, 2, 2);
+        let a_elsewhere: Fault = ("a.place", |g| g.a.place = 0, Said::Device(Operand::A));
+        let faults = [&[a_elsewhere], &FAULTS[3..10], &[unknown, too_large]].concat();
+        each_and_in_pairs("gemm_batched_by on the CPU", of_the_host, &faults, &on_the_cpu);
+        Ok(())
+    });
+}
+
+/// What BLAS leaves nothing to do for is looked at all the same, and then not done, whatever the size.
+#[test]
+fn nothing_is_launched_where_nothing_is_to_be_done() {
+    const NAME: &str = "arguments::batches::nothing_is_launched_where_nothing_is_to_be_done";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let stream = device.stream()?;
+        let multiply = |name: Option<&str>, alpha: f64, (m, n, k, count): (usize, usize, usize, usize)| {
+            // SAFETY: nothing looks at the memory.
+            let read = |at, size| unsafe { BatchRef::from_raw(&device, at, count, 1 << 12, size, (1, size.0)) };
+            // SAFETY: as above.
+            let c = unsafe { BatchMut::from_raw(&device, C, count, 1 << 12, (m, n), (1, m)) }?;
+            match name {
+                None => gemm_batched(&stream, alpha, read(A, (m, k))?, read(B, (k, n))?, 1.0, c),
+                Some(name) => gemm_batched_by(&stream, name, alpha, read(A, (m, k))?, read(B, (k, n))?, 1.0, c),
+            }
+        };
+        calls();
+        for side in [4, 40] {
+            for (alpha, m, k, count) in
+                [(0.0, side, side, 3), (1.0, side, 0, 3), (1.0, 0, side, 3), (1.0, side, side, 0)]
+            {
+                let size = (m, side, k, count);
+                multiply(None, alpha, size)?;
+                let unknown = multiply(Some("no_such"), alpha, size).map_err(|error| said(&error));
+                assert_eq!(unknown, Err(Said::Variant), "alpha = {alpha}, {size:?}");
+                assert_eq!(calls(), [""; 0], "alpha = {alpha}, {size:?}");
+            }
+        }
         Ok(())
     });
 }

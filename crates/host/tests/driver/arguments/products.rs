@@ -1,6 +1,7 @@
 //! Products, Gram matrices and products in place.
 
 use super::*;
+use lanky_host::{BatchMut, BatchRef, gemm_batched, gemv};
 
 #[test]
 fn products_say_what_is_wrong_first() {
@@ -78,15 +79,88 @@ fn gram_matrices_and_products_in_place_say_what_is_wrong_first() {
             ("b.rows", |g| rows(&mut g.b, 6), Said::Shape(Operand::B, Rule::Rows)),
             ("b.cols", |g| g.b.cols = 70, Said::Shape(Operand::B, Rule::Cols)),
             ("b.at", |g| g.b.at = g.a.at + ELEMENT, Said::Shape(Operand::B, Rule::Overlap)),
+            A_MISALIGNED,
+            B_MISALIGNED,
             wide,
             ("a.rows", |g| rows(&mut g.a, HUGE), Said::Unsupported),
         ];
         each_and_in_pairs("tsmm_in_place", good, &faults, &|g| {
             tsmm_in_place(&world.streams[0], one, world.written(g.a), world.read(g.b))
         });
+        each_and_in_pairs("tsmm_in_place with alpha = 0", good, &faults[..7], &|g| {
+            tsmm_in_place(&world.streams[0], T::from(0.0), world.written(g.a), world.read(g.b))
+        });
+        // No kernel is of complex elements, but to clear them none is asked for.
+        let error = tsmm_in_place(&world.streams[0], one, world.written(good.a), world.read(good.b));
+        assert_eq!(error.map_err(|error| said(&error)), Err(Said::Unsupported));
         let over = View { at: A, ..good.b };
         let error = tsmm_in_place(&world.streams[0], one, world.written(good.a), world.read(over));
         assert!(error.expect_err("B lies in A").to_string().starts_with("A overlaps B: "));
+        Ok(())
+    });
+}
+
+/// An operand without elements lies nowhere: where it would begin is not looked at. The others are looked at also where nothing is
+/// left to do.
+#[test]
+fn what_has_no_elements_lies_nowhere() {
+    const NAME: &str = "arguments::products::what_has_no_elements_lies_nowhere";
+    with_driver(NAME, "devices=2", || {
+        let (world, one) = (World::new()?, T::from(1.0));
+        let stream = &world.streams[0];
+        let at = |at: u64, rows, cols| view(at, rows, cols);
+        let (odd, none) = (8, 0);
+        let shape = |v: View| world.read(v).shape();
+        let plan = |a, b, c| Plan::gemm(&world.devices[0], shape(a), shape(b), shape(c)).build();
+        calls();
+        for nowhere in [odd, none] {
+            let (a, b, c) = (at(nowhere, 0, 4), at(B, 4, 3), at(nowhere, 0, 3));
+            gemm(stream, one, world.read(a), world.read(b), one, world.written(c))?;
+            gemv(stream, one, world.read(a), world.read(at(B, 4, 1)), one, world.written(at(nowhere, 0, 1)))?;
+            gram(stream, one, world.read(at(nowhere, 4, 0)), one, world.written(at(nowhere, 0, 0)))?;
+            tsmm_in_place(stream, one, world.written(a), world.read(b))?;
+            plan(a, b, c)?.run(stream, one, world.read(a), world.read(b), one, world.written(c))?;
+            let batch = (world.read_batch(a), world.read_batch(b), world.written_batch(c));
+            gemm_batched(stream, one, batch.0, batch.1, one, batch.2)?;
+            assert_eq!(calls(), [""; 0]);
+        }
+        let (a, b, c) = (at(A, 0, 4), at(B + odd, 4, 3), at(C, 0, 3));
+        let b_is = |result: Result<()>| assert_eq!(result.map_err(|error| said(&error)), Err(B_MISALIGNED.2));
+        b_is(gemm(stream, one, world.read(a), world.read(b), one, world.written(c)));
+        b_is(tsmm_in_place(stream, one, world.written(a), world.read(b)));
+        b_is(plan(a, b, c)?.run(stream, one, world.read(a), world.read(b), one, world.written(c)));
+        b_is(gemm_batched(stream, one, world.read_batch(a), world.read_batch(b), one, world.written_batch(c)));
+        Ok(())
+    });
+}
+
+/// No device has memory at address 0.
+#[test]
+fn nothing_lies_at_address_0() {
+    const NAME: &str = "arguments::products::nothing_lies_at_address_0";
+    with_driver(NAME, "", || {
+        for device in [Device::cuda(0)?, Device::cpu()] {
+            // SAFETY: nothing looks at the memory.
+            let all = unsafe {
+                [
+                    MatRef::<f64>::from_raw(&device, 0, 2, 3, 1, 2).map(drop),
+                    MatMut::<f64>::from_raw(&device, 0, 2, 3, 1, 2).map(drop),
+                    BatchRef::<f64>::from_raw(&device, 0, 2, 6, (2, 3), (1, 2)).map(drop),
+                    BatchMut::<f64>::from_raw(&device, 0, 2, 6, (2, 3), (1, 2)).map(drop),
+                ]
+            };
+            for refused in all {
+                let error = refused.expect_err("nothing is there");
+                assert_eq!(said(&error), Said::Shape(Operand::View, Rule::Address), "{error}");
+            }
+            // SAFETY: as above.
+            unsafe {
+                MatRef::<f64>::from_raw(&device, 0, 0, 3, 1, 2)?;
+                MatMut::<f64>::from_raw(&device, 0, 2, 0, 1, 2)?;
+                BatchRef::<f64>::from_raw(&device, 0, 0, 6, (2, 3), (1, 2))?;
+                BatchMut::<f64>::from_raw(&device, 0, 2, 6, (2, 0), (1, 2))?;
+            }
+        }
         Ok(())
     });
 }

@@ -55,7 +55,7 @@ fn products_with_vectors_say_what_is_wrong_first() {
     });
 }
 
-/// x is a plan's B, and y its C.
+/// Plans too speak of x and y.
 #[test]
 fn plans_of_vectors_say_what_is_wrong_first() {
     const NAME: &str = "arguments::vectors::plans_of_vectors_say_what_is_wrong_first";
@@ -66,23 +66,38 @@ fn plans_of_vectors_say_what_is_wrong_first() {
         let faults = [
             WRONG_STREAM,
             A_ELSEWHERE,
-            B_ON_THE_HOST,
-            C_ELSEWHERE,
+            X_ON_THE_HOST,
+            Y_ELSEWHERE,
             ("a.rows", |g| rows(&mut g.a, 6), Said::Shape(Operand::A, Rule::Rows)),
             ("a.strides", |g| g.a.strides = (1, 7), Said::Shape(Operand::A, Rule::Strides)),
-            ("b.rows", |g| rows(&mut g.b, 5), Said::Shape(Operand::B, Rule::Rows)),
-            ("b.strides", |g| g.b.strides.0 = 2, Said::Shape(Operand::B, Rule::Strides)),
-            ("c.rows", |g| rows(&mut g.c, 6), Said::Shape(Operand::C, Rule::Rows)),
-            ("c.strides", |g| g.c.strides.0 = 3, Said::Shape(Operand::C, Rule::Strides)),
+            ("b.rows", |g| rows(&mut g.b, 5), Said::Shape(Operand::X, Rule::Rows)),
+            ("b.strides", |g| g.b.strides.0 = 2, Said::Shape(Operand::X, Rule::Strides)),
+            ("c.rows", |g| rows(&mut g.c, 6), Said::Shape(Operand::Y, Rule::Rows)),
+            ("c.strides", |g| g.c.strides.0 = 3, Said::Shape(Operand::Y, Rule::Strides)),
             C_OVER_A,
-            C_OVER_B,
+            Y_OVER_X,
             A_MISALIGNED,
-            B_MISALIGNED,
-            C_MISALIGNED,
+            X_MISALIGNED,
+            Y_MISALIGNED,
         ];
         each_and_in_pairs("Plan::run_gemv", good, &faults, &|g| {
             plan.run_gemv(&world.streams[g.stream], one, world.read(g.a), world.read(g.b), one, world.written(g.c))
         });
+        let build = |a: View, x: View, y: View| Plan::gemv(&world.devices[0], shape(a), shape(x), shape(y)).build();
+        for (a, x, y, expected) in [
+            (good.a, view(B, 4, 2), view(C, 6, 1), Said::Shape(Operand::X, Rule::Cols)),
+            (good.a, view(B, 5, 1), view(C, 6, 1), Said::Shape(Operand::X, Rule::Rows)),
+            (good.a, good.b, view(C, 5, 2), Said::Shape(Operand::Y, Rule::Cols)),
+            (good.a, good.b, view(C, 6, 1), Said::Shape(Operand::Y, Rule::Rows)),
+        ] {
+            let error = build(a, x, y).map(drop).expect_err("no such product");
+            assert_eq!(said(&error), expected, "{error}");
+        }
+        let other = Shape::packed(4, 1, Layout::ColumnMajor, Dtype::C64);
+        let error = Plan::gemv(&world.devices[0], shape(good.a), other, shape(good.c)).build();
+        assert_eq!(error.map(drop).map_err(|error| said(&error)), Err(Said::Shape(Operand::X, Rule::Dtype)));
+        let conjugated = Plan::gemv(&world.devices[0], shape(good.a), shape(good.b), shape(good.c).conj()).build();
+        assert_eq!(conjugated.map(drop).map_err(|error| said(&error)), Err(Said::Shape(Operand::Y, Rule::Conjugate)));
         Ok(())
     });
 }
