@@ -3,7 +3,7 @@
 use crate::lab::{Lab, Outcome, dtype_name};
 use crate::operand::{Operand, Storage};
 use crate::real::{Real, hash, integer};
-use host::{Plan, Result, gemm};
+use host::{Plan, PlanBuilder, Result, gemm};
 
 /// C ← α A B + β C with C m x n, before its elements are made.
 #[derive(Clone, Copy, Debug)]
@@ -87,12 +87,16 @@ pub struct Case<T> {
 impl<T: Real> Case<T> {
     /// Its plan, by this entry or the model's choice.
     pub fn plan(&self, lab: &Lab, entry: Option<&str>) -> Result<Plan> {
+        entry.into_iter().fold(self.builder(lab)?, |builder, name| builder.variant(name)).build()
+    }
+
+    /// What plans of it are built with.
+    pub fn builder(&self, lab: &Lab) -> Result<PlanBuilder> {
         let (a, b) = (self.a.view(lab)?, self.b.view(lab)?);
         let c = self.spec.storage[2].strides(self.c.rows, self.c.cols);
         let strides = model::Strides { row: c.0 as u64, col: c.1 as u64 };
         let c = host::Shape::with_strides(self.c.rows, self.c.cols, strides, T::DTYPE);
-        let builder = Plan::gemm(&lab.device, a.shape(), b.shape(), c);
-        entry.into_iter().fold(builder, |builder, name| builder.variant(name)).build()
+        Ok(Plan::gemm(&lab.device, a.shape(), b.shape(), c))
     }
 
     fn factors(&self) -> (T, T) {

@@ -24,9 +24,9 @@ fn variant(entry: Entry) -> Option<&'static Variant> {
     VARIANTS.iter().find(|v| Some(v.entry) == entry)
 }
 
-/// Whether an entry never cuts k.
-pub fn of_all_steps(entry: Entry) -> bool {
-    variant(entry).is_some_and(Variant::has_all_of_k)
+/// Whether an entry is of two tall matrices or of vectors.
+pub fn is_reduced(entry: Entry) -> bool {
+    variant(entry).is_some_and(Variant::is_reduced)
 }
 
 /// Whether an entry takes an A and a B of these strides, rows first. C of more columns than rows is computed transposed:

@@ -62,8 +62,12 @@ where
             }
         }
     }
-    // Without 16 bytes all, else what is left of a row.
-    for l in (whole..end).step_by(STEPS * along as usize) {
+    // Without 16 bytes all, else what is left of a row, by the lane whose steps they are.
+    let rest = start + (whole - start) / step * step + if whole == end { step } else { 0 };
+    for l in (rest..end).step_by(step as usize) {
+        if l + lane * (STEPS as u32) < whole {
+            continue;
+        }
         let at = |s: usize| l + lane * STEPS as u32 + s as u32;
         // SAFETY: `end` <= k.
         let load = |i: usize| core::array::from_fn(|s| unsafe { p.a(row + i as u32, at(s), end) });

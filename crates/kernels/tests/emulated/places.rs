@@ -13,19 +13,19 @@ use model::variants::batched::{BATCHED, Batched};
 use model::variants::tsmm::widest;
 use model::{Kernel, Variant};
 
-/// Elements past 256 bytes, and between lines, of which one or both are no multiples of 16 bytes.
-const PLACES: [(usize, u64); 3] = [(1, 0), (0, 1), (3, 5)];
+/// Elements past 256 bytes, and between lines: lines of 20 begin at multiples of 16 bytes without a gap, those of k with one of 3.
+const PLACES: [(usize, u64); 3] = [(1, 0), (3, 5), (0, 3)];
 
-/// Sizes with more than one round of k and lines of 16 bytes, in one part and in two.
+/// Sizes with more than one round of k and a step that 16 bytes leave, in one part and in two.
 fn cases(variant: &Variant) -> Vec<Case> {
-    let (columns, steps) = widest(variant).unwrap_or((12, u32::MAX));
+    let (columns, steps) = widest(variant).unwrap_or((12, 1 << 20));
     let m = if variant.is_reduced() { variant.most_columns().unwrap_or(8).min(12) } else { 20 };
     let n = match variant.kernel {
         Kernel::Gemv => 1,
         Kernel::Gram => m,
         _ => columns.min(12),
     };
-    let k = (2 * tiling(variant, m.into(), n.into()).k_step + 20).next_multiple_of(4).min(steps);
+    let k = (2 * tiling(variant, m.into(), n.into()).k_step + 20).next_multiple_of(4).min(steps - 1) + 1;
     let is_whole = variant.has_all_of_k() || widest(variant).is_some();
     let orders = (0..4).map(|order| [order & 1 > 0, order & 2 > 0, false]);
     let suits = |by_rows: &[bool; 3]| match variant.layout {

@@ -60,11 +60,7 @@ fn alike<T: Real>(lab: &Lab, spec: Spec) -> Outcome {
 
 /// For all GPUs, or for this one by an entry in so many parts.
 fn across<T: Real>(lab: &Lab, case: &Case<T>, given: Option<(&str, u32)>) -> host::Result<Plan> {
-    let (a, b) = (case.a.view(lab)?, case.b.view(lab)?);
-    let (row, col) = case.c.strides();
-    let strides = model::Strides { row: row as u64, col: col as u64 };
-    let c = host::Shape::with_strides(case.c.rows, case.c.cols, strides, T::DTYPE);
-    let builder = Plan::gemm(&lab.device, a.shape(), b.shape(), c);
+    let builder = case.builder(lab)?;
     match given {
         None => builder.determinism(Determinism::AcrossGpus).build(),
         Some((entry, parts)) => builder.variant(entry).parts(parts).build(),

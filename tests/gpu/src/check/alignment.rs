@@ -74,10 +74,17 @@ fn aligned_bits<T: Real>(
     Ok(references)
 }
 
+/// A plan of the moved operands; of entries for vectors, whose leading dimension the model weighs, in as many parts.
+fn plan_in_parts<T: Real>(lab: &Lab, case: &Case<T>, entry: Entry, parts: u32) -> Outcome<Plan> {
+    let plan = case.plan(lab, entry)?;
+    let (Some(entry), true) = (entry, case.spec.size.1 == 1) else { return Ok(plan) };
+    Ok(case.builder(lab)?.variant(entry).parts(parts).build()?)
+}
+
 fn one_storage<T: Real>(lab: &Lab, size: Size, storage: [Storage; 3], references: &[Reference<T>]) -> Outcome {
     let mut case = make::<T>(lab, size, storage)?;
     for (entry, parts, bits) in references {
-        let result = case.plan(lab, *entry).map_err(Into::into).and_then(|plan| {
+        let result = plan_in_parts(lab, &case, *entry, *parts).and_then(|plan| {
             if splits(&plan) != *parts {
                 return Err(format!("k in {} parts, aligned in {parts}", splits(&plan)).into());
             }

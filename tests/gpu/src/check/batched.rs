@@ -310,7 +310,7 @@ fn entries(lab: &Lab, dtype: Dtype) -> Vec<Entry> {
 
 /// Whether an entry does not take what it was asked for, and says so.
 fn is_refused(entry: Entry, fault: &crate::lab::Fault) -> bool {
-    let reasons = ["packed batches alone", "without gaps alone", "threads", "take up to"];
+    let reasons = ["packed batches alone", "without gaps alone", "threads", "take up to", "take 32 at most"];
     let refused = |what: &str| reasons.iter().any(|reason| what.contains(reason));
     entry.is_some() && matches!(fault.downcast_ref::<Error>(), Some(Error::Unsupported { what }) if refused(what))
 }

@@ -57,10 +57,11 @@ type Base<T> = [(Entry, Vec<T>)];
 
 fn changed<T: Real>(lab: &Lab, spec: Spec, base: &Base<T>) -> Outcome {
     let (m, n, _) = spec.size;
-    // Of fewer rows or columns those that leave them where they are.
+    // Of fewer rows or columns, and of vectors, those that leave them where they are: slots of a tile of few rows are added in
+    // another order.
     let stays = |change: &Change| {
         let (i, j, _) = (change.expect)(0, 0);
-        (m == SIZE.0 || i == 0) && (n == SIZE.1 || j == 0)
+        (m == SIZE.0 && n > 1 || i == 0) && (n == SIZE.1 || j == 0)
     };
     for change in CHANGES.into_iter().filter(stays) {
         let mut case = spec.make::<T>(lab, change.a, change.b, |_, _| 0.0)?;

@@ -71,6 +71,9 @@ fn exactly<T: Real>(spec: &Spec, found: &[T], c: &Operand<T>, expected: &[f64]) 
     bitwise(found, &bits, spec.size.0)
 }
 
+/// Where neither a GPU nor a process has memory.
+const NOWHERE: u64 = 1 << 12;
+
 /// A and B that are nowhere: an access would fault.
 fn absent<T: Real>(lab: &Lab, spec: Spec) -> Outcome {
     let mut case = spec.integers::<T>(lab)?;
@@ -79,8 +82,8 @@ fn absent<T: Real>(lab: &Lab, spec: Spec) -> Outcome {
     // SAFETY: no element of them is read: α = 0, or there is none; that is what is checked.
     let (a, b) = unsafe {
         (
-            MatRef::<T>::from_raw(&lab.device, 0, m, k, 1, m.max(1))?,
-            MatRef::<T>::from_raw(&lab.device, 0, k, n, 1, k.max(1))?,
+            MatRef::<T>::from_raw(&lab.device, NOWHERE, m, k, 1, m.max(1))?,
+            MatRef::<T>::from_raw(&lab.device, NOWHERE, k, n, 1, k.max(1))?,
         )
     };
     gemm(&lab.stream, T::of(spec.alpha), a, b, T::of(spec.beta), case.c.view_mut(lab)?)?;

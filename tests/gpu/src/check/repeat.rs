@@ -3,7 +3,7 @@
 use crate::case::{Case, Spec};
 use crate::check::splits::split;
 use crate::compare::bitwise;
-use crate::entries::of_all_steps;
+use crate::entries::is_reduced;
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::real::{Real, unit};
 use host::Plan;
@@ -33,7 +33,8 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
         let mut poison = spec.make::<T>(lab, |_, _| f64::NAN, |_, _| f64::NAN, |_, _| 0.0)?;
         for entry in entries {
             let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-                if lab.device.is_cuda() && !of_all_steps(entry) {
+                // Of those entries longer ones are repeated in checks of their own.
+                if lab.device.is_cuda() && !is_reduced(entry) {
                     split(plan.choice(), entry)?;
                 }
                 plan.warm_up()?;
