@@ -13,7 +13,7 @@ const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/occupancy_h2
 const AGAIN: &str = "lanky-gpu-tests occupancy --csv crates/model/tests/data/occupancy_h200.csv on an H200";
 
 /// The H200 as its driver describes it, by which plans on it choose: the blocks of batches follow from its rates. A bus of 6016
-/// bits is the data sheet's 4.8 TB/s at 3201 MHz; with the table's 6144 other blocks than the file's are chosen.
+/// bits is the data sheet's 4.8 TB/s at 3201 MHz.
 fn h200() -> Machine {
     let table = Machine::H200;
     Machine::from_device(&DeviceFacts {

@@ -23,8 +23,13 @@ pub const LONG: [usize; 6] = [300, 600, 1200, 2500, 5000, 20000];
 type Part = (&'static str, fn(&Lab) -> Outcome);
 
 /// By name: under a slow tool several processes can share them.
-const PARTS: [Part; 4] =
-    [("f32", sweep::<f32>), ("f64", sweep::<f64>), ("batched", batched::small), ("complex", complex::small)];
+const PARTS: [Part; 5] = [
+    ("f32", sweep::<f32>),
+    ("f64", sweep::<f64>),
+    ("reduced", reduced),
+    ("batched", batched::small),
+    ("complex", complex::small),
+];
 
 /// All element types.
 pub fn run(lab: &Lab) -> Outcome {
@@ -39,6 +44,14 @@ pub fn run_these(lab: &Lab, only: &[String]) -> Outcome {
     }
     let mut asked = PARTS.iter().filter(|(name, _)| only.is_empty() || only.iter().any(|o| o == name));
     asked.try_for_each(|(_, part)| part(lab))
+}
+
+/// Those of two tall matrices and of vectors.
+fn reduced(lab: &Lab) -> Outcome {
+    tsmttsm::small::<f32>(lab)?;
+    tsmttsm::small::<f64>(lab)?;
+    gemv::small::<f32>(lab)?;
+    gemv::small::<f64>(lab)
 }
 
 fn spec(size: (usize, usize, usize), layouts: usize, index: usize) -> Spec {
@@ -64,8 +77,6 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
         in_parts::<T>(lab, entry, index)?;
     }
     tsmm::small::<T>(lab)?;
-    tsmttsm::small::<T>(lab)?;
-    gemv::small::<T>(lab)?;
     // C <- beta C is an entry's work too.
     for beta in BETAS {
         let mut case = Spec { alpha: 0.0, beta, ..Spec::plain((37, 11, 5)) }.integers::<T>(lab)?;

@@ -67,7 +67,7 @@ driver! {
             13 => 1_980_000,                     // clock, kHz
             16 => state().setting("sms", 132) as c_int,
             36 => 3_201_000,                     // memory clock, kHz
-            37 => 6144,                          // bus, bits
+            37 => 6016,                          // bus, bits
             38 => 50 << 20,                      // second-level cache
             39 => 2048,                          // threads a multiprocessor
             75 => capability / 10,
@@ -196,7 +196,8 @@ driver! {
         state.gone(of.is_some(), "an event")
     }
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
-        milliseconds.write(0.1);
+        // So that no measured rate is more than a GPU could have.
+        milliseconds.write(0.3);
         let mut state = state();
         let are = state.events.contains_key(&start) && state.events.contains_key(&end);
         state.gone(are, "an event")

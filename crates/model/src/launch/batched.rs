@@ -259,11 +259,14 @@ pub struct Laid {
 }
 
 impl Laid {
-    /// Whether a tile of it is one run of device memory that moves by pieces: what entries for packed batches take.
+    /// Whether a tile of it is one run of device memory that moves by pieces, or nothing: what entries for packed batches take.
     pub fn is_packed(&self) -> bool {
         let Strides { row, col } = self.strides;
         let (step, ld) = if self.code.by_columns { (row, col) } else { (col, row) };
         let SharedSide { len, lines, .. } = self.shared;
+        if len * lines == 0 {
+            return true;
+        }
         let linear = step == 1 && ld == u64::from(len) && self.stride == u64::from(len * lines);
         let whole = self.shared.is_whole(ld, step, self.stride);
         !self.code.listed && !self.code.single && linear && (whole || self.code.wide)
@@ -376,5 +379,9 @@ mod tests {
         let row = Lie { strides: Strides { row: 99, col: 1 }, ..Lie::packed(1, 6) };
         assert!(super::laid(row, (1, 6), 7, 2, 4).is_packed());
         assert!(super::laid(Lie { stride: 0, ..packed }, (5, 3), 1, 2, 4).is_packed());
+        // Nothing of it is multiplied where α = 0: an operand of no elements lies anyhow.
+        assert!(
+            super::laid(packed, (5, 0), 7, 2, 4).is_packed() && super::laid(packed.t(), (0, 3), 7, 2, 4).is_packed()
+        );
     }
 }

@@ -50,10 +50,10 @@ pub(super) const NEWEST: (u32, u32) = (20, 9);
 const MEASURED: f64 = 1.05;
 
 /// Multiply-adds a cycle and SM, of f64 by matrix units too: a quarter of the fewest of any GPU, 2 in f64 on an RTX 4090,
-/// since what is measured or taken from another clock may be less; and twice the 256 that an H200's would be with half its
-/// SMs.
+/// since what is measured or taken from another clock may be less; and sixteen times the 256 that an H200's would be with half
+/// its SMs: a wrong unit is a thousand times off.
 const SLOWEST: f64 = 0.5;
-const FASTEST: f64 = 512.0;
+const FASTEST: f64 = 4096.0;
 
 /// The same of matrix units in tf32: an eighth of an RTX 4090's 128, and four times a B200's 2048.
 const TF32: [f64; 2] = [16.0, 8192.0];
@@ -119,11 +119,11 @@ impl Machine {
         let is_own = !self.assumed.names().any(|name| name == "bus_bytes_per_s");
         let bus = if is_own { MEASURED * self.bus_bytes_per_s } else { f64::INFINITY };
         let (bus_unit, cycle_unit) =
-            ("bytes/s, 1.05 of bus_bytes_per_s", "multiply-adds/s, 0.5 to 512 a cycle of an SM");
+            ("bytes/s, 1.05 of bus_bytes_per_s", "multiply-adds/s, 0.5 to 4096 a cycle of an SM");
         let cycle = f64::from(self.sms) * self.clock_hz;
         let (slow, fast) = (SLOWEST * cycle, FASTEST * cycle);
         let [slow_tf32, fast_tf32] = TF32.map(|fmas| fmas * cycle);
-        let f64_unit = "multiply-adds/s, 0.5 to 512 a cycle of an SM, or 0";
+        let f64_unit = "multiply-adds/s, 0.5 to 4096 a cycle of an SM, or 0";
         let tf32_unit = "multiply-adds/s, 16 to 8192 a cycle of an SM, or 0";
         let or_none = |least: f64, rate: f64| if rate == 0.0 { 0.0 } else { least };
         let block = f64::from(self.registers_per_block);

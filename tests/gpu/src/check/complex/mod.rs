@@ -265,7 +265,13 @@ where
             storage[operand] = Storage { pad, offset, ..storage[operand] };
             let spec = Spec { storage, ..plain };
             let mut moved = Product::<R>::new(lab, spec, part(1), part(2), part(3))?;
-            let result = moved.plan(lab, entry).map_err(Into::into).and_then(|plan| {
+            // Of vectors the model weighs the leading dimension: in as many parts.
+            let given = moved.builder(lab)?;
+            let given = match entry.filter(|_| plain.size.1 == 1) {
+                Some(name) => given.variant(name).parts(parts).build(),
+                None => moved.plan(lab, entry),
+            };
+            let result = given.map_err(Into::into).and_then(|plan| {
                 let found = plan.choice().map_or(1, |choice| choice.splits);
                 ensure(found == parts, || format!("k in {found} parts, aligned in {parts}"))?;
                 bitwise(&moved.run(lab, &plan)?, &bits, plain.size.0)

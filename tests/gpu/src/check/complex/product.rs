@@ -5,7 +5,7 @@ use crate::entries::Entry;
 use crate::lab::{Lab, Outcome};
 use crate::operand::{Operand, Storage};
 use crate::real::{Real, hash};
-use host::{Complex, Dtype, MatRef, Plan, Scalar, Shape};
+use host::{Complex, Dtype, MatRef, Plan, PlanBuilder, Scalar, Shape};
 
 /// C ← α op(A) op(B) + β C, before its elements are made.
 #[derive(Clone, Copy, Debug)]
@@ -123,12 +123,16 @@ where
 
     /// Its plan, by this entry or the model's choice.
     pub fn plan(&self, lab: &Lab, entry: Entry) -> host::Result<Plan> {
+        entry.into_iter().fold(self.builder(lab)?, |builder, name| builder.variant(name)).build()
+    }
+
+    /// What plans of it are built with.
+    pub fn builder(&self, lab: &Lab) -> host::Result<PlanBuilder> {
         let [a, b] = self.factors(lab)?;
         let (row, col) = self.c.strides();
         let strides = model::Strides { row: row as u64, col: col as u64 };
         let c = Shape::with_strides(self.c.rows, self.c.cols, strides, Complex::<R>::DTYPE);
-        let builder = Plan::gemm(&lab.device, a.shape(), b.shape(), c);
-        entry.into_iter().fold(builder, |builder, name| builder.variant(name)).build()
+        Ok(Plan::gemm(&lab.device, a.shape(), b.shape(), c))
     }
 
     /// C as the plan computes it, down the columns. Fails if a byte changed that is no element of C.
