@@ -156,7 +156,7 @@ fn results_that_overlap_are_refused() -> Tested {
     let twice = || unsafe { MatMut::<f64>::from_raw(&Device::cpu(), address, 4, 4, 4, 1) };
     let (error, text) = refused(|_| BatchMut::listed(&mut [twice()?, twice()?]).map(|_| ()));
     assert_eq!((error.rule, error.required), (Rule::Overlap, 0));
-    assert_eq!(text, "matrices 0 and 1 of the batch are written, but overlap: lines of theirs share 32 bytes");
+    assert_eq!(text, "matrices 0 and 1 of the batch are written, but overlap: they share 128 bytes");
 
     // SAFETY: the view is of `data`, and nothing is written.
     let a = unsafe { MatRef::<f64>::from_raw(&Device::cpu(), address + 48 * 8, 4, 4, 4, 1)? };

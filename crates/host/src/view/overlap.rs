@@ -6,29 +6,38 @@ use crate::error::{Operand, Result, Rule, ShapeError};
 use crate::scalar::Scalar;
 use crate::shape::{Shape, wide};
 
-/// Refuses listed matrices that are written and two of which share an element. Strided ones are their constructors' affair.
+/// Refuses listed matrices that are written and two of which share an element. Strided ones are their constructors' affair. Of a list
+/// whose addresses are not all the same modulo the element's size, lines that are in each other's way are refused too.
 pub(super) fn check_apart<T: Scalar>(batch: &Batch<T>) -> Result<(), ShapeError> {
     let Spots::Listed(spots) = &batch.spots else { return Ok(()) };
     let (_, bytes) = extent(0, &batch.shape);
     let address = |index: usize| wide(spots[index].addr());
-    if bytes == 0 || meeting(spots.len(), bytes, |index| (0, address(index))).is_none() {
+    let refusal = |first: usize, second: usize, shared: u64, how: &str| {
+        let (first, second) = (first.min(second), first.max(second));
+        let text =
+            format!("matrices {first} and {second} of the batch are written, but overlap: {how} share {shared} bytes");
+        Err(ShapeError::new(Operand::View, Rule::Overlap, 0, shared, text))
+    };
+    if bytes == 0 || meeting(spots.len(), bytes, |index| (0, address(index)))?.is_none() {
         return Ok(());
+    }
+    // Those at one address need no look at their lines, which may be many.
+    if let Some((first, second, _)) = meeting(spots.len(), 1, |index| (0, address(index)))? {
+        return refusal(first, second, bytes, "they");
     }
     // Between each other's lines: of what lies in steps, only lines that are whole steps apart can meet.
     let Lines { count, jump, step, bytes } = Lines::of(&batch.shape);
     let element = T::DTYPE.bytes();
     let together = spots.iter().all(|spot| (wide(spot.addr()) ^ wide(spots[0].addr())) % element == 0);
     let class = if together { step } else { 1 };
+    // The first lines of all, then the second: so those of matrices beside each other are in order, and nothing is sorted.
     let line = |index: usize| {
-        let start = address(index / count).saturating_add(wide(index % count).saturating_mul(jump));
+        let (line, matrix) = (index / spots.len(), index % spots.len());
+        let start = address(matrix).saturating_add(wide(line).saturating_mul(jump));
         (start % class, start)
     };
-    let Some((one, other, shared)) = meeting(spots.len() * count, bytes, line) else { return Ok(()) };
-    let (first, second) = ((one / count).min(other / count), (one / count).max(other / count));
-    let text = format!(
-        "matrices {first} and {second} of the batch are written, but overlap: lines of theirs share {shared} bytes"
-    );
-    Err(ShapeError::new(Operand::View, Rule::Overlap, 0, shared, text))
+    let Some((one, other, shared)) = meeting(spots.len().saturating_mul(count), bytes, line)? else { return Ok(()) };
+    refusal(one % spots.len(), other % spots.len(), shared, "lines of theirs")
 }
 
 /// The lines of a matrix, along the smaller stride; in bytes.
@@ -55,19 +64,30 @@ impl Lines {
 }
 
 /// Two of `count` ranges, all of so many bytes, that meet, and the bytes that they share; `at` is the class of one, beyond which
-/// it meets none, and where it begins.
-fn meeting(count: usize, bytes: u64, at: impl Fn(usize) -> (u64, u64)) -> Option<(usize, usize, u64)> {
+/// it meets none, and where it begins. A refusal, where there is no memory to put them in order.
+fn meeting(
+    count: usize,
+    bytes: u64,
+    at: impl Fn(usize) -> (u64, u64),
+) -> Result<Option<(usize, usize, u64)>, ShapeError> {
     let shared = |one: usize, next: usize| {
         let ((class, start), (other, next)) = (at(one), at(next));
         if class == other { bytes.saturating_sub(next - start) } else { 0 }
     };
     if (1..count).all(|next| at(next - 1) <= at(next) && shared(next - 1, next) == 0) {
-        return None;
+        return Ok(None);
     }
-    let mut order: Vec<usize> = (0..count).collect();
+    let mut order: Vec<usize> = Vec::new();
+    if order.try_reserve_exact(count).is_err() {
+        let text = format!(
+            "whether {count} lines of the batch, which are written, overlap cannot be looked at: memory is too little"
+        );
+        return Err(ShapeError::new(Operand::View, Rule::Overlap, 0, wide(count), text));
+    }
+    order.extend(0..count);
     order.sort_unstable_by_key(|&index| (at(index), index));
-    let pair = order.windows(2).find(|pair| shared(pair[0], pair[1]) > 0)?;
-    Some((pair[0], pair[1], shared(pair[0], pair[1])))
+    let pair = order.windows(2).find(|pair| shared(pair[0], pair[1]) > 0);
+    Ok(pair.map(|pair| (pair[0], pair[1], shared(pair[0], pair[1]))))
 }
 
 /// Refuses a C that lies where something is read: of a batch at equal distances all from its first to its last element counts, as

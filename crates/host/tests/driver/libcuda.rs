@@ -197,7 +197,7 @@ driver! {
     }
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
         // So that no measured rate is more than a GPU could have.
-        milliseconds.write(0.3);
+        milliseconds.write(0.25);
         let mut state = state();
         let are = state.events.contains_key(&start) && state.events.contains_key(&end);
         state.gone(are, "an event")
