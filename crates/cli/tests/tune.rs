@@ -58,7 +58,7 @@ fn a_gpu_is_tuned_and_its_plans_follow() {
         done(&command.env("LANKY_TUNED", tuned).output().expect("it starts"))
     };
     let (words, _) = plan("fake.tuned");
-    assert!(words.contains(&format!("chosen    by measurements: 100 us at m = {m}, n = {n}, k = {k}")), "{words}");
+    assert!(words.contains(&format!("chosen    by measurements: 250 us at m = {m}, n = {n}, k = {k}")), "{words}");
     assert!(words.contains("by database fake.tuned (commit 6ce0abf"), "{words}");
     assert!(plan("none").0.contains("chosen    by the model"), "{words}");
 
