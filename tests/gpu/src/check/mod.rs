@@ -121,12 +121,14 @@ pub fn run(lab: &Lab, only: &[String]) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab::GUARD;
     use host::Device;
 
     /// On the CPU, where there is one entry: the checks' own check.
     #[test]
     fn checks_pass_on_the_cpu() -> Outcome {
-        let lab = Lab::new(Device::cpu(), 16)?;
+        // What is placed over an operand's end must not reach the next one.
+        let lab = Lab::new(Device::cpu(), GUARD)?;
         let named = ["guards", "quick", "subnormal", "columns", "refusals"];
         run(&lab, &named.map(str::to_owned))?;
         assert!(lab.finish());
