@@ -89,7 +89,10 @@ pub fn check(variant: &Variant) {
     if variant.adds_atomically() {
         return;
     }
-    for case in cases(variant).into_iter().filter(|case| takes(variant, *case)) {
+    let cases: Vec<Case> = cases(variant).into_iter().filter(|case| takes(variant, *case)).collect();
+    // Those of whole tiles alone, which teach, load by elements however they lie.
+    assert!(!cases.is_empty() || variant.multiples().is_some(), "{}", variant.entry);
+    for case in cases {
         let whole = bits(variant, case);
         let skipped = if cfg!(debug_assertions) { 2 } else { 0 };
         for (offset, gap) in PLACES.into_iter().skip(skipped) {

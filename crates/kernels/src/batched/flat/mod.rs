@@ -24,7 +24,7 @@
 //! piece is left out behind each eight, so that neighbouring columns of 16 or 32 elements do not begin in the same bank. Of
 //! m = n = k = 32 in f64, β = 1, an H200's memory takes 1700 cycles an SM for a problem, its shared memory some 700, its matrix units
 //! 256, its schedulers some 400.
-//! On 2026-11-22 it reached 83, 83, 79 and 86% of the bound there at 20, 24, 28 and 32 (f64, β = 1, 1.9 GB). The same in f32 and c64, sums of lanes
+//! On 2026-11-22 it reached 77, 82, 76 and 86% of the bound there at 20, 24, 28 and 32 (f64, β = 1, 100 000). The same in f32 and c64, sums of lanes
 //! by multiply-adds of the vector units, was slower than `batched_warps` and `batched_packed` but for c64 at 24 and 32 (`benches/NOTES.md`).
 
 pub mod complex;
