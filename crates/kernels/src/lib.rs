@@ -8,6 +8,7 @@
 //! | [`tsmttsm`] | C ← α Aᵀ B + β C over the long side of two tall matrices, and Gram matrices: the variants of Ernst et al., and what goes beyond them |
 //! | [`gemv`] | y ← α A x + β y: the kernels of Sørensen's paper, and what goes beyond them |
 //! | [`batched`] | C_i ← α A_i B_i + β C_i of many small matrices: tiles of several products, a warp a product, and the variants of MAGMA's paper |
+//! | [`complex_fragments`] | how numbers of A, B and C lie in fragments of the matrix units where they are complex |
 //! | [`slots`] | C ← α (S₀ + S₁ + ...) + β C: adds what the parts of k gave, in order |
 //! | [`ceiling`] | moves memory, and multiplies, as fast as the GPU can, to measure it |
 //!
@@ -25,6 +26,7 @@
 
 pub mod batched;
 pub mod ceiling;
+pub mod complex_fragments;
 pub mod gemm;
 pub mod gemv;
 pub mod product;

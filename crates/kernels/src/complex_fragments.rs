@@ -1,0 +1,41 @@
+//! Complex products on the matrix units of sm_90, which multiply real f64.
+//!
+//! # Idea
+//! A complex product is a real one of twice the rows and steps:
+//!
+//! ```text
+//! ⎡Re C⎤   ⎡Re A  -Im A⎤ ⎡Re B⎤
+//! ⎣Im C⎦ = ⎣Im A   Re A⎦ ⎣Im B⎦
+//! ```
+//!
+//! So a `mma.m16n8k16` is eight rows of A by eight steps by eight columns of B, of which nothing is wasted, and what a lane
+//! gives are two numbers of each factor, as they come from memory: no shuffles.
+//!
+//! # Thread mapping
+//! Lane (g, q) = (lane / 4, lane % 4) gives row g of A and column g of B at steps q and q + 4, and gets columns 2q and 2q + 1
+//! of row g of C.
+
+use cuda_std::prelude::*;
+
+/// Rows of A and columns of B of a fragment.
+pub const SIDE: u32 = 8;
+/// Steps of k of a fragment.
+pub const STEPS: u32 = 8;
+
+/// A lane's part of A: its row at steps q and q + 4.
+#[inline(always)]
+pub fn left([first, second]: [Complex<f64>; 2]) -> [f64; 8] {
+    [first.re, first.im, -first.im, first.re, second.re, second.im, -second.im, second.re]
+}
+
+/// A lane's part of B: its column at the same steps.
+#[inline(always)]
+pub fn right([first, second]: [Complex<f64>; 2]) -> [f64; 4] {
+    [first.re, first.im, second.re, second.im]
+}
+
+/// A lane's part of C: columns 2q and 2q + 1 of row g.
+#[inline(always)]
+pub fn sums([re0, re1, im0, im1]: [f64; 4]) -> [Complex<f64>; 2] {
+    [Complex::new(re0, im0), Complex::new(re1, im1)]
+}
