@@ -1,6 +1,8 @@
 //! A product in place is the product, and nothing else of A changes.
 
-use lanky_host::{Device, Error, MatMut, MatRef, Matrix, Operand, Result, Rule, Scalar, Stream, gemm, tsmm_in_place};
+use lanky_host::{
+    Complex, Device, Error, MatMut, MatRef, Matrix, Operand, Result, Rule, Scalar, Stream, gemm, tsmm_in_place,
+};
 
 /// The devices of this machine.
 fn streams() -> Result<Vec<Stream>> {
@@ -71,6 +73,8 @@ fn the_first_columns_become_the_product() -> Result<()> {
             for (by_rows, gap) in [(true, 0), (true, 3), (false, 0), (false, 1)] {
                 check::<f32>(f32::from, &stream, [m, n, k], by_rows, gap)?;
                 check::<f64>(f64::from, &stream, [m, n, k], by_rows, gap)?;
+                check(|x| Complex::new(x, 2.0 * x), &stream, [m, n, k], by_rows, gap)?;
+                check(|x| Complex::new(f64::from(x), -2.0 * f64::from(x)), &stream, [m, n, k], by_rows, gap)?;
             }
         }
     }

@@ -8,8 +8,9 @@
 //! ⎣Im C⎦ = ⎣Im A   Re A⎦ ⎣Im B⎦
 //! ```
 //!
-//! So a `mma.m16n8k16` is eight rows of A by eight steps by eight columns of B, of which nothing is wasted, and what a lane
-//! gives are two numbers of each factor, as they come from memory: no shuffles.
+//! So eight rows of A by eight steps by eight columns of B are two `mma.m16n8k8`, of which nothing is wasted, and what a lane
+//! gives are two numbers of each factor, as they come from memory: no shuffles. The first takes A's registers as they were loaded.
+//! One `mma.m16n8k16` for both would have each part of A twice in the registers of its operand: of as many blocks an SM it spilled.
 //!
 //! # Thread mapping
 //! Lane (g, q) = (lane / 4, lane % 4) gives row g of A and column g of B at steps q and q + 4, and gets columns 2q and 2q + 1
@@ -22,16 +23,17 @@ pub const SIDE: u32 = 8;
 /// Steps of k of a fragment.
 pub const STEPS: u32 = 8;
 
-/// A lane's part of A: its row at steps q and q + 4.
+/// Sums, and on top of them the products of a lane's row of A and column of B, each at steps q and q + 4.
+///
+/// # Safety
+/// All lanes of the warp are here.
 #[inline(always)]
-pub fn left([first, second]: [Complex<f64>; 2]) -> [f64; 8] {
-    [first.re, first.im, -first.im, first.re, second.re, second.im, -second.im, second.re]
-}
-
-/// A lane's part of B: its column at the same steps.
-#[inline(always)]
-pub fn right([first, second]: [Complex<f64>; 2]) -> [f64; 4] {
-    [first.re, first.im, second.re, second.im]
+pub unsafe fn multiply([a0, a1]: [Complex<f64>; 2], [b0, b1]: [Complex<f64>; 2], sums: [f64; 4]) -> [f64; 4] {
+    // SAFETY: promised by the caller.
+    unsafe {
+        let by_re = ptx::mma_m16n8k8_f64([a0.re, a0.im, a1.re, a1.im], [b0.re, b1.re], sums);
+        ptx::mma_m16n8k8_f64([-a0.im, a0.re, -a1.im, a1.re], [b0.im, b1.im], by_re)
+    }
 }
 
 /// A lane's part of C: columns 2q and 2q + 1 of row g.

@@ -26,6 +26,7 @@
 
 pub mod batched;
 pub mod ceiling;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod complex_fragments;
 pub mod gemm;
 pub mod gemv;

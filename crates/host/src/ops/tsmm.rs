@@ -29,8 +29,8 @@ const CPU_ROWS: usize = 4096;
 /// # Errors
 /// In this order, nothing being launched or written: [`Error::WrongDevice`]; [`Error::Shape`] if B's rows are not A's
 /// columns, n exceeds k ([`Rule::Cols`]), elements of A overlap each other, A overlaps B, or on a GPU complex elements do not lie at
-/// multiples of their size; [`Error::Unsupported`] if k exceeds 64, or on a GPU m what the kernels count up to, or if the elements
-/// are complex and α is not 0: no kernel is of them; then as [`gemm`](crate::gemm()).
+/// multiples of their size; [`Error::Unsupported`] if k exceeds 64, or on a GPU m what the kernels count up to; then as
+/// [`gemm`](crate::gemm()).
 ///
 /// # Example
 /// ```

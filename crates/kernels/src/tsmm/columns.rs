@@ -45,7 +45,7 @@ pub unsafe fn body<
     x: Product<T>,
 ) {
     const { assert!(V == T::WIDTH, "16 bytes a load") };
-    const { assert!(BK % KU == 0 && NB <= BK * NB, "whole chunks") };
+    const { assert!(BK % KU == 0, "whole chunks") };
     let sb = Shared::<T>::at(0); // (NB, BK) by rows
     let own = thread::thread_idx_x();
     for at in (own..(BK * NB) as u32).step_by(THREADS) {
@@ -175,7 +175,8 @@ unsafe fn store<T: Scalar, const V: usize, const NB: usize>(
             for j in 0..NB {
                 if (j as u32) < x.n {
                     let at = first + j as u64 * x.c_col;
-                    x.c.store_wide(at, |v| crate::product::scaled(x.alpha, sums[v][j], x.beta, x.c, at + v as u64));
+                    let sum = |v: usize| sums[v][j].conj_if(x.conj_sum());
+                    x.c.store_wide(at, |v| crate::product::scaled(x.alpha, sum(v), x.beta, x.c, at + v as u64));
                 }
             }
         } else {

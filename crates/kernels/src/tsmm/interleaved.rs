@@ -65,8 +65,9 @@ pub unsafe fn body<T: Scalar, const T1: usize, const T2: usize, const T3: usize>
         if row(tile) < x.m {
             for j in 0..T2 {
                 if (j as u32) < x.n {
-                    let sum = x.alpha.mul(rc[j]);
-                    let value = if reads_c { x.alpha.fma(rc[j], x.beta.mul(now_c[j])) } else { sum };
+                    let sum = rc[j].conj_if(x.conj_sum());
+                    let value =
+                        if reads_c { x.alpha.scale_onto(sum, x.beta.scale(now_c[j])) } else { x.alpha.scale(sum) };
                     // SAFETY: an element of C in this thread's row.
                     unsafe { x.c.store(row(tile) as u64 * x.c_row + j as u64 * x.c_col, value) };
                 }

@@ -15,7 +15,7 @@
 //! | [`columns`] | | columns straight between registers and memory, a chunk always in flight |
 //! | [`staged`] | | tiles as they lie in memory through shared memory, in and out, in whole sectors |
 //! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
-//! | [`fragments`] | | these units' fragments straight between registers and memory: f64, from sm_90 on |
+//! | [`fragments`] | | these units' fragments straight between registers and memory: f64 and c128, from sm_90 on |
 //!
 //! # Zero β, tails
 //! β = 0 never reads C. Nothing outside of the operands is touched; stores are guarded.
@@ -42,7 +42,7 @@ pub mod staged;
 mod tile;
 pub mod tiled;
 
-use crate::product::product_entry;
+use crate::product::{c64, c128, product_entry};
 use cuda_std::prelude::*;
 
 macro_rules! tall_entries {
@@ -103,7 +103,7 @@ macro_rules! fragment_entries {
     ($($entry:ident: $elem:ident, $warps:literal, $nt:literal, $ks:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            product_entry!($entry, $elem, fragments::body::<$warps, $nt, $ks>);
+            product_entry!($entry, $elem, fragments::body::<$elem, $warps, $nt, $ks>);
         )*
     };
 }

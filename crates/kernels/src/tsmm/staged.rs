@@ -112,6 +112,8 @@ pub struct Out<'a, T> {
     n: u32,
     alpha: T,
     beta: T,
+    /// Whether sums are conjugated.
+    conj: bool,
 }
 
 impl<T: Scalar> Out<'_, T> {
@@ -149,7 +151,8 @@ impl<T: Scalar> Out<'_, T> {
     /// α · sum + β · old.
     #[inline(always)]
     fn scaled(&self, sum: T, old: T) -> T {
-        if self.beta.is_zero() { self.alpha.mul(sum) } else { self.alpha.fma(sum, self.beta.mul(old)) }
+        let sum = sum.conj_if(self.conj);
+        if self.beta.is_zero() { self.alpha.scale(sum) } else { self.alpha.scale_onto(sum, self.beta.scale(old)) }
     }
 }
 
@@ -200,7 +203,7 @@ pub unsafe fn body<T: Scalar, S: Shape, M: Multiply<T>>(x: Product<T>) {
             fill(if now == 0 { S::STAGES - 1 } else { now - 1 }, tile + (S::STAGES - 1) * turn);
             let (first, (sa, sc)) = (tile * S::BM, stage(now));
             let rows = a.rows_from(first);
-            let out = Out { c: &c, sc, rows, n: x.n, alpha: x.alpha, beta: x.beta };
+            let out = Out { c: &c, sc, rows, n: x.n, alpha: x.alpha, beta: x.beta, conj: x.conj_sum() };
             sums.tile(&Tile { a: &a, sa, rows, k: x.k }, &out);
             thread::sync_threads(); // C's tile is whole
             c.drain(sc, first);

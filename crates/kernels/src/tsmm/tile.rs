@@ -169,7 +169,7 @@ impl<T: Scalar> Rows<T> {
         let rows = self.rows_from(first);
         // SAFETY: elements of the operand; pieces are aligned, as `new` found.
         unsafe {
-            if self.unit > 1 && self.single {
+            if self.single && self.unit == Self::WIDTH {
                 let (whole, rest) = self.run(rows);
                 let (mut piece, mut into, mut from) = self.own(into, from);
                 while piece < whole {
@@ -200,7 +200,7 @@ impl<T: Scalar> Rows<T> {
         let rows = self.rows_from(first);
         // SAFETY: elements of the operand; pieces are aligned, as `new` found.
         unsafe {
-            if self.unit > 1 && self.single {
+            if self.single && self.unit == Self::WIDTH {
                 let (whole, rest) = self.run(rows);
                 let (mut piece, mut from, mut into) = self.own(from, into);
                 while piece + (TOGETHER - 1) * self.threads < whole {

@@ -35,7 +35,7 @@ mod tests {
 
     #[test]
     fn in_place_only_tiles_that_are_read_first() -> Result<(), Refusal> {
-        for dtype in [Dtype::F32, Dtype::F64] {
+        for dtype in Dtype::ALL {
             for (m, n, k) in [(10_000_000, 16, 16), (3, 7, 8), (1, 64, 64), (1000, 1, 64)] {
                 let p = Problem::column_major(dtype, m, n, k);
                 let choice = choose_in_place(&p, &Machine::H200)?;

@@ -3,6 +3,7 @@
 //! Blocks walk over tiles, of which some are on their way in, and C's on their way out, while one is multiplied.
 
 use super::Constants;
+use crate::variants::tsmm::fragment;
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
 /// Bytes of a piece: the widest load, store or copy.
@@ -48,7 +49,7 @@ fn columns(variant: &Variant, problem: &Problem) -> f64 {
 /// Steps of k that are multiplied: whole fragments, chunks or pieces.
 fn steps(variant: &Variant, problem: &Problem) -> f64 {
     let together = match (variant.kernel, variant.mma) {
-        (_, true) => 16,
+        (_, true) => u64::from(fragment(variant.dtype)),
         (Kernel::Tall, _) => u64::from(variant.t3),
         _ => 1,
     };
@@ -83,9 +84,15 @@ pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Con
     let width = PIECE_BYTES / problem.dtype.bytes() as f64;
     let (rows, cols, threads) = (rows(variant, problem), f64::from(variant.cols), f64::from(variant.threads));
     let steps = steps(variant, problem);
+    // Of a product of two elements.
+    let fmas = f64::from(variant.dtype.fmas());
     match (variant.kernel, variant.name) {
-        // Of 16 steps eight loads of A and, a fragment of C, a product and two loads of B; then C's elements.
-        (_, "tsmm_fragments") => steps / 16.0 * (8.0 * LOAD + 4.0 * cols / 8.0) + cols / 8.0 * 4.0 * LOAD,
+        // Of a fragment's steps eight loads of A and, a fragment of C, a product and two loads of B; then C's elements. Of
+        // complex numbers two loads, and six moves: parts with another sign, and those that are there twice.
+        (_, "tsmm_fragments") => {
+            let (a, c) = if variant.dtype.is_complex() { (2.0 * LOAD + 6.0, 2.0) } else { (8.0 * LOAD, 4.0) };
+            steps / f64::from(fragment(variant.dtype)) * (a + 4.0 * cols / 8.0) + cols / 8.0 * c * LOAD
+        }
         (Kernel::Tsmm, _) => {
             let own = f64::from(variant.own_rows());
             let pieces = |columns: f64, strides| rows * columns / if in_pieces(problem, strides) { width } else { 1.0 };
@@ -95,18 +102,18 @@ pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Con
                 let tiles = cols / 8.0;
                 steps / 16.0 * (3.0 * tiles + 4.0 * PLACED) + 2.0 * tiles * PLACED
             } else {
-                steps * (own * cols + (own * PLACED + cols) / width) + own * cols / width * PLACED
+                steps * (fmas * own * cols + (own * PLACED + cols) / width) + own * cols / width * PLACED
             };
             multiplied + copies / threads * COPY + constants.stage_slots
         }
         (_, "tsm2l_columns") => {
             let own = rows / threads;
-            steps * (own * cols + cols / width + 3.0) + own * cols * 3.0 + constants.stage_slots
+            steps * (fmas * own * cols + cols / width + 3.0) + own * cols * 3.0 + constants.stage_slots
         }
         // A thread's loads of B, and a multiply-add each; then C's elements.
         _ => {
             let b = if variant.wide_shared { 1.0 / width } else { 2.0 };
-            steps * (cols * (1.0 + b) + constants.step_slots) + cols * 6.0
+            steps * (cols * (fmas + b) + constants.step_slots) + cols * 6.0
         }
     }
 }
@@ -125,14 +132,14 @@ fn in_pieces(problem: &Problem, strides: crate::Strides) -> bool {
 /// How many times as long as a read kernel's reads of A take: where the lanes of a warp are a row apart and rows are not
 /// neighbours.
 pub(super) fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
-    if problem.dtype == Dtype::F64 && problem.n > 2 && matches!(variant.name, "tsmm_registers" | "tsmm_element") {
+    if problem.dtype != Dtype::F32 && problem.n > 2 && matches!(variant.name, "tsmm_registers" | "tsmm_element") {
         return A_ROWS_ELEMENTS;
     }
     let apart = match variant.name {
         // Lanes down a column; a group's along a row.
         "tsm2l_tiled" | "tsm2l_interleaved" | "tsm2l_columns" | "tsmm_row" => problem.a.row != 1,
         "tsmm_group" | "tsmm_element" | "tsmm_registers" => problem.a.col != 1 && problem.k > 1,
-        _ if problem.dtype == Dtype::F64 => return at_the_same_time(variant, problem),
+        _ if problem.dtype.real() == Dtype::F64 => return at_the_same_time(variant, problem),
         _ => return constants.ring_reads,
     };
     match (apart && problem.m > 1, variant.dtype) {
@@ -142,17 +149,17 @@ pub(super) fn detour(variant: &Variant, problem: &Problem, constants: &Constants
     }
 }
 
-/// How many times as long f64 reads of A take where the lanes of a group have an element of a row each, or all of them the same. On an H200
-/// on 2026-11-22, 4 and 5 columns: 37% and 29% of the bound; of 1 and 2 columns 84%.
+/// How many times as long reads of A take where the lanes of a group have an element of a row each, or all of them the same. On an H200
+/// on 2026-11-22, f64, 4 and 5 columns: 37% and 29% of the bound; of 1 and 2 columns 84%. Complex numbers were not measured.
 const A_ROWS_ELEMENTS: f64 = 6.0;
 
 /// How many times as long f64 reads of A take of kernels that multiply, read and write at the same time, and of which little is at once
-/// on an SM; of rows by elements, which no 16 bytes are, more so.
+/// on an SM; of rows by elements, which no 16 bytes are, more so. Complex numbers of f64, which always are, were not measured.
 ///
 /// # Source
 /// An H200 on 2026-11-22, packed rows, m · n = 2²⁹, widths 5, 8, 13, 16, 31, 32, 33, 48 and 64: what each variant took against the estimate.
 fn at_the_same_time(variant: &Variant, problem: &Problem) -> f64 {
-    let rows = |strides: crate::Strides, columns: u64| strides.row != 1 && columns % 2 != 0;
+    let rows = |strides: crate::Strides, columns: u64| strides.row != 1 && columns * problem.dtype.bytes() % 16 != 0;
     let by_elements = rows(problem.a, problem.k) || rows(problem.c, problem.n);
     let is_wide = variant.t2 >= 48 && variant.t3 >= 48;
     match (variant.name, by_elements, is_wide) {

@@ -1,6 +1,7 @@
 //! The entries of TSMM: tall A of few columns; and what their kernels and launches must agree on.
 
 use super::{Kernel, Layout, Variant, elem};
+use crate::Dtype;
 
 /// TSM2X's entries for a tall A: `entry: element, variant, T1, T2, T3, blocks an SM`.
 ///
@@ -26,6 +27,14 @@ macro_rules! tsm2l_variants {
             dtsm2l_interleaved_1x4_u16_t128:    f64, interleaved, 128, 4,  16, 0;
             dtsm2l_interleaved_1x8_u16_t128:    f64, interleaved, 128, 8,  16, 0;
             dtsm2l_interleaved_1x16_u8_t128:    f64, interleaved, 128, 16, 8,  0;
+
+            ctsm2l_tiled_1x4_u16_t128:          c64, tiled,       128, 4,  16, 0;
+            ctsm2l_tiled_1x8_u8_t128:           c64, tiled,       128, 8,  8,  0;
+            ctsm2l_interleaved_1x4_u8_t128:     c64, interleaved, 128, 4,  8,  0;
+
+            ztsm2l_tiled_1x4_u8_t128:           c128, tiled,       128, 4, 8,  0;
+            ztsm2l_tiled_1x8_u4_t128:           c128, tiled,       128, 8, 4,  0;
+            ztsm2l_interleaved_1x4_u4_t128:     c128, interleaved, 128, 4, 4,  0;
         }
     };
 }
@@ -60,6 +69,19 @@ macro_rules! group_variants {
             dtsmm_group_16x4_u4_t256_shared:     f64, group,     256,    16, 4,  4, SHARED;
             dtsmm_registers_1x4_u4_t256:         f64, registers, 256,    1,  4,  4, REGISTERS;
             dtsmm_registers_8x1_u8_t256:         f64, registers, 256,    8,  1,  8, REGISTERS;
+
+            ctsmm_row_1x4_u2_t256_shared:        c64, row,       256,    1,  4,  2, SHARED;
+            ctsmm_element_0x1_u2_t256_cache:     c64, element,   256,    0,  1,  2, CACHE;
+            ctsmm_element_0x1_u4_t256_shared:    c64, element,   256,    0,  1,  4, SHARED;
+            ctsmm_group_4x4_u2_t256_shared:      c64, group,     256,    4,  4,  2, SHARED;
+            ctsmm_group_8x8_u2_t256_shared:      c64, group,     256,    8,  8,  2, SHARED;
+            ctsmm_registers_1x4_u4_t256:         c64, registers, 256,    1,  4,  4, REGISTERS;
+
+            ztsmm_row_1x4_u2_t256_shared:        c128, row,       256,   1,  4,  2, SHARED;
+            ztsmm_element_0x1_u2_t256_cache:     c128, element,   256,   0,  1,  2, CACHE;
+            ztsmm_group_4x4_u2_t256_shared:      c128, group,     256,   4,  4,  2, SHARED;
+            ztsmm_group_8x2_u2_t256_shared:      c128, group,     256,   8,  2,  2, SHARED;
+            ztsmm_registers_1x2_u2_t256:         c128, registers, 256,   1,  2,  2, REGISTERS;
         }
     };
 }
@@ -81,6 +103,16 @@ macro_rules! columns_variants {
             dtsm2l_columns_2x8_u8_t128:     f64, 128,    2, 8,  64, 8, 3;
             dtsm2l_columns_2x16_u8_t128:    f64, 128,    2, 16, 64, 8, 2;
             dtsm2l_columns_2x32_u4_t128:    f64, 128,    2, 32, 64, 4, 2;
+
+            ctsm2l_columns_2x2_u4_t128:     c64, 128,    2, 2,  64, 4, 6;
+            ctsm2l_columns_2x4_u4_t128:     c64, 128,    2, 4,  64, 4, 6;
+            ctsm2l_columns_2x8_u8_t128:     c64, 128,    2, 8,  64, 8, 3;
+            ctsm2l_columns_2x16_u8_t128:    c64, 128,    2, 16, 64, 8, 2;
+
+            ztsm2l_columns_1x2_u4_t128:     c128, 128,   1, 2,  64, 4, 6;
+            ztsm2l_columns_1x4_u4_t128:     c128, 128,   1, 4,  64, 4, 6;
+            ztsm2l_columns_1x8_u8_t128:     c128, 128,   1, 8,  64, 8, 3;
+            ztsm2l_columns_1x16_u8_t128:    c128, 128,   1, 16, 64, 8, 2;
         }
     };
 }
@@ -113,6 +145,24 @@ macro_rules! tsmm_staged_variants {
             dtsmm_staged_2x8_n32_k32_s3_t128:      f64, 128,    2, 8, 32, 32, 3,     2;
             dtsmm_staged_4x4_n64_k4_s2_t256:       f64, 256,    4, 4, 64, 4,  2,     2;
             dtsmm_staged_2x8_n64_k64_s2_t128:      f64, 128,    2, 8, 64, 64, 2,     2;
+
+            ctsmm_staged_4x2_n2_k2_s3_t128:        c64, 128,    4, 2, 2,  2,  3,     4;
+            ctsmm_staged_2x4_n4_k4_s3_t128:        c64, 128,    2, 4, 4,  4,  3,     4;
+            ctsmm_staged_1x4_n4_k64_s2_t64:        c64, 64,     1, 4, 4,  64, 2,     2;
+            ctsmm_staged_2x4_n8_k8_s3_t128:        c64, 128,    2, 4, 8,  8,  3,     4;
+            ctsmm_staged_2x4_n16_k16_s3_t128:      c64, 128,    2, 4, 16, 16, 3,     3;
+            ctsmm_staged_4x4_n32_k32_s3_t128:      c64, 128,    4, 4, 32, 32, 3,     2;
+            ctsmm_staged_4x4_n64_k4_s2_t256:       c64, 256,    4, 4, 64, 4,  2,     2;
+            ctsmm_staged_4x4_n64_k64_s2_t128:      c64, 128,    4, 4, 64, 64, 2,     2;
+
+            ztsmm_staged_2x2_n2_k2_s3_t128:        c128, 128,   2, 2, 2,  2,  3,     4;
+            ztsmm_staged_1x4_n4_k4_s3_t128:        c128, 128,   1, 4, 4,  4,  3,     4;
+            ztsmm_staged_1x4_n4_k64_s2_t64:        c128, 64,    1, 4, 4,  64, 2,     1;
+            ztsmm_staged_1x4_n8_k8_s3_t128:        c128, 128,   1, 4, 8,  8,  3,     4;
+            ztsmm_staged_2x4_n16_k16_s2_t128:      c128, 128,   2, 4, 16, 16, 2,     3;
+            ztsmm_staged_2x4_n32_k32_s2_t128:      c128, 128,   2, 4, 32, 32, 2,     2;
+            ztsmm_staged_2x4_n64_k4_s2_t256:       c128, 256,   2, 4, 64, 4,  2,     2;
+            ztsmm_staged_2x4_n64_k64_s2_t128:      c128, 128,   2, 4, 64, 64, 2,     1;
         }
     };
 }
@@ -138,7 +188,7 @@ macro_rules! tsmm_mma_variants {
 }
 
 /// The entries whose warps load and store the fragments of the matrix units themselves: `entry: element, warps, NT, KS,
-/// blocks an SM`; a warp owns 16 rows, up to 8·NT columns and 16·KS steps.
+/// blocks an SM`; a warp owns 16 rows, up to 8·NT columns and 16·KS steps, of complex numbers 8 and 8·KS.
 #[macro_export]
 macro_rules! tsmm_fragments_variants {
     ($emit:ident) => {
@@ -148,6 +198,14 @@ macro_rules! tsmm_fragments_variants {
             dtsmm_fragments_16x48_n48_k48_s2_t64:  f64, 2,    6, 3, 4;
             dtsmm_fragments_16x64_n64_k16_s2_t128: f64, 4,    8, 1, 3;
             dtsmm_fragments_16x64_n64_k64_s2_t64:  f64, 2,    8, 4, 4;
+
+            ztsmm_fragments_8x8_n8_k8_s2_t128:     c128, 4,   1, 1, 8;
+            ztsmm_fragments_8x8_n8_k64_s2_t128:    c128, 4,   1, 8, 3;
+            ztsmm_fragments_8x16_n16_k16_s2_t128:  c128, 4,   2, 2, 4;
+            ztsmm_fragments_8x32_n32_k32_s2_t128:  c128, 4,   4, 4, 3;
+            ztsmm_fragments_8x48_n48_k48_s2_t128:  c128, 4,   6, 6, 2;
+            ztsmm_fragments_8x64_n64_k8_s2_t128:   c128, 4,   8, 1, 3;
+            ztsmm_fragments_8x64_n64_k64_s2_t128:  c128, 4,   8, 8, 2;
         }
     };
 }
@@ -247,11 +305,16 @@ macro_rules! mma_rows {
 }
 tsmm_mma_variants!(mma_rows);
 
+/// Rows of A and steps of k of a fragment of the matrix units: those of complex numbers are real ones of twice as many.
+pub(crate) const fn fragment(dtype: Dtype) -> u32 {
+    if dtype.is_complex() { 8 } else { 16 }
+}
+
 macro_rules! fragment_rows {
     ($($entry:ident: $elem:ident, $warps:literal, $nt:literal, $ks:literal, $blocks:literal;)*) => {
         pub(super) const FRAGMENTS: &[Variant] = &[$(Variant {
             name: "tsmm_fragments", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmm, threads: 32 * $warps,
-            t2: 8 * $nt, t3: 16 * $ks, rows: 16 * $warps, cols: 8 * $nt, stages: 2, layout: Layout::Any, mma: true,
+            t2: 8 * $nt, t3: fragment(elem::$elem) * $ks, rows: fragment(elem::$elem) * $warps, cols: 8 * $nt, stages: 2, layout: Layout::Any, mma: true,
             min_blocks: $blocks, wide_shared: true,
         }),*];
     };
@@ -300,7 +363,7 @@ mod tests {
 
     #[test]
     fn tiles_hold_their_pieces_apart() {
-        for bytes in [4, 8] {
+        for bytes in [4, 8, 16] {
             for len in [1, 2, 63, 64, 65, 512, 4096] {
                 let width = 16 / bytes;
                 let last = place_of_piece((len - 1) / width);

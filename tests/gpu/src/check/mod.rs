@@ -93,6 +93,11 @@ pub const CHECKS: &[Check] = &[
         "two tall complex matrices and Gram matrices: integers, conjugates, triangles, Hermitian to the bit",
         complex::run_reduced,
     ),
+    (
+        "complex-tsmm",
+        "entries of a tall complex A: widths, tiles, conjugates, turns, 100 runs, in place",
+        complex::run_tsmm,
+    ),
     ("complex-gemv", "a complex matrix and a vector: integers, conjugates, strides", complex::run_gemv),
     ("poison", "every entry in memory that was full of NaN", poison::run),
     ("cycles", "1000 rounds of opening, running, failing and dropping leave nothing behind", cycles::run),

@@ -10,7 +10,7 @@ use crate::oracle::exact;
 use crate::real::{Real, integer, unit};
 use host::{Error, tsmm_in_place};
 use model::variants::tsmm::widest;
-use model::{VARIANTS, Variant};
+use model::{Dtype, VARIANTS, Variant};
 
 const RUNS: usize = 100;
 /// Rows of which every block takes several tiles, and the most steps and columns of them: widths are the affair of the edges.
@@ -26,8 +26,8 @@ pub fn run(lab: &Lab) -> Outcome {
 }
 
 /// The entries of a type, each with the most columns and steps of k that it serves.
-fn tall<T: Real>() -> impl Iterator<Item = (&'static Variant, (usize, usize))> {
-    let of_type = VARIANTS.iter().filter(|v| v.dtype == T::DTYPE);
+pub fn tall(dtype: Dtype) -> impl Iterator<Item = (&'static Variant, (usize, usize))> {
+    let of_type = VARIANTS.iter().filter(move |v| v.dtype == dtype);
     of_type.filter_map(|v| widest(v).map(|(columns, steps)| (v, (columns as usize, steps as usize))))
 }
 
@@ -36,7 +36,7 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
         lab.skip("tsmm", "the CPU has no entries");
         return Ok(());
     }
-    for (row, (v, widths)) in tall::<T>().enumerate() {
+    for (row, (v, widths)) in tall(T::DTYPE).enumerate() {
         edges::<T>(lab, v, widths, row)?;
         let narrow = (widths.0.min(NARROW), widths.1.min(NARROW));
         one::<T>(lab, "several turns", v, Spec { beta: 0.5, ..Spec::plain((SEVERAL, narrow.0, narrow.1)) })?;
@@ -67,16 +67,24 @@ fn one<T: Real>(lab: &Lab, what: &str, v: &Variant, spec: Spec) -> Outcome {
     lab.record(|| format!("tsmm, {what}: {} {}", v.entry, spec.name::<T>()), result)
 }
 
-/// Rows round those of a tile, widths round the widest, every layout, gaps and offsets.
-fn edges<T: Real>(lab: &Lab, v: &Variant, (columns, steps): (usize, usize), row: usize) -> Outcome {
+/// Rows round those of a tile, widths round the widest.
+pub fn sizes(v: &Variant, (columns, steps): (usize, usize)) -> impl Iterator<Item = (usize, (usize, usize, usize))> {
     let rows = v.rows as usize;
-    for (index, m) in [rows - 1, rows, rows + 1, 3 * rows + 5, 2 * rows, 129].into_iter().enumerate() {
-        for (at, n) in [columns, columns - 1, columns / 2 + 1, 1].into_iter().enumerate() {
-            let k = [steps, steps.max(2) - 1, steps / 2 + 1, 1][(index + at) % 4];
-            if n > 0 && m > n {
-                one::<T>(lab, "edges", v, Spec::varied((m, n, k), 31 * row + 4 * index + at))?;
-            }
-        }
+    let all =
+        [rows - 1, rows, rows + 1, 3 * rows + 5, 2 * rows, 129].into_iter().enumerate().flat_map(move |(index, m)| {
+            let widths = [columns, columns - 1, columns / 2 + 1, 1].into_iter().enumerate();
+            widths.map(move |(at, n)| {
+                let k = [steps, steps.max(2) - 1, steps / 2 + 1, 1][(index + at) % 4];
+                (4 * index + at, (m, n, k))
+            })
+        });
+    all.filter(|(_, (m, n, _))| *n > 0 && m > n)
+}
+
+/// These sizes in every layout, with gaps and offsets.
+fn edges<T: Real>(lab: &Lab, v: &Variant, widths: (usize, usize), row: usize) -> Outcome {
+    for (index, size) in sizes(v, widths) {
+        one::<T>(lab, "edges", v, Spec::varied(size, 31 * row + index))?;
     }
     Ok(())
 }
@@ -86,7 +94,7 @@ pub fn small<T: Real>(lab: &Lab) -> Outcome {
     if !lab.device.is_cuda() {
         return Ok(());
     }
-    for (row, (v, (n, k))) in tall::<T>().enumerate() {
+    for (row, (v, (n, k))) in tall(T::DTYPE).enumerate() {
         for layouts in [row, row + 3] {
             one::<T>(lab, "small", v, Spec::varied((2 * v.rows as usize + 5, n, k), layouts))?;
         }
@@ -117,7 +125,7 @@ fn graphs<T: Real>(lab: &Lab) -> Outcome {
         }
         None => return Ok(()),
     };
-    for (v, (n, k)) in tall::<T>() {
+    for (v, (n, k)) in tall(T::DTYPE) {
         let entry: Entry = Some(v.entry);
         let mut case = Spec { beta: 0.5, ..Spec::plain((3001, n, k)) }.integers::<T>(lab)?;
         let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {

@@ -4,6 +4,7 @@ mod gemv;
 mod product;
 mod reduced;
 mod reference;
+mod tsmm;
 
 use crate::compare::bitwise;
 use crate::entries::{Entry, all, reduced as reduced_entries, reduced_sizes, refused};
@@ -18,6 +19,7 @@ use reference::{alike, exact, near, within};
 
 pub use gemv::run as run_gemv;
 pub use reduced::run as run_reduced;
+pub use tsmm::run as run_tsmm;
 
 use super::splits::{SIZES as LONG, split};
 
@@ -53,6 +55,7 @@ pub fn small(lab: &Lab) -> Outcome {
             integers::<f64>(lab, "small complex", &spec, entries)?;
         }
     }
+    tsmm::small(lab)?;
     reduced::small(lab)?;
     gemv::small(lab)
 }
