@@ -23,17 +23,33 @@ pub const SIDE: u32 = 8;
 /// Steps of k of a fragment.
 pub const STEPS: u32 = 8;
 
-/// Sums, and on top of them the products of a lane's row of A and column of B, each at steps q and q + 4.
+/// The bit of a number's sign.
+const SIGN: u64 = 1 << 63;
+
+/// Sums, and on top of them the products of a lane's row of A and column of B, or its conjugates, each at steps q and q + 4.
 ///
 /// # Safety
 /// All lanes of the warp are here.
 #[inline(always)]
-pub unsafe fn multiply([a0, a1]: [Complex<f64>; 2], [b0, b1]: [Complex<f64>; 2], sums: [f64; 4]) -> [f64; 4] {
+pub unsafe fn multiply(
+    [a0, a1]: [Complex<f64>; 2],
+    [b0, b1]: [Complex<f64>; 2],
+    conj_b: bool,
+    sums: [f64; 4],
+) -> [f64; 4] {
+    let ([re0, im0], [re1, im1]) = (turned(a0, conj_b), turned(a1, conj_b));
     // SAFETY: promised by the caller.
     unsafe {
         let by_re = ptx::mma_m16n8k8_f64([a0.re, a0.im, a1.re, a1.im], [b0.re, b1.re], sums);
-        ptx::mma_m16n8k8_f64([-a0.im, a0.re, -a1.im, a1.re], [b0.im, b1.im], by_re)
+        ptx::mma_m16n8k8_f64([re0, im0, re1, im1], [b0.im, b1.im], by_re)
     }
+}
+
+/// Both parts of i·a, or of -i·a where B's imaginary parts have the other sign.
+#[inline(always)]
+fn turned(a: Complex<f64>, conj_b: bool) -> [f64; 2] {
+    let sign = if conj_b { SIGN } else { 0 };
+    [f64::from_bits(a.im.to_bits() ^ SIGN ^ sign), f64::from_bits(a.re.to_bits() ^ sign)]
 }
 
 /// A lane's part of C: columns 2q and 2q + 1 of row g.

@@ -310,6 +310,12 @@ mod staged_complex {
     model::staged_complex_variants!(rows);
 }
 
+mod mma_complex {
+    use super::{Product, elem};
+    use crate::tsm2r as entries;
+    model::mma_complex_variants!(rows);
+}
+
 mod gemm_complex {
     use super::{Product, elem};
     use crate::gemm as entries;
@@ -346,7 +352,7 @@ pub fn product(entry: &str) -> Option<Product> {
         gemm_staged::product,
         gemm_mma::product,
     ];
-    let complex = [tsm2r_complex::product, staged_complex::product, gemm_complex::product];
+    let complex = [tsm2r_complex::product, staged_complex::product, mma_complex::product, gemm_complex::product];
     let tall = [tsm2l::product, group::product, columns::product, tsmm_staged::product, tsmm_mma::product];
     let tall = tall.into_iter().chain([fragments::product as fn(&str) -> Option<Product>]);
     real.into_iter().chain(complex).chain(tall).find_map(|table| table(entry))

@@ -56,10 +56,12 @@ pub const GEMM_BAND: u32 = 8;
 /// banks.
 ///
 /// 16, but with A by rows, whose lines are filled 16 bytes at a time, whole sectors of 32: a copy whose sector straddles two in
-/// shared memory fetches it twice. For the matrix units two of them, since a row's four lanes then take 64 bytes in turn.
-pub const fn ring_gap(a_by_rows: bool, mma: bool) -> u32 {
+/// shared memory fetches it twice. For the matrix units two of them, since a row's four lanes then take 64 bytes in turn; of complex
+/// numbers they always do.
+pub const fn ring_gap(a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
     match (a_by_rows, mma) {
         (true, true) => 64,
+        (false, true) if elem_bytes == 16 => 64,
         (true, false) => 32,
         (false, _) => 16,
     }
@@ -77,16 +79,16 @@ pub const fn ring_takes_turns(a_by_rows: bool, mma: bool, cols: u32) -> bool {
 
 /// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`; by rows each is followed by [`ring_gap`].
 pub const fn ring_a_len(rows: u32, steps: u32, a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
-    rows * if a_by_rows { steps + ring_gap(true, mma) / elem_bytes } else { steps }
+    rows * if a_by_rows { steps + ring_gap(true, mma, elem_bytes) / elem_bytes } else { steps }
 }
 
 /// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`: by columns for the matrix units, else by rows, each
 /// followed by a gap: of columns as A's, of rows 16 bytes.
 pub const fn ring_b_len(cols: u32, steps: u32, a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
     if mma {
-        cols * (steps + ring_gap(a_by_rows, true) / elem_bytes)
+        cols * (steps + ring_gap(a_by_rows, true, elem_bytes) / elem_bytes)
     } else {
-        steps * (cols + ring_gap(false, false) / elem_bytes)
+        steps * (cols + ring_gap(false, false, elem_bytes) / elem_bytes)
     }
 }
 

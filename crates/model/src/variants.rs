@@ -304,7 +304,7 @@ staged_variants!(staged_rows);
 
 macro_rules! mma_rows {
     ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
-        const MMA: &[Variant] = &[$(Variant {
+        pub(super) const MMA: &[Variant] = &[$(Variant {
             name: "tsm2r_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Ring,
             threads: 32 * $warps, t2: $bn, t3: $kt, rows: $warps / ($bn / (8 * $nt)) * 16 * $rb, cols: 8 * $nt,
             stages: $stages, layout: layout($by_rows), mma: true, min_blocks: $blocks, wide_shared: true,
@@ -315,7 +315,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 25] = [
+const TABLES: [&[Variant]; 26] = [
     TSM2R,
     STAGED,
     MMA,
@@ -325,6 +325,7 @@ const TABLES: [&[Variant]; 25] = [
     gemm::MMA,
     complex::TSM2R,
     complex::STAGED,
+    complex::MMA,
     complex::GEMM,
     tsmm::TSM2L,
     tsmm::GROUP,

@@ -15,7 +15,7 @@
 //! | [`shared_rowmajor`] | Fig. 1 | the same with the tile stored by rows: conflicts where it is filled |
 //! | [`prefetch`] | Algorithm 4 | what the next step needs is loaded before this one's arithmetic |
 //! | [`staged`] | | A too comes through shared memory, several stages ahead ([`ring`]); several rows a thread; A by rows |
-//! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
+//! | [`mma`], [`complex_mma`] | | the same, multiplied by the matrix units: f64 and c128, from sm_90 on |
 //!
 //! # Thread mapping
 //! Thread t of block (x, y, z) owns row x·T1 + t and columns z·T2 .. of C; y is its part of k.
@@ -37,6 +37,8 @@
 //! Rivera et al., TSM2X, JPDC 151 (2021), Sect. 3; t1, t2, t3 there are T1, T2, T3 here. Ours: parts of k, tails,
 //! strides, 128-bit loads from shared memory.
 
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod complex_mma;
 pub mod inner;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod mma;
@@ -126,3 +128,17 @@ macro_rules! mma_entries {
     };
 }
 model::mma_variants!(mma_entries);
+
+macro_rules! complex_mma_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!(
+                $entry,
+                $elem,
+                complex_mma::ComplexMma::<ring::Block<{ 32 * $warps }, { $warps / ($bn / (8 * $nt)) * 16 * $rb }, $bn, $kt, $stages, $by_rows>, $rb, $nt>::body
+            );
+        )*
+    };
+}
+model::mma_complex_variants!(complex_mma_entries);

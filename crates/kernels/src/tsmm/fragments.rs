@@ -83,7 +83,7 @@ impl Element for c128 {
     #[inline(always)]
     unsafe fn multiply(a: [c128; 2], [[first], [second]]: [[c128; 1]; 2], sums: [f64; 4]) -> [f64; 4] {
         // SAFETY: promised by the caller.
-        unsafe { complex_fragments::multiply(a, [first, second], sums) }
+        unsafe { complex_fragments::multiply(a, [first, second], false, sums) }
     }
 
     #[inline(always)]

@@ -82,7 +82,12 @@ fn stage(variant: &Variant, width: f64) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let (steps, threads) = (f64::from(variant.t3), f64::from(variant.threads));
     let copies = (f64::from(variant.rows) * steps / width + f64::from(variant.t2) * steps) / threads;
-    let (multiplied, held) = if variant.mma {
+    let (multiplied, held) = if variant.mma && variant.dtype.is_complex() {
+        // Two products of 16 x 8 x 8 for 8 x 8 x 8 of complex numbers; two loads for its A, turned by four instructions, two for its B.
+        let (row_tiles, col_tiles) = (rows / 8.0, cols / 8.0);
+        let loads = 2.0 * (row_tiles + col_tiles);
+        (steps / 8.0 * (2.0 * row_tiles * col_tiles + loads + 4.0 * row_tiles), steps / 8.0 * loads)
+    } else if variant.mma {
         // A product of 16 x 8 x 16; four loads of two elements for its A, two for its B.
         let (row_tiles, col_tiles) = (rows / 16.0, cols / 8.0);
         let loads = 4.0 * row_tiles + 2.0 * col_tiles;
@@ -92,7 +97,8 @@ fn stage(variant: &Variant, width: f64) -> f64 {
         (steps * (products + (rows + cols) / width), steps * (rows + cols))
     };
     let by_rows = variant.layout == Layout::Rows;
-    let moves = if ring_takes_turns(by_rows, variant.mma, variant.cols) { 0.0 } else { held * REGISTERS / width };
+    let real_cols = variant.cols * if variant.mma && variant.dtype.is_complex() { 2 } else { 1 };
+    let moves = if ring_takes_turns(by_rows, variant.mma, real_cols) { 0.0 } else { held * REGISTERS / width };
     multiplied + moves + COPY * copies
 }
 

@@ -78,6 +78,28 @@ macro_rules! staged_complex_variants {
     };
 }
 
+/// The entries of complex elements on the matrix units of sm_90; columns as of [`mma_variants!`](crate::mma_variants).
+#[macro_export]
+macro_rules! mma_complex_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                     elem  warps RB NT  BN  KT  stages blocks by rows
+            ztsm2r_mma_16x8_n8_k16_s3_t128:              c128, 4,    1,  1,  8,  16, 3,     4,     false;
+            ztsm2r_mma_16x16_n16_k16_s3_t128:            c128, 4,    1,  2,  16, 16, 3,     3,     false;
+            ztsm2r_mma_16x24_n24_k16_s3_t128:            c128, 4,    1,  3,  24, 16, 3,     3,     false;
+            ztsm2r_mma_16x32_n32_k16_s3_t128:            c128, 4,    1,  4,  32, 16, 3,     2,     false;
+            ztsm2r_mma_16x24_n48_k16_s3_t256:            c128, 8,    1,  3,  48, 16, 3,     1,     false;
+            ztsm2r_mma_16x32_n64_k16_s3_t256:            c128, 8,    1,  4,  64, 16, 3,     1,     false;
+            ztsm2r_mma_16x8_n8_k16_s3_t128_rows:         c128, 4,    1,  1,  8,  16, 3,     4,     true;
+            ztsm2r_mma_16x16_n16_k16_s3_t128_rows:       c128, 4,    1,  2,  16, 16, 3,     3,     true;
+            ztsm2r_mma_16x24_n24_k16_s3_t128_rows:       c128, 4,    1,  3,  24, 16, 3,     3,     true;
+            ztsm2r_mma_16x32_n32_k16_s3_t128_rows:       c128, 4,    1,  4,  32, 16, 3,     2,     true;
+            ztsm2r_mma_16x24_n48_k16_s3_t256_rows:       c128, 8,    1,  3,  48, 16, 3,     1,     true;
+            ztsm2r_mma_16x32_n64_k16_s3_t256_rows:       c128, 8,    1,  4,  64, 16, 3,     1,     true;
+        }
+    };
+}
+
 /// The entries of the plain product for complex elements; columns as of [`gemm_variants!`](crate::gemm_variants).
 #[macro_export]
 macro_rules! gemm_complex_variants {
@@ -92,4 +114,5 @@ macro_rules! gemm_complex_variants {
 
 tsm2r_complex_variants!(tsm2r_rows);
 staged_complex_variants!(staged_rows);
+mma_complex_variants!(mma_rows);
 gemm_complex_variants!(gemm_rows);

@@ -143,9 +143,9 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     const WIDTH: u32 = T::WIDTH as u32;
     const BYTES: u32 = size_of::<T>() as u32;
     /// Elements from line to line of what is stored along k.
-    pub const PITCH: u32 = S::KT + ring_gap(S::A_BY_ROWS, MMA) / Self::BYTES;
+    pub const PITCH: u32 = S::KT + ring_gap(S::A_BY_ROWS, MMA, Self::BYTES) / Self::BYTES;
     /// The same of B stored along n.
-    const B_PITCH: u32 = S::BN + ring_gap(false, false) / Self::BYTES;
+    const B_PITCH: u32 = S::BN + ring_gap(false, false, Self::BYTES) / Self::BYTES;
     const A_LEN: u32 = ring_a_len(S::BM, S::KT, S::A_BY_ROWS, MMA, Self::BYTES);
     const B_LEN: u32 = ring_b_len(S::BN, S::KT, S::A_BY_ROWS, MMA, Self::BYTES);
 
@@ -155,8 +155,9 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         if S::A_BY_ROWS {
             row * Self::PITCH + l
         } else {
-            // Fragments of `mma` take four columns a lane: these pieces of them lie in different banks.
-            let swizzle = if MMA { l / 4 % 4 * 2 } else { 0 };
+            // Fragments of `mma` take four columns a lane, of complex numbers one: these pieces of them lie in different banks.
+            let lane = if Self::WIDTH == 1 { l } else { l / 4 };
+            let swizzle = if MMA { lane % 4 * 2 } else { 0 };
             l * S::BM + ((row / Self::WIDTH) ^ swizzle) * Self::WIDTH
         }
     }

@@ -1,0 +1,112 @@
+//! `tsm2r_mma` of complex elements: c128, from sm_90 on.
+//!
+//! # Idea
+//! That of `mma.rs`, with the fragments of [`crate::complex_fragments`]: an element is 16 bytes, which a lane loads at once, and
+//! two rows of a fragment.
+//!
+//! # Thread mapping
+//! A warp owns 16·RB rows and 8·NT columns; warps that share rows are neighbours. Lane (g, q) = (lane / 4, lane % 4) has row g of
+//! each eight of A and column g of each eight of B at steps q and q + 4 of every 8, and holds of each 8 x 8 of C columns 2q and
+//! 2q + 1 of row g.
+//!
+//! # Cost
+//! Of 32 columns, m = k = 20480 on an H200: 6.7 GB, 1.5 ms of its memory, and 5.4e10 real multiply-adds, 1.6 ms of its matrix
+//! units. Predicted, not measured.
+
+use super::ring::{Ring, Stage, Steps, Tile};
+use crate::complex_fragments;
+use crate::product::Product;
+use core::marker::PhantomData;
+use cuda_std::prelude::*;
+
+type Elem = Complex<f64>;
+/// What a lane has of a fragment.
+type Fragment = [Elem; 2];
+
+/// The sums of a warp of a block of shape S: 2·RB x NT tiles of 8 x 8.
+pub struct ComplexMma<S, const RB: usize, const NT: usize> {
+    rc: [[[[f64; 4]; NT]; 2]; RB],
+    /// Where this lane's fragments of the first tiles start in A's and B's part of a stage.
+    a: u32,
+    b: u32,
+    conj_b: bool,
+    shape: PhantomData<S>,
+}
+
+impl<S: Tile, const RB: usize, const NT: usize> ComplexMma<S, RB, NT> {
+    const OK: () = {
+        assert!(S::KT % 16 == 0, "whole fragments, an even number of them");
+        assert!(S::BN % (8 * NT as u32) == 0, "whole warps along the columns");
+        assert!(S::THREADS / 32 / Self::COLS * 16 * RB as u32 == S::BM, "the warps' sums are the block's");
+    };
+    /// Warps along the columns of C.
+    const COLS: u32 = S::BN / (8 * NT as u32);
+
+    /// # Safety
+    /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their
+    /// elements.
+    #[inline(always)]
+    pub unsafe fn body(x: Product<Elem>) {
+        const { Self::OK };
+        let (warp, lane) = (thread::thread_idx_x() / warp::WARP_LANES, thread::thread_idx_x() % warp::WARP_LANES);
+        let (g, q) = (lane / 4, lane % 4);
+        let (row, col) = (warp / Self::COLS * 16 * RB as u32, warp % Self::COLS * 8 * NT as u32);
+        // SAFETY: the caller's promise; all lanes of the warp are here.
+        unsafe {
+            let mut sums = Self {
+                rc: [[[[0.0; 4]; NT]; 2]; RB],
+                a: ptx::pinned(Ring::<Elem, S, true>::at(row + g, q)),
+                b: ptx::pinned(Ring::<Elem, S, true>::b_at(q, col + g)),
+                conj_b: x.conj_b(),
+                shape: PhantomData,
+            };
+            Ring::<Elem, S, true>::run(&x, &mut sums);
+            for i in 0..RB {
+                for half in 0..2 {
+                    let own = thread::block_idx_x() * S::BM + row + 16 * i as u32 + 8 * half as u32 + g;
+                    for j in 0..NT {
+                        let first = thread::block_idx_z() * S::BN + col + 8 * j as u32 + 2 * q;
+                        let found = complex_fragments::sums(sums.rc[i][half][j]);
+                        x.write_tile(|_| own, |s| first + s as u32, [found]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A step is 8 steps of k: two of each lane.
+impl<S: Tile, const RB: usize, const NT: usize> Steps<Elem> for ComplexMma<S, RB, NT> {
+    const COUNT: u32 = S::KT / 8;
+    const TAKES_TURNS: bool = model::launch::ring_takes_turns(S::A_BY_ROWS, true, 16 * NT as u32);
+    type Operands = ([[Fragment; 2]; RB], [Fragment; NT]);
+    const ZEROS: Self::Operands = ([[[Elem::ZERO; 2]; 2]; RB], [[Elem::ZERO; 2]; NT]);
+
+    #[inline(always)]
+    unsafe fn load(&self, stage: Stage<Elem>, step: u32) -> Self::Operands {
+        let pitch = Ring::<Elem, S, true>::PITCH;
+        let (sa, sb) = (stage.a.starting_at(self.a), stage.b.starting_at(self.b));
+        // What rows or steps further on add to a lane's places does not depend on the lane.
+        let (down, across) = if S::A_BY_ROWS { (pitch, 1) } else { (1, S::BM) };
+        let l = 8 * step; // and this lane's q
+        // SAFETY: the step is inside the stage, and so are the warp's rows.
+        let a = |row: u32| unsafe { [l, l + 4].map(|l| sa.load(row * down + l * across)) };
+        let ra = core::array::from_fn(|i| core::array::from_fn(|half| a(16 * i as u32 + 8 * half as u32)));
+        // SAFETY: the same of the warp's columns.
+        let rb = core::array::from_fn(|j| unsafe { [l, l + 4].map(|l| sb.load(8 * j as u32 * pitch + l)) });
+        (ra, rb)
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(&mut self, (ra, rb): Self::Operands) {
+        for i in 0..RB {
+            for half in 0..2 {
+                for j in 0..NT {
+                    let sums = &mut self.rc[i][half][j];
+                    // SAFETY: promised by the caller.
+                    *sums = unsafe { complex_fragments::multiply(ra[i][half], rb[j], self.conj_b, *sums) };
+                }
+            }
+        }
+    }
+}
