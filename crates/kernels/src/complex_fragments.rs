@@ -22,10 +22,14 @@ pub const SIDE: u32 = 8;
 /// Steps of k of a fragment.
 pub const STEPS: u32 = 8;
 
-/// A lane's part of A: its row at steps q and q + 4.
+/// A lane's part of A: its row at steps q and q + 4, to be multiplied with B or, where `conj_b`, with its conjugate. That changes the signs
+/// of the columns which meet the imaginary parts of B: by `xor`, since by a branch compilers keep both in registers.
 #[inline(always)]
-pub fn left([first, second]: [Complex<f64>; 2]) -> [f64; 8] {
-    [first.re, first.im, -first.im, first.re, second.re, second.im, -second.im, second.re]
+pub fn left([first, second]: [Complex<f64>; 2], conj_b: bool) -> [f64; 8] {
+    let signed = |x: f64, is_less: bool| f64::from_bits(x.to_bits() ^ (is_less as u64) << 63);
+    let turned = |x: Complex<f64>| [signed(x.im, !conj_b), signed(x.re, conj_b)];
+    let ([low0, high0], [low1, high1]) = (turned(first), turned(second));
+    [first.re, first.im, low0, high0, second.re, second.im, low1, high1]
 }
 
 /// A lane's part of B: its column at the same steps.
