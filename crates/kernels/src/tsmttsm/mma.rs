@@ -14,7 +14,7 @@
 
 use super::Reduced;
 use super::finish;
-use super::fragments::{ACROSS, ANY, DOWN, PAIRED, Squares};
+use super::fragments::{ACROSS, ANY, DOWN, Fragments, PAIRED, Squares};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
@@ -39,6 +39,9 @@ impl<const WX: usize, const WY: usize, const KG: usize, const GRAM: bool> Shape 
     const KG: u32 = KG as u32;
     const GRAM: bool = GRAM;
 }
+
+/// A lane's parts of A and B of a step.
+type Loaded<T, const X: usize, const Y: usize> = ([<T as Fragments>::Fragment; X], [<T as Fragments>::Fragment; Y]);
 
 /// The sums of a warp: X x Y squares.
 pub struct Mma<T: Squares, S, const X: usize, const Y: usize, const DEPTH: usize> {
@@ -135,7 +138,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
         let step = |l: u32, d: usize| l + d as u32 * Self::ROWS;
         // SAFETY: from `first` to `last` on there are rows, by 16 bytes whole rounds; elements are loaded where they are.
         unsafe {
-            let mut ready: [([T::Fragment; X], [T::Fragment; Y]); DEPTH] =
+            let mut ready: [Loaded<T, X, Y>; DEPTH] =
                 core::array::from_fn(|d| self.load::<PATH>(x, step(first, d), end));
             let mut l = first;
             while l <= last {
@@ -154,7 +157,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
     /// # Safety
     /// As for [`Mma::run`].
     #[inline(always)]
-    unsafe fn load<const PATH: u32>(&self, x: &Reduced<T>, l: u32, end: u32) -> ([T::Fragment; X], [T::Fragment; Y]) {
+    unsafe fn load<const PATH: u32>(&self, x: &Reduced<T>, l: u32, end: u32) -> Loaded<T, X, Y> {
         let p = &x.p;
         let (row, col) = (thread::block_idx_x() * Self::BM + self.row, thread::block_idx_z() * Self::BN + self.col);
         // SAFETY: promised by the caller.
@@ -172,7 +175,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
     /// # Safety
     /// All lanes of the warp are here.
     #[inline(always)]
-    pub(super) unsafe fn multiply(&mut self, (ra, rb): &([T::Fragment; X], [T::Fragment; Y]), conj_b: bool) {
+    pub(super) unsafe fn multiply(&mut self, (ra, rb): &Loaded<T, X, Y>, conj_b: bool) {
         for i in 0..X {
             for j in 0..Y {
                 if Self::SHARED && j > i {
