@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | [`tiles`] | K only; K and N; 2-D tiles; transposed; leap-frogging; unrolling | sums on the vector units |
 //! | [`staged`] | | the same, rows coming through a ring of stages in shared memory |
-//! | [`mma`] | | fragments straight from device memory to the matrix units: f64, from sm_90 |
+//! | [`mma`] | | fragments straight from device memory to the matrix units: f64 ([`fragments`]) and c128 ([`complex`]), from sm_90 |
 //! | [`ring`] | | the same from a ring of stages, where several warps share C |
 //!
 //! # Thread mapping
@@ -18,7 +18,7 @@
 //! has all of the block's tile of C, each thread or warp a part of it, for rows of A and B that are dealt to the groups in
 //! turn.
 //! # Tile parameters
-//! BM x BN: C a block. TM x TN, or 16·X x 16·Y: C a thread, or a warp. Steps: rows that a group takes at a time.
+//! BM x BN: C a block. TM x TN, or X x Y squares: C a thread, or a warp. Steps: rows that a group takes at a time.
 //! # Zero β, tails
 //! β = 0 never reads C. Rows past the block's part of k are zero; rows and columns past C are loaded from C's first or as
 //! zero, and not stored.
@@ -35,7 +35,11 @@
 //! Ernst, Hager, Thies, Wellein, Int. J. High Perform. Comput. Appl. 35 (2021), Sect. 3 and 4; T_M and T_N there are TM and TN
 //! here, K, M and N are k, m and n. Ours: 16-byte loads, slots in place of atomics, any strides, the matrix units.
 
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod complex;
 pub mod finish;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod fragments;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
@@ -150,7 +154,7 @@ macro_rules! mma_entries {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $depth:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, mma::Mma::<mma::Warps<$wx, $wy, $kg, false>, $x, $y, $depth>::body);
+            reduced_entry!($entry, $elem, mma::Mma::<$elem, mma::Warps<$wx, $wy, $kg, false>, $x, $y, $depth>::body);
         )*
     };
 }
@@ -160,7 +164,7 @@ macro_rules! gram_mma_entries {
     ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $depth:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, mma::Mma::<mma::Warps<$wx, $wx, $kg, true>, $x, $x, $depth>::body);
+            reduced_entry!($entry, $elem, mma::Mma::<$elem, mma::Warps<$wx, $wx, $kg, true>, $x, $x, $depth>::body);
         )*
     };
 }
@@ -170,7 +174,7 @@ macro_rules! ring_entries {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, ring::Ring::<mma::Warps<$wx, $wy, $kg, false>, $x, $y, $kt>::body);
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wy, $kg, false>, $x, $y, $kt>::body);
         )*
     };
 }
@@ -180,7 +184,7 @@ macro_rules! gram_ring_entries {
     ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, ring::Ring::<mma::Warps<$wx, $wx, $kg, true>, $x, $x, $kt>::body);
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wx, $kg, true>, $x, $x, $kt>::body);
         )*
     };
 }

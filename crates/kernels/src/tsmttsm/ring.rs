@@ -1,60 +1,63 @@
-//! `tsmttsm_ring`, `gram_ring`: fragments from a ring of stages in shared memory, f64 multiplied by the matrix units of sm_90.
+//! `tsmttsm_ring`, `gram_ring`: fragments from a ring of stages in shared memory, f64 and c128 multiplied by the matrix units of sm_90.
 //!
 //! # Idea
 //! Past 32 columns several warps share C, and each element of A and B is a fragment of as many of them: straight from device
 //! memory, as in [`super::mma`], the second-level cache serves each of them anew. Here `cp.async` brings a row once, into a
 //! stage of KT rows, whoever multiplies it; STAGES - 1 stages are in flight, in no register.
 //! # Thread mapping
-//! Warps as in [`super::mma`]: 16·X x 16·Y of C each, WX x WY of them, KG groups that take 16 rows of a stage each in turn. Lane
-//! (g, q) = (lane / 4, lane % 4) loads of each 16 columns 2g and 2g + 1 of rows q, q + 4, q + 8, q + 12, by 16 bytes. Rows of a
-//! stage are [`pitch`] apart, a quarter of the banks more than whole rounds: eight lanes of a load, two columns of four rows,
-//! meet in no bank.
+//! Warps as in [`super::mma`]: X x Y squares of C each, WX x WY of them, KG groups that take the rows of a step of a stage each in
+//! turn. Lane (g, q) = (lane / 4, lane % 4) loads of each 16 columns of f64 2g and 2g + 1 of rows q, q + 4, q + 8, q + 12, by 16 bytes.
+//! Rows of a stage are [`pitch`] apart, a quarter of the banks more than whole rounds: eight lanes of a load, two of each of four
+//! rows, meet in no bank.
 //! # Cost
 //! Of a 64 x 64 C a row is 1024 bytes, 55 cycles of an SM's share of the memory on an H200, and 4096 multiply-adds, 28 cycles of
 //! its matrix units; fragments take 16 cycles of shared memory. Of its Gram matrix a row is 512 bytes, 28 cycles, and 21 cycles of the matrix
 //! units: three of four squares of 32 x 32.
+//! Predicted of c128, not measured: of a 64 x 64 C 110 cycles of the memory and 128 of the matrix units, of its Gram matrix 55 and, of 10 of 16
+//! squares of 16 x 16, 80; fragments take 32 and 40 cycles of shared memory.
 //! # Source
 //! Ours: the ring of `tsmttsm_staged`, the fragments of `tsmttsm_mma`. On an H200 in f64 48 columns took 92% of the bound and 64 84%, a Gram matrix of 64 62%. Rows of an odd width, copied by
 //! elements, took 51% at 33; by pairs, in rows of a stage of an odd pitch, 46%.
 
 use super::Reduced;
-use super::mma::{Fragment, Mma, STEP, Shape};
+use super::fragments::Squares;
+use super::mma::{Mma, Shape};
 use super::staged::{Place, Source};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 use model::launch::reduced::{STAGES, pitch};
 
-/// A block of warps S with 16·X x 16·Y sums each, and KT rows a stage.
-pub struct Ring<S, const X: usize, const Y: usize, const KT: usize>(PhantomData<S>);
+/// A block of warps S with X x Y squares each, and KT rows a stage.
+pub struct Ring<T, S, const X: usize, const Y: usize, const KT: usize>(PhantomData<(T, S)>);
 
-impl<S: Shape, const X: usize, const Y: usize, const KT: usize> Ring<S, X, Y, KT> {
-    const OK: () = assert!(KT as u32 % (STEP * S::KG) == 0, "groups have as many steps of a stage each");
-    const THREADS: u32 = Mma::<S, X, Y, 1>::THREADS;
-    const A: Place = Self::place(Mma::<S, X, Y, 1>::BM);
-    const B: Place = Self::place(Mma::<S, X, Y, 1>::BN);
+impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize> Ring<T, S, X, Y, KT> {
+    const OK: () = assert!(KT as u32 % (T::SIDE * S::KG) == 0, "groups have as many steps of a stage each");
+    const THREADS: u32 = Mma::<T, S, X, Y, 1>::THREADS;
+    const A: Place = Self::place(Mma::<T, S, X, Y, 1>::BM);
+    const B: Place = Self::place(Mma::<T, S, X, Y, 1>::BN);
     const A_LEN: u32 = Self::A.rows * Self::A.pitch;
     /// A Gram matrix's B is its A.
     const B_LEN: u32 = if S::GRAM { 0 } else { Self::B.rows * Self::B.pitch };
 
     const fn place(side: u32) -> Place {
-        Place { rows: KT as u32, side, pitch: pitch(side) }
+        Place { rows: KT as u32, side, pitch: pitch(side, size_of::<T>() as u32) }
     }
 
     /// # Safety
     /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
     #[inline(always)]
-    pub unsafe fn body(x: Reduced<f64>) {
+    pub unsafe fn body(x: Reduced<T>) {
         const { Self::OK };
         let p = &x.p;
-        let a = Source::new(p.a, p.a_row, p.a_col, p.m, thread::block_idx_x() * Self::A.side);
-        let b = Source::new(p.b, p.b_col, p.b_row, p.n, thread::block_idx_z() * Self::B.side);
+        let a = Self::source(p.a, (p.a_row, p.a_col), p.m, thread::block_idx_x() * Self::A.side);
+        let b = Self::source(p.b, (p.b_col, p.b_row), p.n, thread::block_idx_z() * Self::B.side);
         let kt = KT as u32;
         let (start, end) = p.part(kt);
         let stages = (end - start).div_ceil(kt);
         // SAFETY: all lanes are here. `end` <= k. A stage is filled behind a barrier after which nobody reads it, and read behind
         // the barrier after everyone's copies have come. All threads take the same turns.
         unsafe {
-            let mut sums = Mma::<S, X, Y, 1>::new();
+            let mut sums = Mma::<T, S, X, Y, 1>::new();
             for ahead in 0..STAGES - 1 {
                 Self::fill(&a, &b, ahead, (start + ahead * kt, end));
             }
@@ -63,7 +66,7 @@ impl<S: Shape, const X: usize, const Y: usize, const KT: usize> Ring<S, X, Y, KT
                 thread::sync_threads();
                 let ahead = at + STAGES - 1;
                 Self::fill(&a, &b, ahead % STAGES, (start + ahead * kt, end));
-                Self::multiply(&mut sums, at % STAGES);
+                Self::multiply(&mut sums, at % STAGES, p.conj_b());
             }
             ptx::cp_async_wait_group::<0>();
             thread::sync_threads(); // the stages' memory is the sums' now
@@ -71,15 +74,23 @@ impl<S: Shape, const X: usize, const Y: usize, const KT: usize> Ring<S, X, Y, KT
         }
     }
 
+    /// Elements of 16 bytes are copied one by one anyway: what another way needs is not kept in registers.
     #[inline(always)]
-    fn stage(index: u32) -> Shared<f64> {
+    fn source(of: Global<T>, (across, down): (u64, u64), lines: u32, first: u32) -> Source<T> {
+        let mut source = Source::new(of, across, down, lines, first);
+        source.wide &= T::WIDTH > 1;
+        source
+    }
+
+    #[inline(always)]
+    fn stage(index: u32) -> Shared<T> {
         Shared::at(index * (Self::A_LEN + Self::B_LEN))
     }
 
     /// # Safety
     /// As for [`Source::fill`].
     #[inline(always)]
-    unsafe fn fill(a: &Source<f64>, b: &Source<f64>, stage: u32, rows: (u32, u32)) {
+    unsafe fn fill(a: &Source<T>, b: &Source<T>, stage: u32, rows: (u32, u32)) {
         if rows.0 < rows.1 {
             // SAFETY: promised by the caller.
             unsafe {
@@ -97,39 +108,22 @@ impl<S: Shape, const X: usize, const Y: usize, const KT: usize> Ring<S, X, Y, KT
     /// # Safety
     /// The stage is whole; all lanes of the warp are here.
     #[inline(always)]
-    unsafe fn multiply(sums: &mut Mma<S, X, Y, 1>, stage: u32) {
+    unsafe fn multiply(sums: &mut Mma<T, S, X, Y, 1>, stage: u32, conj_b: bool) {
         let sa = Self::stage(stage);
         let sb = if S::GRAM { sa } else { sa.starting_at(Self::A_LEN) };
-        for step in (sums.group..KT as u32 / STEP).step_by(S::KG as usize) {
-            // SAFETY: the step is in the stage, and so are the warp's lines.
+        for step in (sums.group..KT as u32 / T::SIDE).step_by(S::KG as usize) {
+            // SAFETY: the step is in the stage, and so are the warp's lines; all its lanes are here.
             unsafe {
-                let ra: [Fragment; X] = fragments(sa, Self::A.pitch, step * STEP, sums.row);
-                let rb: [Fragment; Y] = if Mma::<S, X, Y, 1>::SHARED {
+                // Of several steps each works out where its lines begin: to keep it takes registers.
+                let first = |line: u32| if KT as u32 > T::SIDE * S::KG { ptx::pinned(line) } else { line };
+                let ra: [T::Fragment; X] = T::staged(sa, Self::A.pitch, step * T::SIDE, first(sums.row));
+                let rb: [T::Fragment; Y] = if Mma::<T, S, X, Y, 1>::SHARED {
                     core::array::from_fn(|y| ra[y % X])
                 } else {
-                    fragments(sb, Self::B.pitch, step * STEP, sums.col)
+                    T::staged(sb, Self::B.pitch, step * T::SIDE, first(sums.col))
                 };
-                sums.multiply(&(ra, rb));
+                sums.multiply(&(ra, rb), conj_b);
             }
         }
     }
-}
-
-/// This lane's fragments of COUNT times 16 lines from `line` on, of the 16 rows from l on.
-///
-/// # Safety
-/// They are in the stage, whose rows are aligned to 16 bytes.
-#[inline(always)]
-unsafe fn fragments<const COUNT: usize>(stage: Shared<f64>, pitch: u32, l: u32, line: u32) -> [Fragment; COUNT] {
-    let lane = thread::thread_idx_x() % warp::WARP_LANES;
-    let from = stage.starting_at((l + lane % 4) * pitch + line + 2 * (lane / 4));
-    let mut all = [[0.0; 8]; COUNT];
-    for at in 0..COUNT {
-        for i in 0..4 {
-            // SAFETY: promised by the caller.
-            let wide = unsafe { from.load_wide(4 * i as u32 * pitch + 16 * at as u32) };
-            (all[at][2 * i], all[at][2 * i + 1]) = (wide[0], wide[1]);
-        }
-    }
-    all
 }

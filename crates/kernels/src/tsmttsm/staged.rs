@@ -37,7 +37,7 @@ pub(super) struct Source<T> {
     /// Lines there are from the block's first on.
     lines: u32,
     /// Whether 16 bytes of a row are inside or outside, and aligned.
-    wide: bool,
+    pub(super) wide: bool,
 }
 
 impl<T: Scalar> Source<T> {

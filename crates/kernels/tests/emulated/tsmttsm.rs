@@ -177,7 +177,13 @@ pub fn run<T: Element>(
 /// factors that both are conjugated, or neither, it is the same number.
 #[test]
 fn gram_matrices_are_hermitian_to_the_bit() {
-    for entry in ["zgram_leapfrog_2x2_m8n8_u2_t256", "zgram_whole_2x2_m2n2_u2_t256", "zgram_staged_2x2_m8n8_u4_t256"] {
+    for entry in [
+        "zgram_leapfrog_2x2_m8n8_u2_t256",
+        "zgram_whole_2x2_m2n2_u2_t256",
+        "zgram_staged_2x2_m8n8_u4_t256",
+        "zgram_mma_16x16_m16n16_d4_t256",
+        "zgram_ring_16x16_m64n64_d2_t320",
+    ] {
         let variant = model::VARIANTS.iter().find(|v| v.entry == entry).expect("a row of the table");
         let Some(Reduced::C128(function)) = table::reduced(entry) else { panic!("{entry}") };
         let m = variant.rows;

@@ -90,6 +90,22 @@ fn two_tall_matrices_of_up_to_32_columns_get_kernels_of_their_own() -> Result<()
     Ok(())
 }
 
+/// c128 from 5 columns on, on an H200; before sm_90 never.
+#[test]
+fn complex_tall_matrices_go_to_the_matrix_units() -> Result<(), Refusal> {
+    for n in [5, 8, 9, 16, 17, 24, 25, 32, 33, 48, 49, 64] {
+        for by_rows in [false, true] {
+            let p = tall(Dtype::C128, n, n, by_rows);
+            for p in [p, Problem::gram(Dtype::C128, n, p.k, p.a)] {
+                let choice = choose(&p, &Machine::H200, None)?;
+                assert!(choice.variant.mma && (choice.variant.is_staged() || n <= 32), "{choice}");
+                assert!(!choose(&p, &Machine::A100, None)?.variant.mma);
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn gram_matrices_of_any_width_are_served() -> Result<(), Refusal> {
     for n in [1, 63, 64, 65, 1000, 20_000] {

@@ -127,10 +127,10 @@ pub const fn slot_parts(len: u64, threads: u32) -> u32 {
 /// Stages of a ring, of entries that have one.
 pub const STAGES: u32 = 4;
 
-/// Elements from row to row of a stage of `side` lines, a multiple of 16, for the matrix units: four rows have different quarters
-/// of the banks.
-pub const fn pitch(side: u32) -> u32 {
-    side + 4
+/// Elements from row to row of a stage of `side` lines, a multiple of 128 bytes, for the matrix units: four rows have different
+/// quarters of the banks.
+pub const fn pitch(side: u32, elem_bytes: u32) -> u32 {
+    side + 32 / elem_bytes
 }
 
 /// Elements of shared memory of a block: its tile of C, or one a thread; and what tells it that it is the last.
@@ -139,20 +139,26 @@ pub const fn shared_len(rows: u32, cols: u32, threads: u32) -> u32 {
     if tile > threads { tile + 1 } else { threads + 1 }
 }
 
+/// Rows and columns of a square of C that the matrix units multiply, and steps of k at a time: two `mma.m16n8k16` of f64, one of
+/// complex elements, each of which is two rows and two steps.
+pub const fn square_side(dtype: crate::Dtype) -> u32 {
+    if dtype.is_complex() { 8 } else { 16 }
+}
+
 /// Steps of k that a block takes at a time: those of a warp of the matrix units, or of a thread, of each of its groups; or
 /// Sørensen's chunks of x, an element a thread.
 pub const fn k_step(variant: &Variant) -> u32 {
     if variant.is_sorensens() {
         return variant.threads;
     }
-    variant.stages * variant.t3 * if variant.mma { 16 } else { 1 }
+    variant.stages * variant.t3 * if variant.mma { square_side(variant.dtype) } else { 1 }
 }
 
 /// The tiling of an m x n product: tiles of BM x BN, both matrices read once for each.
 pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     let elem_bytes = variant.dtype.bytes() as u32;
     let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
-    let line = |side: u32| if variant.mma { pitch(side) } else { side };
+    let line = |side: u32| if variant.mma { pitch(side, elem_bytes) } else { side };
     let lines = line(variant.rows) + if variant.kernel == crate::Kernel::Gram { 0 } else { line(variant.t2) };
     let ring = if variant.is_staged() { STAGES * k_step(variant) * lines } else { 0 };
     // A sum of each of its rows for each thread, or group of lanes that have added theirs, before they are added.
@@ -203,6 +209,17 @@ mod tests {
         for (grid, share) in [(tiles(1, 1), 1.0), (tiles(100, 1), 64.0)] {
             let found = last_block_s(&h200, &grid, 2048.0, 128);
             assert!((found / (4.0 * h200.memory_latency_s + read_s / share) - 1.0).abs() <= 1e-12, "{found}");
+        }
+    }
+
+    /// Of 32 banks of 4 bytes a quarter is 32 bytes.
+    #[test]
+    fn four_rows_of_a_stage_begin_at_different_quarters_of_the_banks() {
+        for v in VARIANTS.iter().filter(|v| v.mma && v.is_staged()) {
+            let bytes = v.dtype.bytes() as u32;
+            for side in [v.rows, v.t2] {
+                assert_eq!((side * bytes % 128, pitch(side, bytes) * bytes % 128), (0, 32), "{}", v.entry);
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use super::terms::Alone;
 use super::tsmm;
 use super::{Constants, WARP, fma_rate};
 use crate::launch::Tiling;
+use crate::launch::reduced::{STAGES, k_step, square_side};
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
@@ -107,7 +108,7 @@ impl Block {
     }
 
     /// How many times as long the matrix units take because some schedulers of an SM have more warps than others.
-    fn idle_units(&self, blocks: f64) -> f64 {
+    pub(super) fn idle_units(&self, blocks: f64) -> f64 {
         if !self.has_units {
             return 1.0;
         }
@@ -219,15 +220,15 @@ impl Work {
         let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
         let lines = if problem.gram { 1.0 } else { 2.0 };
         let wide = (rows.min(problem.m as f64) + cols.min(problem.n as f64)) * lines / 2.0;
-        let ahead = if variant.is_staged() { crate::launch::reduced::STAGES - 1 } else { 1 };
-        // Below the diagonal, and the tiles on it: those of 16 columns, or of a warp where there are several.
-        let diagonal = if a < rows { a } else { 16.0 };
+        let ahead = if variant.is_staged() { STAGES - 1 } else { 1 };
+        // Below the diagonal, and what lies on it: squares, or a warp's where there are several.
+        let diagonal = if a < rows { a } else { f64::from(square_side(variant.dtype)) };
         let share = if problem.gram && variant.mma { (rows + diagonal) / (2.0 * rows) } else { 1.0 };
         Work {
             fmas: rows * cols * share * problem.k as f64,
             delivered: (a + b) / (a * b) / if variant.mma { 16.0 } else { 1.0 },
             chains: rows * cols * f64::from(variant.stages),
-            loads: f64::from(crate::launch::reduced::k_step(variant) * ahead) * wide,
+            loads: f64::from(k_step(variant) * ahead) * wide,
         }
     }
 }
@@ -256,7 +257,9 @@ fn reduced_detour(variant: &Variant, problem: &Problem) -> f64 {
     let suits = |across: u64, down: u64, lines: u64| lines == 1 || if along { down == 1 } else { across == 1 };
     let both = [(problem.a.row, problem.a.col, problem.m), (problem.b.col, problem.b.row, problem.n)];
     if variant.is_staged() {
-        let is_fit = !variant.mma || both.into_iter().all(|(across, down, lines)| suits(across, down, lines));
+        // Elements of 16 bytes are copies of their own, wherever they lie.
+        let one_by_one = !variant.mma || variant.dtype.bytes() == 16;
+        let is_fit = one_by_one || both.into_iter().all(|(across, down, lines)| suits(across, down, lines));
         return if is_fit { 1.0 } else { TURNED };
     }
     // The matrix units' fragments are loaded either way.
@@ -286,6 +289,22 @@ mod tests {
     use crate::launch::tiling;
     use crate::{Dtype, Strides, VARIANTS};
 
+    /// Of 4 x 4 squares below the diagonal and on it 10, of warps' squares too; a complex product is four of real numbers.
+    #[test]
+    fn what_lies_above_the_diagonal_is_not_multiplied() {
+        for (entry, side, fmas) in [
+            ("dgram_mma_32x32_m32n32_d2_t256", 32, 3.0 / 4.0),
+            ("zgram_mma_32x32_m32n32_d2_t256", 32, 4.0 * 10.0 / 16.0),
+            ("zgram_ring_16x16_m64n64_d2_t320", 64, 4.0 * 10.0 / 16.0),
+            ("zgram_staged_4x4_m32n32_u8_t256", 32, 4.0),
+        ] {
+            let Some(variant) = VARIANTS.iter().find(|v| v.entry == entry) else { panic!("{entry}") };
+            let problem = Problem::gram(variant.dtype, side, 1000, Strides::row_major(side));
+            let wanted = (side * side * 1000) as f64 * fmas;
+            assert_eq!(Work::of(variant, &problem).fmas, wanted, "{entry}");
+        }
+    }
+
     /// Three warps leave the units of one of four schedulers idle, six those of two half of the time, twelve none.
     #[test]
     fn units_whose_schedulers_have_fewer_warps_wait() {
@@ -297,9 +316,13 @@ mod tests {
             ("dgram_ring_32x32_m64n64_d1_t96", gram, 4.0, 1.0),
             ("dtsmttsm_ring_48x16_m48n48_d1_t192", tall, 1.0, 4.0 / 3.0),
             ("dtsmttsm_ring_48x16_m48n48_d1_t192", tall, 2.0, 1.0),
+            // Ten warps are three of two schedulers, twenty five of each.
+            ("zgram_ring_16x16_m64n64_d2_t320", gram, 1.0, 12.0 / 10.0),
+            ("zgram_ring_16x16_m64n64_d2_t320", gram, 2.0, 1.0),
             ("dtsmttsm_tiled_4x4_m8n8_u2_t256", tall, 1.0, 1.0),
         ] {
             let Some(variant) = VARIANTS.iter().find(|v| v.entry == entry) else { panic!("{entry}") };
+            let problem = Problem { dtype: variant.dtype, ..problem };
             let tiles = tiling(variant, problem.m, problem.n);
             let block = Block::new(variant, &tiles, &problem, &h200, &Constants::FITTED);
             assert!((block.idle_units(blocks) - wanted).abs() <= 1e-12, "{entry}: {}", block.idle_units(blocks));

@@ -164,8 +164,8 @@ impl<'a> Estimator<'a> {
         let full = block.wave(wave as f64, f64::from(resident));
         // Roots are most of what a choice costs: what they are not below decides for most entries and splits.
         let full_least_s = full.least_s();
-        // No block takes less than its share of a full wave, and a wave of few blocks takes its latency.
-        let shares_s = blocks as f64 / wave as f64 * full_least_s;
+        // No block takes less than its share of a full wave in which no unit is idle, and a wave of few blocks takes its latency.
+        let shares_s = blocks as f64 / wave as f64 * full_least_s / block.idle_units(f64::from(resident));
         let (last_block_splits, last_block_s) = if variant.is_reduced() {
             let adding_s = |splits| last_block_s(machine, tiling, c_bytes, splits);
             (most_last_block_splits(tiling, c_bytes as u64), (adding_s(0), adding_s(1)))
@@ -207,7 +207,8 @@ impl<'a> Estimator<'a> {
     pub(crate) fn sharpen(&mut self) {
         let full_s = self.full.seconds();
         (self.full_least_s, self.full_s) = (full_s, Some(full_s));
-        self.shares_s = self.blocks as f64 / self.wave as f64 * full_s;
+        self.shares_s =
+            self.blocks as f64 / self.wave as f64 * full_s / self.block.idle_units(f64::from(self.resident));
         self.alone_s = self.block.wave(1.0, 1.0).least_s();
     }
 

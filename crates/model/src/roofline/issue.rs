@@ -2,6 +2,7 @@
 
 use super::{Constants, WARP};
 use crate::launch::ring_takes_turns;
+use crate::variants::MMA_FMAS;
 use crate::{Kernel, Layout, Machine, Problem, Variant};
 
 /// Bytes of the widest load or copy.
@@ -66,8 +67,9 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
     let width = if wide || variant.name.ends_with("_along") { width } else { 1.0 };
     let lines = if problem.gram && variant.mma { rows } else { rows + cols };
     if variant.mma {
-        // 16 rows: two products of 16 x 8 x 16 a tile of 16 x 16, and 8 elements of 16 lines a lane.
-        return (rows * cols / 128.0 + COPY * lines / 2.0 / width) / 16.0 / groups;
+        // Of real numbers 16 x 8 x 16 together, and of lines an element in 32 a lane.
+        let products = rows * cols * f64::from(variant.dtype.fmas()) / f64::from(MMA_FMAS);
+        return (products + COPY * lines / WARP / width) / groups;
     }
     // Loads, predicates and addresses of elements.
     let steps = f64::from(variant.dtype.fmas()) * rows * cols
@@ -173,6 +175,10 @@ mod tests {
             ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 134.0 + 8.0 / 8.0),
             // Of 4 steps 8 products of 16 x 8 and 4 loads; of 32 steps 16 copies of both operands' 64 x 32.
             ("dgemm_mma_32x32_m64_n64_k32_s2_t128", 12.0 / 4.0 + 32.0 / 32.0),
+            // Two tall matrices, four groups: of 16 steps two products and, n being odd, 16 loads by elements.
+            ("dtsmttsm_mma_16x16_m16n16_d2_t128", (2.0 + 2.0 * 16.0) / 16.0 / 4.0),
+            // Complex, eight groups: of 8 steps 16 products, and 16 loads of an element.
+            ("ztsmttsm_mma_32x32_m32n32_d1_t256", (16.0 + 2.0 * 16.0) / 8.0 / 8.0),
             // 4 x 4 sums, 2 loads and 8 moves a step; of 32 steps 8 copies of A's 128 x 32 and 4 of B's 32 x 16 elements.
             ("stsm2r_staged_4x4_n16_k32_s2_t128_rows", (32.0 * 26.0 + 24.0) / 32.0),
         ] {

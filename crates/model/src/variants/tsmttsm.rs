@@ -1,6 +1,7 @@
 //! The entries of TSMTTSM and of Gram matrices: products of two tall matrices over their long side.
 
 use super::{Kernel, Layout, Variant, elem};
+use crate::launch::reduced::square_side;
 
 /// The entries of TSMTTSM on the vector units: `entry: element, variant, threads, BM, BN, TM, TN, steps, blocks an SM`; a
 /// thread owns TM x TN of C, a group of a block's threads BM x BN; each group has rows of its own, `steps` at a time.
@@ -92,7 +93,8 @@ macro_rules! tsmttsm_variants {
 }
 
 /// The entries of TSMTTSM on the matrix units of sm_90: `entry: element, X, Y, warps along BM, along BN, along k, steps in
-/// flight, blocks an SM`; a warp owns 16·X x 16·Y of C.
+/// flight, blocks an SM`; a warp owns X x Y squares of C, whose side is
+/// [`square_side`](crate::launch::reduced::square_side).
 #[macro_export]
 macro_rules! tsmttsm_mma_variants {
     ($emit:ident) => {
@@ -106,6 +108,12 @@ macro_rules! tsmttsm_mma_variants {
             dtsmttsm_mma_48x16_m48n48_d1_t192:             f64, 3, 1, 1, 3, 2, 1, 1;
             dtsmttsm_mma_64x16_m64n16_d1_t256:             f64, 4, 1, 1, 1, 8, 1, 1;
             dtsmttsm_mma_32x32_m64n64_d1_t256:             f64, 2, 2, 2, 2, 2, 1, 1;
+
+            ztsmttsm_mma_8x8_m8n8_d4_t256:                 c128, 1, 1, 1, 1, 8, 4, 2;
+            ztsmttsm_mma_16x16_m16n16_d2_t128:             c128, 2, 2, 1, 1, 4, 2, 3;
+            ztsmttsm_mma_24x24_m24n24_d1_t128:             c128, 3, 3, 1, 1, 4, 1, 3;
+            ztsmttsm_mma_32x16_m32n16_d2_t256:             c128, 4, 2, 1, 1, 8, 2, 1;
+            ztsmttsm_mma_32x32_m32n32_d1_t256:             c128, 4, 4, 1, 1, 8, 1, 1;
         }
     };
 }
@@ -156,7 +164,7 @@ macro_rules! gram_variants {
 }
 
 /// The entries of Gram matrices on the matrix units of sm_90: `entry: element, X, WX, groups along k, steps in flight,
-/// blocks an SM`; a warp owns 16·X x 16·X, a group of WX·(WX + 1)/2 warps what of WX x WX of those lies on and below the
+/// blocks an SM`; a warp owns X x X squares, a group of WX·(WX + 1)/2 warps what of WX x WX of those lies on and below the
 /// diagonal.
 #[macro_export]
 macro_rules! gram_mma_variants {
@@ -167,12 +175,17 @@ macro_rules! gram_mma_variants {
             dgram_mma_32x32_m32n32_d2_t256:                f64, 2, 1, 8, 2, 1;
             dgram_mma_48x48_m48n48_d1_t256:                f64, 3, 1, 8, 1, 1;
             dgram_mma_32x32_m64n64_d1_t192:                f64, 2, 2, 2, 1, 1;
+
+            zgram_mma_8x8_m8n8_d8_t256:                    c128, 1, 1, 8, 8, 1;
+            zgram_mma_16x16_m16n16_d4_t256:                c128, 2, 1, 8, 4, 1;
+            zgram_mma_24x24_m24n24_d2_t128:                c128, 3, 1, 4, 2, 3;
+            zgram_mma_32x32_m32n32_d2_t256:                c128, 4, 1, 8, 2, 1;
         }
     };
 }
 
 /// The entries of TSMTTSM on the matrix units through a ring: `entry: element, X, Y, warps along BM, along BN, along k, KT, blocks
-/// an SM`; a warp owns 16·X x 16·Y of C, a stage has KT rows.
+/// an SM`; a warp owns X x Y squares of C, a stage has KT rows.
 #[macro_export]
 macro_rules! tsmttsm_ring_variants {
     ($emit:ident) => {
@@ -180,6 +193,11 @@ macro_rules! tsmttsm_ring_variants {
             // entry                           elem X  Y  WX WY KG KT blocks
             dtsmttsm_ring_48x16_m48n48_d1_t192:           f64, 3, 1, 1, 3, 2, 32, 2;
             dtsmttsm_ring_32x32_m64n64_d1_t128:           f64, 2, 2, 2, 2, 1, 16, 2;
+
+            ztsmttsm_ring_16x16_m32n32_d1_t128:           c128, 2, 2, 2, 2, 1, 8, 4;
+            ztsmttsm_ring_16x16_m64n16_d1_t128:           c128, 2, 2, 4, 1, 1, 8, 4;
+            ztsmttsm_ring_24x24_m48n48_d1_t128:           c128, 3, 3, 2, 2, 1, 8, 3;
+            ztsmttsm_ring_32x32_m64n64_d1_t128:           c128, 4, 4, 2, 2, 1, 8, 2;
         }
     };
 }
@@ -191,6 +209,9 @@ macro_rules! gram_ring_variants {
         $emit! {
             // entry                           elem X  WX KG KT blocks
             dgram_ring_32x32_m64n64_d1_t96:               f64, 2, 2, 1, 16, 4;
+
+            zgram_ring_16x16_m48n48_d1_t192:              c128, 2, 3, 1, 8, 3;
+            zgram_ring_16x16_m64n64_d2_t320:              c128, 2, 4, 1, 16, 2;
         }
     };
 }
@@ -289,8 +310,8 @@ macro_rules! mma_rows {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $depth:literal, $blocks:literal;)*) => {
         &[$(Variant {
             name: "tsmttsm_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmttsm,
-            threads: 32 * $wx * $wy * $kg, t2: 16 * $y * $wy, t3: $depth, rows: 16 * $x * $wx, cols: 16 * $y, stages: $kg,
-            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: false,
+            threads: 32 * $wx * $wy * $kg, t2: square_side(elem::$elem) * $y * $wy, t3: $depth, rows: square_side(elem::$elem) * $x * $wx, cols: square_side(elem::$elem) * $y, stages: $kg,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: elem::$elem.bytes() == 16,
         }),*]
     };
 }
@@ -299,8 +320,8 @@ macro_rules! gram_mma_rows {
     ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $depth:literal, $blocks:literal;)*) => {
         &[$(Variant {
             name: "gram_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
-            threads: 16 * $wx * ($wx + 1) * $kg, t2: 16 * $x * $wx, t3: $depth, rows: 16 * $x * $wx, cols: 16 * $x, stages: $kg,
-            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: false,
+            threads: 16 * $wx * ($wx + 1) * $kg, t2: square_side(elem::$elem) * $x * $wx, t3: $depth, rows: square_side(elem::$elem) * $x * $wx, cols: square_side(elem::$elem) * $x, stages: $kg,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: elem::$elem.bytes() == 16,
         }),*]
     };
 }
@@ -309,7 +330,7 @@ macro_rules! ring_rows {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
             name: "tsmttsm_ring", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmttsm,
-            threads: 32 * $wx * $wy * $kg, t2: 16 * $y * $wy, t3: $kt / 16 / $kg, rows: 16 * $x * $wx, cols: 16 * $y, stages: $kg,
+            threads: 32 * $wx * $wy * $kg, t2: square_side(elem::$elem) * $y * $wy, t3: $kt / square_side(elem::$elem) / $kg, rows: square_side(elem::$elem) * $x * $wx, cols: square_side(elem::$elem) * $y, stages: $kg,
             layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: true,
         }),*]
     };
@@ -319,7 +340,7 @@ macro_rules! gram_ring_rows {
     ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
             name: "gram_ring", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
-            threads: 16 * $wx * ($wx + 1) * $kg, t2: 16 * $x * $wx, t3: $kt / 16 / $kg, rows: 16 * $x * $wx, cols: 16 * $x, stages: $kg,
+            threads: 16 * $wx * ($wx + 1) * $kg, t2: square_side(elem::$elem) * $x * $wx, t3: $kt / square_side(elem::$elem) / $kg, rows: square_side(elem::$elem) * $x * $wx, cols: square_side(elem::$elem) * $x, stages: $kg,
             layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: true,
         }),*]
     };
