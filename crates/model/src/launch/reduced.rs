@@ -139,8 +139,8 @@ pub const fn shared_len(rows: u32, cols: u32, threads: u32) -> u32 {
     if tile > threads { tile + 1 } else { threads + 1 }
 }
 
-/// Rows and columns of a square of C that the matrix units multiply, and steps of k at a time: two `mma.m16n8k16` of f64, one of
-/// complex elements, each of which is two rows and two steps.
+/// Rows and columns of a square of C that the matrix units multiply, and steps of k at a time: two `mma.m16n8k16` of f64, two
+/// `mma.m16n8k8` of complex elements, each of which is two rows and two steps.
 pub const fn square_side(dtype: crate::Dtype) -> u32 {
     if dtype.is_complex() { 8 } else { 16 }
 }

@@ -67,8 +67,9 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
     let width = if wide || variant.name.ends_with("_along") { width } else { 1.0 };
     let lines = if problem.gram && variant.mma { rows } else { rows + cols };
     if variant.mma {
-        // Of real numbers 16 x 8 x 16 together, and of lines an element in 32 a lane.
-        let products = rows * cols * f64::from(variant.dtype.fmas()) / f64::from(MMA_FMAS);
+        // Of real numbers 16 x 8 x 16 together, of complex ones half of that, and of lines an element in 32 a lane.
+        let together = f64::from(MMA_FMAS) / if variant.dtype.is_complex() { 2.0 } else { 1.0 };
+        let products = rows * cols * f64::from(variant.dtype.fmas()) / together;
         return (products + COPY * lines / WARP / width) / groups;
     }
     // Loads, predicates and addresses of elements.
@@ -177,8 +178,10 @@ mod tests {
             ("dgemm_mma_32x32_m64_n64_k32_s2_t128", 12.0 / 4.0 + 32.0 / 32.0),
             // Two tall matrices, four groups: of 16 steps two products and, n being odd, 16 loads by elements.
             ("dtsmttsm_mma_16x16_m16n16_d2_t128", (2.0 + 2.0 * 16.0) / 16.0 / 4.0),
-            // Complex, eight groups: of 8 steps 16 products, and 16 loads of an element.
-            ("ztsmttsm_mma_32x32_m32n32_d1_t256", (16.0 + 2.0 * 16.0) / 8.0 / 8.0),
+            // Complex, eight groups: of 8 steps 32 products, and 16 loads of an element.
+            ("ztsmttsm_mma_32x32_m32n32_d1_t256", (32.0 + 2.0 * 16.0) / 8.0 / 8.0),
+            // Of 16 steps of 16 x 16 16 products, 16 loads, and 16 instructions that turn A; of those steps 8 copies of 64 x 16 and 2 of 16 x 16.
+            ("ztsm2r_mma_16x16_n16_k16_s3_t128", 48.0 / 16.0 + 2.0 * 10.0 / 16.0),
             // 4 x 4 sums, 2 loads and 8 moves a step; of 32 steps 8 copies of A's 128 x 32 and 4 of B's 32 x 16 elements.
             ("stsm2r_staged_4x4_n16_k32_s2_t128_rows", (32.0 * 26.0 + 24.0) / 32.0),
         ] {
