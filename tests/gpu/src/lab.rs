@@ -93,6 +93,12 @@ impl Lab {
         println!("note    {text}");
     }
 
+    /// How many passed.
+    #[cfg(test)]
+    pub fn passed(&self) -> usize {
+        self.passed.get()
+    }
+
     /// Prints the count; whether nothing failed, and on a GPU nothing was skipped.
     pub fn finish(&self) -> bool {
         if self.failed.get() > PRINTED {
