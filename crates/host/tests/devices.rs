@@ -32,7 +32,13 @@ fn without_a_gpu_the_reason_is_said() {
     };
     assert!(report.devices.is_empty() && problem.is_device());
     let Err(error) = Device::cuda(0) else { panic!("a GPU that the report does not have") };
-    assert!(matches!(error, Error::NoDriver { .. } | Error::NoDevice { .. } | Error::Driver { .. }), "{error:?}");
+    assert!(
+        matches!(
+            error,
+            Error::NoDriver { .. } | Error::NoDevice { .. } | Error::DriverSetup { .. } | Error::Driver { .. }
+        ),
+        "{error:?}"
+    );
     assert_eq!(error.to_string().lines().count(), 1);
     assert!(Device::count().is_err());
     assert!(Device::from_current_context().is_err());
