@@ -89,6 +89,7 @@ fn build(folder: &Path, target: &str) -> Result<Built, CudaBuilderError> {
         .arch(NvvmArch::Compute90)
         .target_dir(folder.join("target").join(target))
         .launch_bounds(|entry| (entry == "doubled").then_some((256, 2)))
+        .ptx_version(|entry| (entry == "scaled").then_some((8, 0)))
         .copy_to(folder.join("whole.ptx"))
         .build()
 }
@@ -109,6 +110,7 @@ fn the_same_bytes_from_two_folders_and_errors_that_can_be_read() {
     assert_eq!(names, ["doubled", "scaled"]);
     let (doubled, scaled) = (&built.modules[0].ptx, &built.modules[1].ptx);
     assert!(doubled.contains(".version 7.8\n.target sm_90\n.address_size 64\n"), "{doubled}");
+    assert!(scaled.contains(".version 8.0\n.target sm_90\n.address_size 64\n"), "{scaled}");
     assert!(doubled.contains(")\n.maxntid 256, 1, 1\n.minnctapersm 2\n{\n"), "{doubled}");
     assert!(!doubled.contains("SCALES") && scaled.contains("SCALES"), "{scaled}");
     assert!(scaled.contains("call") && scaled.matches(".func").count() >= 1, "{scaled}");
