@@ -130,7 +130,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::NoDriver`]; [`Error::NoDevice`] from a driver that does not start without a device, as with an empty
-    /// CUDA_VISIBLE_DEVICES; [`Error::DeviceBusy`]; [`Error::Driver`].
+    /// CUDA_VISIBLE_DEVICES; [`Error::DeviceBusy`]; [`Error::DriverSetup`]; [`Error::Driver`].
     pub fn count() -> Result<u32> {
         let _during = driver::during("Device::count");
         driver::open()?;

@@ -142,11 +142,43 @@ pub(crate) fn launch_failed(error: CudaError, entry: &str) -> Error {
     classify(failure)
 }
 
+/// What is wrong with a driver that gives a code in a function, and what to do, where its user can do something.
+fn remedy(code: i32, function: &str) -> Option<&'static str> {
+    Some(match code {
+        // STUB_LIBRARY, CALL_REQUIRES_NEWER_DRIVER, SHARED_OBJECT_INIT_FAILED
+        34 => {
+            "the CUDA toolkit's stub was loaded in place of the driver's libcuda.so.1: take the toolkit's folder `stubs` out of \
+             LD_LIBRARY_PATH"
+        }
+        36 => "the driver is older than its library asks for: update the driver",
+        303 => "one of the driver's libraries does not start: install the driver again",
+        // OPERATING_SYSTEM: later it is of that call alone.
+        304 if function == "cuInit" => {
+            "the system does not let the driver at its devices: look whether /dev/nvidia* are there, in a container too, and \
+             may be opened"
+        }
+        // SYSTEM_DRIVER_MISMATCH, COMPAT_NOT_SUPPORTED_ON_DEVICE
+        803 => {
+            "the driver's library and kernel module are of different versions: restart the machine after an update; in a \
+             container, take the host's library"
+        }
+        804 => {
+            "a libcuda.so.1 for forward compatibility was loaded, which this GPU does not allow: take its folder (`compat`) \
+             out of LD_LIBRARY_PATH, or update the driver"
+        }
+        _ => return None,
+    })
+}
+
 fn classify(failure: Failure) -> Error {
     let Failure { operation, code, name, text, .. } = failure;
+    let remedy = remedy(code, &operation);
     let operation = located(operation);
     if is_fatal(code) {
         return LOST.get_or_init(|| Fault { operation, code, name }).error();
+    }
+    if let Some(remedy) = remedy {
+        return Error::DriverSetup { operation, code, name, remedy };
     }
     match code {
         100 => Error::NoDevice { reason: "the driver sees no device".to_owned() },
@@ -419,6 +451,7 @@ mod tests {
             Error::OutOfMemory { .. } => "memory",
             Error::DeviceBusy { .. } => "busy",
             Error::Driver { .. } => "driver",
+            Error::DriverSetup { .. } => "setup",
             Error::ContextLost { .. } => "lost",
             Error::Jit { .. } => "jit",
             _ => "other",
@@ -432,6 +465,12 @@ mod tests {
         {
             assert_eq!(kind(&classify(failure(code))), expected, "{code}");
         }
+        for code in [34, 36, 303, 803, 804] {
+            assert_eq!(kind(&classify(failure(code))), "setup", "{code}");
+        }
+        // Of the start of the driver, and of a call that comes later.
+        let of = |function: &str| classify(Failure { operation: function.to_owned(), ..failure(304) });
+        assert_eq!((kind(&of("cuInit")), kind(&of("cuMemHostAlloc"))), ("setup", "driver"));
         for code in [1, 3, 304, 400, 999, 12345] {
             assert!(matches!(classify(failure(code)), Error::Driver { code: found, .. } if found == code));
         }

@@ -15,6 +15,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | [`Error::UnknownVariant`] | take one of the names in it |
 /// | [`Error::NoDriver`] | install NVIDIA's driver (`libcuda.so.1`), or use [`Device::cpu`](crate::Device::cpu) |
 /// | [`Error::DriverTooOld`] | update the driver |
+/// | [`Error::DriverSetup`] | as its text says: another driver, another library, a restart, or the container's devices |
 /// | [`Error::NoDevice`] | look at CUDA_VISIBLE_DEVICES and `nvidia-smi`; the GPU must be of compute capability 8.0 or later |
 /// | [`Error::DeviceBusy`] | wait for, or end, the process that has the GPU to itself; or take another GPU |
 /// | [`Error::OutOfMemory`] | multiply fewer rows at a time, or drop matrices and plans |
@@ -76,6 +77,20 @@ pub enum Error {
         driver: Version,
         /// The oldest CUDA that serves the kernels.
         needs: Version,
+    },
+    /// The driver is there, but as it is installed, or loaded, it serves nobody: a stub in place of its library, parts that are not of
+    /// one version, no access to the devices.
+    #[error("the NVIDIA driver cannot be used as it is: {operation}: {name} ({code}): {remedy}")]
+    #[non_exhaustive]
+    DriverSetup {
+        /// The driver's function that reported it, and what was asked for: `cuInit in Device::cuda`.
+        operation: String,
+        /// The driver's code.
+        code: i32,
+        /// The code's name.
+        name: String,
+        /// What it means, and what to do.
+        remedy: &'static str,
     },
     /// Another process has the device to itself, or the device does not answer.
     #[error("the GPU is busy or not available: {operation}: {name} ({code})")]
@@ -214,6 +229,7 @@ impl Error {
             Error::NoDriver { .. }
             | Error::NoDevice { .. }
             | Error::DriverTooOld { .. }
+            | Error::DriverSetup { .. }
             | Error::DeviceBusy { .. }
             | Error::OutOfMemory { .. }
             | Error::Jit { .. }
@@ -409,6 +425,10 @@ mod tests {
             (
                 Error::DriverTooOld { driver: version(11, 2), needs: version(11, 8) },
                 "the driver is for CUDA 11.2, but the kernels need CUDA 11.8: update the driver",
+            ),
+            (
+                Error::DriverSetup { operation: "o in f".into(), code: 803, name: "N".into(), remedy: "restart" },
+                "the NVIDIA driver cannot be used as it is: o in f: N (803): restart",
             ),
             (memory("o", 10, 3, 7), "o: out of memory: 10 bytes wanted, 3 of 7 bytes free"),
             (memory("", 10, 0, 0), "out of memory: 10 bytes wanted"),

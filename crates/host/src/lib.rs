@@ -23,7 +23,7 @@
 //! | [`Error::Driver`] | the driver failed, or work that was given to the GPU before did |
 //! | [`Error::ContextLost`] | such a fault ended the context, in this call or earlier in this process; or other code of the process destroyed it |
 //! | [`Error::Forked`] | a parent of this process opened the GPU |
-//! | [`Error::DeviceBusy`], [`Error::NoDevice`], [`Error::OutOfMemory`] with `wanted` = 0 | the driver says so, whatever it was asked for |
+//! | [`Error::DeviceBusy`], [`Error::DriverSetup`], [`Error::NoDevice`], [`Error::OutOfMemory`] with `wanted` = 0 | the driver says so, whatever it was asked for |
 //!
 //! On the CPU none of them comes. Where LANKY_REQUIRE_GPU=1 left [`Device::auto`] without a device, what is made, copied or
 //! computed on it fails with the reason. No function panics; a caller's own function that does is the caller's affair.

@@ -1,6 +1,8 @@
 //! Batches of small products: what the views take and refuse, and what the call computes. Sizes, layouts and instructions
 //! are tested in lanky-cpu.
 
+mod common;
+
 use lanky_host::{
     BatchMut, BatchRef, Complex, Device, Error, MatMut, MatRef, Operand, Rule, Scalar, ShapeError, gemm, gemm_batched,
     gemm_batched_by,
@@ -222,14 +224,7 @@ fn listed_matrices_are_of_one_shape() -> Tested {
 /// refused.
 #[test]
 fn a_gpu_gives_what_the_cpu_does() -> Tested {
-    let device = match Device::cuda(0) {
-        Ok(device) => device,
-        Err(error) => {
-            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
-            println!("skipped: {error}");
-            return Ok(());
-        }
-    };
+    let Some(device) = common::gpu("a_gpu_gives_what_the_cpu_does") else { return Ok(()) };
     let (stream, cpu) = (device.stream()?, Device::cpu().stream()?);
     for (m, n, k, count) in [(3, 2, 5, 1000), (8, 8, 8, 300), (31, 17, 30, 40), (33, 5, 4, 3)] {
         let (a, b) = (made::<f64>(m * k * count, 1), made::<f64>(k * n * count, 2));

@@ -1,18 +1,14 @@
 //! A GPU that is planned for as it was measured. Skipped, and said so, where there is none. A file of its own: what is
 //! calibrated stays so for the whole process.
 
+mod common;
+
 use lanky_host::{Device, Dtype, Layout, Plan, Shape};
 
 #[test]
 fn a_calibrated_gpu_is_expected_to_do_what_it_did() -> lanky_host::Result<()> {
-    let (device, stream) = match Device::cuda(0).and_then(|device| device.stream().map(|stream| (device, stream))) {
-        Ok(found) => found,
-        Err(error) => {
-            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
-            println!("skipped: {error}");
-            return Ok(());
-        }
-    };
+    let Some(device) = common::gpu("a_calibrated_gpu_is_expected_to_do_what_it_did") else { return Ok(()) };
+    let stream = device.stream()?;
     let described = *device.machine().expect("a GPU has one");
     let ceilings = device.ceilings(&stream)?;
     device.calibrate(&ceilings)?;

@@ -2,6 +2,9 @@
 //! there is none.
 #![cfg(not(published_cust))]
 
+mod common;
+
+use common::gpu;
 use cust::error::CudaResult;
 use cust::event::{Event, EventFlags, EventStatus};
 use cust::memory::DeviceBuffer;
@@ -31,17 +34,6 @@ again:
 /// Set in the child that loses its context.
 const CHILD: &str = "LANKY_TEST_LOSES_ITS_CONTEXT";
 
-fn gpu() -> Option<Device> {
-    match Device::cuda(0) {
-        Ok(device) => Some(device),
-        Err(error) => {
-            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
-            println!("skipped: {error}");
-            None
-        }
-    }
-}
-
 fn hosts() -> lanky_host::Result<(Matrix<f64>, Matrix<f64>)> {
     Ok((Matrix::from_fn(300, 500, |i, l| ((i + l) % 3) as f64)?, Matrix::from_fn(500, 4, |l, j| ((l + j) % 5) as f64)?))
 }
@@ -58,7 +50,7 @@ fn wild() -> CudaResult<()> {
 
 #[test]
 fn what_others_kernels_destroy_is_said_and_the_process_lives_on() -> lanky_host::Result<()> {
-    let Some(device) = gpu() else { return Ok(()) };
+    let Some(device) = gpu("what_others_kernels_destroy_is_said_and_the_process_lives_on") else { return Ok(()) };
     if std::env::var_os(CHILD).is_none() {
         // A lost context is lost for the whole process.
         let child = Command::new(std::env::current_exe()?)
@@ -93,7 +85,7 @@ fn what_others_kernels_destroy_is_said_and_the_process_lives_on() -> lanky_host:
 
 #[test]
 fn what_is_dropped_while_work_is_in_flight_waits_for_it() -> lanky_host::Result<()> {
-    let Some(device) = gpu() else { return Ok(()) };
+    let Some(device) = gpu("what_is_dropped_while_work_is_in_flight_waits_for_it") else { return Ok(()) };
     let (a, b) = hosts()?;
     let expected = Device::cpu().matmul(a.view(), b.view())?;
     for order in 0..3 {
@@ -132,7 +124,7 @@ fn what_is_dropped_while_work_is_in_flight_waits_for_it() -> lanky_host::Result<
 
 #[test]
 fn a_recording_that_fails_tells_why_and_leaves_the_stream_as_it_was() -> lanky_host::Result<()> {
-    let Some(device) = gpu() else { return Ok(()) };
+    let Some(device) = gpu("a_recording_that_fails_tells_why_and_leaves_the_stream_as_it_was") else { return Ok(()) };
     let (stream, (a, b)) = (device.stream()?, hosts()?);
     // To wait for what is recorded cannot be recorded: the driver says 900 of that, and 901 of the recording's end.
     let waited = stream.record(|| stream.synchronize()).map(drop);

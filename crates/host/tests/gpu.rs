@@ -12,26 +12,21 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 static RECORDS: RwLock<()> = RwLock::new(());
 
 /// GPU 0 and a stream of it, while nobody records.
-fn gpu() -> Option<(Device, Stream, RwLockReadGuard<'static, ()>)> {
+fn gpu(test: &str) -> Option<(Device, Stream, RwLockReadGuard<'static, ()>)> {
     let others = RECORDS.read().unwrap_or_else(PoisonError::into_inner);
-    open().map(|(device, stream)| (device, stream, others))
+    open(test).map(|(device, stream)| (device, stream, others))
 }
 
 /// The same, while no other test runs.
-fn gpu_alone() -> Option<(Device, Stream, RwLockWriteGuard<'static, ()>)> {
+fn gpu_alone(test: &str) -> Option<(Device, Stream, RwLockWriteGuard<'static, ()>)> {
     let alone = RECORDS.write().unwrap_or_else(PoisonError::into_inner);
-    open().map(|(device, stream)| (device, stream, alone))
+    open(test).map(|(device, stream)| (device, stream, alone))
 }
 
-fn open() -> Option<(Device, Stream)> {
-    match Device::cuda(0).and_then(|device| device.stream().map(|stream| (device, stream))) {
-        Ok(found) => Some(found),
-        Err(error) => {
-            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
-            println!("skipped: {error}");
-            None
-        }
-    }
+fn open(test: &str) -> Option<(Device, Stream)> {
+    let device = common::gpu(test)?;
+    let stream = device.stream().expect("a stream of a GPU");
+    Some((device, stream))
 }
 
 fn same<T: Scalar>(found: &Matrix<T>, expected: MatRef<'_, T>) {
@@ -45,7 +40,7 @@ fn same<T: Scalar>(found: &Matrix<T>, expected: MatRef<'_, T>) {
 
 #[test]
 fn views_make_the_way_there_and_back() -> lanky_host::Result<()> {
-    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu("views_make_the_way_there_and_back") else { return Ok(()) };
     // The second spans several chunks, the last not full.
     for (rows, cols) in [(37, 11), (3001, 1777), (0, 3), (3, 0), (1, 5), (5, 1)] {
         let host = Matrix::from_fn(rows, cols, |i, j| (i * 10_000 + j) as f64)?;
@@ -77,7 +72,7 @@ fn views_make_the_way_there_and_back() -> lanky_host::Result<()> {
 
 #[test]
 fn streamed_uploads_may_nest_and_fail() -> lanky_host::Result<()> {
-    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu("streamed_uploads_may_nest_and_fail") else { return Ok(()) };
     let mut next = 0.0;
     let mut inner = None;
     let outer = device.upload_with::<f64>(&stream, 2003, 1501, Layout::RowMajor, &mut |piece| {
@@ -107,8 +102,13 @@ fn streamed_uploads_may_nest_and_fail() -> lanky_host::Result<()> {
 }
 
 /// C ← α A B + β C on both devices from integers: equal in every bit.
-fn agrees<T: Real>(size: (usize, usize, usize), row_major: [bool; 3], alpha: f64, beta: f64) -> lanky_host::Result<()> {
-    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
+fn agrees<T: Real>(
+    (device, stream): (&Device, &Stream),
+    size: (usize, usize, usize),
+    row_major: [bool; 3],
+    alpha: f64,
+    beta: f64,
+) -> lanky_host::Result<()> {
     let (m, n, k) = size;
     let storage = row_major.map(|row_major| Storage { row_major, step: 1, pad: 0 });
     let mut random = Random(5);
@@ -116,31 +116,32 @@ fn agrees<T: Real>(size: (usize, usize, usize), row_major: [bool; 3], alpha: f64
     let a = Buffer::<T>::new(m, k, storage[0], |_, _| next());
     let b = Buffer::<T>::new(k, n, storage[1], |_, _| next());
     let mut c = Buffer::<T>::new(m, n, storage[2], |_, _| if beta == 0.0 { T::nan() } else { next() });
-    let (there_a, there_b) = (device.upload(&stream, a.view()?)?, device.upload(&stream, b.view()?)?);
-    let mut there_c = device.upload(&stream, c.view_mut()?.as_ref())?;
+    let (there_a, there_b) = (device.upload(stream, a.view()?)?, device.upload(stream, b.view()?)?);
+    let mut there_c = device.upload(stream, c.view_mut()?.as_ref())?;
     let (alpha, beta) = (T::of(alpha), T::of(beta));
-    let plan = Plan::gemm(&device, there_a.shape(), there_b.shape(), there_c.shape()).build()?;
+    let plan = Plan::gemm(device, there_a.shape(), there_b.shape(), there_c.shape()).build()?;
     plan.warm_up()?;
-    gemm(&stream, alpha, there_a.view(), there_b.view(), beta, there_c.view_mut())?;
+    gemm(stream, alpha, there_a.view(), there_b.view(), beta, there_c.view_mut())?;
     gemm(&Device::cpu().stream()?, alpha, a.view()?, b.view()?, beta, c.view_mut()?)?;
-    same(&there_c.download(&stream)?, c.view()?);
+    same(&there_c.download(stream)?, c.view()?);
     // Once more by the plan, over what is there.
-    plan.run(&stream, alpha, there_a.view(), there_b.view(), T::zero(), there_c.view_mut())?;
+    plan.run(stream, alpha, there_a.view(), there_b.view(), T::zero(), there_c.view_mut())?;
     gemm(&Device::cpu().stream()?, alpha, a.view()?, b.view()?, T::zero(), c.view_mut()?)?;
-    same(&there_c.download(&stream)?, c.view()?);
+    same(&there_c.download(stream)?, c.view()?);
     Ok(())
 }
 
 #[test]
 fn products_agree_with_the_cpus() -> lanky_host::Result<()> {
+    let Some((device, stream, _others)) = gpu("products_agree_with_the_cpus") else { return Ok(()) };
     let sizes =
         [(131, 7, 1031), (7, 131, 1031), (5, 3, 2), (67, 65, 71), (1, 1, 3000), (300, 1, 70), (0, 3, 5), (3, 4, 0)];
     for size in sizes {
         for layouts in 0..8 {
             let row_major = [layouts & 1 > 0, layouts & 2 > 0, layouts & 4 > 0];
             for (alpha, beta) in [(1.0, 0.0), (0.5, -1.0), (0.0, 0.5), (0.0, 0.0), (-1.0, 1.0)] {
-                agrees::<f64>(size, row_major, alpha, beta)?;
-                agrees::<f32>(size, row_major, alpha, beta)?;
+                agrees::<f64>((&device, &stream), size, row_major, alpha, beta)?;
+                agrees::<f32>((&device, &stream), size, row_major, alpha, beta)?;
             }
         }
     }
@@ -149,7 +150,7 @@ fn products_agree_with_the_cpus() -> lanky_host::Result<()> {
 
 #[test]
 fn every_variant_agrees_with_the_cpu() -> lanky_host::Result<()> {
-    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu("every_variant_agrees_with_the_cpu") else { return Ok(()) };
     let of_a = |i: usize, l: usize| ((i * 3 + l * 5) % 7) as f64 - 3.0;
     let (a, turned) = (Matrix::from_fn(203, 517, of_a)?, Matrix::from_fn(517, 203, |l, i| of_a(i, l))?);
     let b = Matrix::from_fn(517, 11, |l, j| ((l + j * 2) % 5) as f64 - 2.0)?;
@@ -175,7 +176,7 @@ fn every_variant_agrees_with_the_cpu() -> lanky_host::Result<()> {
 
 #[test]
 fn one_plan_runs_on_many_streams_at_once() -> lanky_host::Result<()> {
-    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu("one_plan_runs_on_many_streams_at_once") else { return Ok(()) };
     let host = |rows, cols, seed| Matrix::from_fn(rows, cols, |i, j| ((i * 7 + j * 3 + seed) % 5) as f64);
     let (a, b) = (host(150, 4001, 1)?, host(4001, 6, 2)?);
     let expected = Device::cpu().matmul(a.view(), b.view())?;
@@ -207,7 +208,7 @@ fn one_plan_runs_on_many_streams_at_once() -> lanky_host::Result<()> {
 
 #[test]
 fn plans_are_warmed_up_together() -> lanky_host::Result<()> {
-    let Some((device, stream, _alone)) = gpu_alone() else { return Ok(()) };
+    let Some((device, stream, _alone)) = gpu_alone("plans_are_warmed_up_together") else { return Ok(()) };
     let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
     let plan = |m, n, k| Plan::gemm(&device, shape(m, k), shape(k, n), shape(m, n)).build();
     let plans = [plan(3000, 4, 3000)?, plan(3000, 9, 3000)?, plan(128, 128, 128)?];
@@ -227,7 +228,7 @@ fn plans_are_warmed_up_together() -> lanky_host::Result<()> {
 
 #[test]
 fn operands_elsewhere_are_named() -> lanky_host::Result<()> {
-    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu("operands_elsewhere_are_named") else { return Ok(()) };
     let host = Matrix::<f64>::zeros(4, 4)?;
     let there = device.zeros::<f64>(4, 4)?;
     let cpu = Device::cpu().stream()?;
@@ -249,7 +250,7 @@ fn operands_elsewhere_are_named() -> lanky_host::Result<()> {
 
 #[test]
 fn host_in_is_host_out_and_device_in_is_device_out() -> lanky_host::Result<()> {
-    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu("host_in_is_host_out_and_device_in_is_device_out") else { return Ok(()) };
     let a = Matrix::from_fn(90, 70, |i, l| ((i + l) % 3) as f32)?;
     let expected = Device::cpu().matmul(a.t(), a.view())?;
     let c = device.matmul(a.t(), a.view())?;
@@ -264,7 +265,7 @@ fn host_in_is_host_out_and_device_in_is_device_out() -> lanky_host::Result<()> {
 
 #[test]
 fn memory_that_is_not_there_is_wanted_in_bytes() -> lanky_host::Result<()> {
-    let Some((device, stream, _others)) = gpu() else { return Ok(()) };
+    let Some((device, stream, _others)) = gpu("memory_that_is_not_there_is_wanted_in_bytes") else { return Ok(()) };
     let wanted = 1_u64 << 43;
     match device.zeros::<f64>(1 << 20, 1 << 20) {
         Err(Error::OutOfMemory { wanted: found, free, total, .. }) => {

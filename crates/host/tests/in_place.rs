@@ -1,5 +1,7 @@
 //! A product in place is the product, and nothing else of A changes.
 
+mod common;
+
 use lanky_host::{
     Complex, Device, Error, MatMut, MatRef, Matrix, Operand, Result, Rule, Scalar, Stream, gemm, tsmm_in_place,
 };
@@ -7,12 +9,8 @@ use lanky_host::{
 /// The devices of this machine.
 fn streams() -> Result<Vec<Stream>> {
     let mut streams = vec![Device::cpu().stream()?];
-    match Device::cuda(0) {
-        Ok(device) => streams.push(device.stream()?),
-        Err(error) => {
-            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
-            println!("skipped on a GPU: {error}");
-        }
+    if let Some(device) = common::gpu("the_first_columns_become_the_product, on a GPU") {
+        streams.push(device.stream()?);
     }
     Ok(streams)
 }

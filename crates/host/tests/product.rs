@@ -260,6 +260,34 @@ fn nan_and_infinity_reach_their_row_and_no_other() {
     }
 }
 
+/// To the bit, whatever the others hold: by blocks of rows, of columns, and in parts of k.
+#[test]
+fn a_column_depends_on_its_own_column_of_b_alone() {
+    for (m, n, k) in [(131, 8, 67), (3, 8, 41), (3, 700, 67), (5, 8, 60_000)] {
+        let number = |row: usize, col: usize, seed: usize| ((row * 7919 + col * 104_729 + seed) % 1009) as f64 / 1009.0;
+        let product = |b: &dyn Fn(usize, usize) -> f64| {
+            let a = Buffer::<f64>::new(m, k, PACKED, |i, l| number(i, l, 1) - 0.5);
+            let b = Buffer::<f64>::new(k, n, PACKED, b);
+            let mut c = Buffer::<f64>::new(m, n, PACKED, |_, _| 1.0);
+            let stream = Device::cpu().stream().unwrap();
+            gemm(&stream, 0.7, a.view().unwrap(), b.view().unwrap(), 0.3, c.view_mut().unwrap()).unwrap();
+            c
+        };
+        let whole = product(&|l, j| number(l, j, 2));
+        for own in (0..n).step_by(n.div_ceil(8)) {
+            let alone = product(&|l, j| if j == own { number(l, j, 2) } else { f64::NAN });
+            for i in 0..m {
+                let (found, expected) = (alone.get(i, own), whole.get(i, own));
+                assert_eq!(
+                    found.to_bits(),
+                    expected.to_bits(),
+                    "{m} x {n} x {k}: ({i}, {own}) is {found}, not {expected}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn alpha_zero_reads_neither_a_nor_b() {
     for beta in [0.0, -0.0, 0.5, 1.0] {

@@ -1,17 +1,14 @@
 //! Marks, graphs and ceilings: on a GPU where there is one, which is said.
 
+mod common;
+
 use lanky_host::{Device, Error, MatMut, MatRef, Matrix, Plan, Result, Stream};
 use std::time::Duration;
 
-fn gpu() -> Option<(Device, Stream)> {
-    match Device::cuda(0).and_then(|device| device.stream().map(|stream| (device, stream))) {
-        Ok(found) => Some(found),
-        Err(error) => {
-            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
-            println!("skipped: {error}");
-            None
-        }
-    }
+fn gpu(test: &str) -> Option<(Device, Stream)> {
+    let device = common::gpu(test)?;
+    let stream = device.stream().expect("a stream of a GPU");
+    Some((device, stream))
 }
 
 #[test]
@@ -57,7 +54,7 @@ fn the_address_of_a_view_is_that_of_its_first_element() -> Result<()> {
 #[test]
 fn work_within_a_context_is_done_once_and_its_result_handed_on() -> Result<()> {
     assert_eq!(Device::cpu().entered(|| 7)?, 7);
-    let Some((device, _)) = gpu() else { return Ok(()) };
+    let Some((device, _)) = gpu("work_within_a_context_is_done_once_and_its_result_handed_on") else { return Ok(()) };
     assert!(Device::from_current_context().is_err(), "none is current before");
     let inside = device.entered(Device::from_current_context)??;
     assert_eq!(inside.ordinal(), device.ordinal());
@@ -67,7 +64,7 @@ fn work_within_a_context_is_done_once_and_its_result_handed_on() -> Result<()> {
 
 #[test]
 fn a_graph_does_what_was_recorded() -> Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream)) = gpu("a_graph_does_what_was_recorded") else { return Ok(()) };
     let host = Matrix::from_fn(300, 200, |i, l| ((i + 2 * l) % 5) as f64)?;
     let a = device.upload(&stream, host.view())?;
     let b = device.upload(&stream, host.view().rows(..200)?.cols(..3)?)?;
@@ -93,7 +90,7 @@ fn a_graph_does_what_was_recorded() -> Result<()> {
 
 #[test]
 fn a_gpu_s_ceilings_are_checked_and_plausible() -> Result<()> {
-    let Some((device, stream)) = gpu() else { return Ok(()) };
+    let Some((device, stream)) = gpu("a_gpu_s_ceilings_are_checked_and_plausible") else { return Ok(()) };
     let c = device.ceilings(&stream)?;
     for rate in [c.read, c.copy, c.write, c.update, c.fma_f32, c.fma_f64] {
         assert!(rate.is_finite() && rate > 1e10, "{c:?}");

@@ -242,7 +242,12 @@ fn refusals(
     tiles: &Tiling,
     machine: &Machine,
 ) -> [Option<Refusal>; 8] {
-    let too_many = tiles.x > GRID_X || tiles.z > u64::from(GRID_YZ);
+    let groups = u64::from(GRID_YZ);
+    let too_many = if tiles.z > groups {
+        Some(Refusal::GridTooLarge { columns: groups * u64::from(variant.t2) })
+    } else {
+        (tiles.x > GRID_X).then_some(Refusal::TooManyTiles { tiles: tiles.x })
+    };
     let too_wide = most(variant)
         .filter(|(columns, steps)| launched.n > u64::from(*columns) || steps.is_some_and(|k| launched.k > u64::from(k)))
         .map(|(columns, steps)| Refusal::TooWide { columns, steps });
@@ -260,7 +265,7 @@ fn refusals(
         shared,
         by_registers,
         threads,
-        too_many.then_some(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) }),
+        too_many,
     ]
 }
 

@@ -76,6 +76,11 @@ pub enum Refusal {
         /// Columns that it can serve at most.
         columns: u64,
     },
+    /// The variant would cut C into more tiles than a grid has blocks along x.
+    TooManyTiles {
+        /// How many.
+        tiles: u64,
+    },
     /// A dimension of a batch exceeds [`crate::batched::LARGEST`].
     LargerThanBatches {
         /// `m`, `n` or `k`.
@@ -130,6 +135,13 @@ impl fmt::Display for Refusal {
                 write!(f, "it serves whole tiles alone: m, n and k that are multiples of {m}, {n} and {k}")
             }
             Refusal::GridTooLarge { columns } => write!(f, "it serves at most {columns} columns"),
+            Refusal::TooManyTiles { tiles } => {
+                write!(
+                    f,
+                    "it would cut C into {tiles} tiles, and a grid has up to {} blocks for them",
+                    crate::launch::GRID_X
+                )
+            }
             Refusal::LargerThanBatches { name, value } => {
                 write!(f, "{name} is {value}, the kernels of batches take up to {}", crate::batched::LARGEST)
             }

@@ -131,8 +131,8 @@ pub mod tests {
     use crate::shapes::Edges;
     use model::{Choice, Machine, Problem, Refusal, Strides, choose};
 
-    /// What the model decides for an entry on a large GPU.
-    pub fn planned(spec: &Spec, v: &Variant) -> Result<Choice, Refusal> {
+    /// A case as the model is told of it.
+    pub fn problem(spec: &Spec, dtype: Dtype) -> Problem {
         let ((m, n, k), [a, b, c]) = (spec.size, spec.storage);
         let wide = |length: usize| length as u64;
         let strides = |storage: Storage, rows, cols| {
@@ -140,8 +140,12 @@ pub mod tests {
             Strides { row: wide(row), col: wide(col) }
         };
         let (a, b, c) = (strides(a, m, k), strides(b, k, n), strides(c, m, n));
-        let problem = Problem { a, b, c, ..Problem::column_major(v.dtype, wide(m), wide(n), wide(k)) };
-        choose(&problem, &Machine::H200, Some(v.entry))
+        Problem { a, b, c, ..Problem::column_major(dtype, wide(m), wide(n), wide(k)) }
+    }
+
+    /// What the model decides for an entry on a large GPU.
+    pub fn planned(spec: &Spec, v: &Variant) -> Result<Choice, Refusal> {
+        choose(&problem(spec, v.dtype), &Machine::H200, Some(v.entry))
     }
 
     /// The rule written here is the model's: no entry is left out, and none is asked for what it refuses.

@@ -6,6 +6,7 @@ use crate::real::Real;
 use cust::context::Context;
 use host::{Device, Dtype, Error, Stream};
 use std::cell::Cell;
+use std::io::Write;
 
 /// What stops a check: a wrong result, or an error of a call.
 pub type Fault = Box<dyn std::error::Error + Send + Sync>;
@@ -82,15 +83,26 @@ impl Lab {
         }
     }
 
-    /// Counts a check that is not run, and says why.
+    /// Counts a check that is not run, and says why; in a test of the checks also past the test harness, to the count of `.ci/run`.
     pub fn skip(&self, name: &str, why: &str) {
         self.skipped.set(self.skipped.get() + 1);
-        println!("skipped {name}: {why}");
+        println!("SKIPPED {name}: {why}");
+        if let Some(count) = std::env::var_os("LANKY_SKIPPED") {
+            let file = std::fs::OpenOptions::new().create(true).append(true).open(count);
+            let line = format!("{name}: {why}\n");
+            file.and_then(|mut file| file.write_all(line.as_bytes())).expect("a file of lines");
+        }
     }
 
     /// A line that is no verdict.
     pub fn note(&self, text: &str) {
         println!("note    {text}");
+    }
+
+    /// How many passed.
+    #[cfg(test)]
+    pub fn passed(&self) -> usize {
+        self.passed.get()
     }
 
     /// Prints the count; whether nothing failed, and on a GPU nothing was skipped.

@@ -32,7 +32,8 @@ impl NvvmArch {
     }
 
     /// `ptx78`: the PTX version that is asked for. The version sets the oldest driver, so it is the lowest that has the
-    /// architecture and, for sm_80 and sm_86, the cache hints of loads (7.4).
+    /// architecture and, for sm_80 and sm_86, the cache hints of loads (7.4). What needs more is told by
+    /// [`crate::CudaBuilder::ptx_version`].
     pub const fn ptx_feature(self) -> &'static str {
         match self {
             Self::Compute80 | Self::Compute86 => "ptx74",

@@ -32,7 +32,8 @@ pub use ptx::PtxModule;
 
 use std::path::{Path, PathBuf};
 
-type LaunchBounds = Box<dyn Fn(&str) -> Option<(u32, u32)>>;
+/// What an entry is given: two numbers, where it is given any.
+type ByEntry = Box<dyn Fn(&str) -> Option<(u32, u32)>>;
 
 /// Compiles one crate of kernels for one architecture. Nothing happens before [`CudaBuilder::build`].
 pub struct CudaBuilder {
@@ -42,7 +43,8 @@ pub struct CudaBuilder {
     ptx_file_copy_path: Option<PathBuf>,
     target_dir: Option<PathBuf>,
     rust_src: Option<PathBuf>,
-    launch_bounds: LaunchBounds,
+    launch_bounds: ByEntry,
+    ptx_version: ByEntry,
 }
 
 /// What a build gave.
@@ -75,6 +77,7 @@ impl CudaBuilder {
             target_dir: None,
             rust_src: None,
             launch_bounds: Box::new(|_| None),
+            ptx_version: Box::new(|_| None),
         }
     }
 
@@ -128,6 +131,15 @@ impl CudaBuilder {
         self
     }
 
+    /// The PTX version (major, minor) that each entry needs, where its instructions are newer than
+    /// [`NvvmArch::ptx_feature`]: written into its module alone. `None`, the default, and older ones change nothing. A
+    /// version needs a driver that knows it (8.0: of CUDA 12.0), which the other entries do not.
+    #[must_use]
+    pub fn ptx_version(mut self, version: impl Fn(&str) -> Option<(u32, u32)> + 'static) -> Self {
+        self.ptx_version = Box::new(version);
+        self
+    }
+
     /// Compiles, and splits the PTX into one module an entry.
     ///
     /// Cost: a cargo of its own, which compiles `core` once for each target folder, compiler and set of flags, and the
@@ -162,7 +174,13 @@ impl CudaBuilder {
         if let Some(path) = &self.ptx_file_copy_path {
             std::fs::write(path, &output.ptx).map_err(CudaBuilderError::FailedToCopyPtxFile)?;
         }
-        Ok(Built { modules: ptx::split(&output.ptx, &*self.launch_bounds)?, depends_on: output.depends_on })
+        let mut modules = ptx::split(&output.ptx, &*self.launch_bounds)?;
+        for module in &mut modules {
+            if let Some(version) = (self.ptx_version)(&module.entry) {
+                module.raise_version(version);
+            }
+        }
+        Ok(Built { modules, depends_on: output.depends_on })
     }
 }
 

@@ -94,6 +94,8 @@ pub enum Fence {
     Device,
     /// Among the GPU and the host.
     System,
+    /// Of this thread's accesses to shared memory and bulk copies.
+    AsyncProxy,
 }
 
 /// What runs instructions in place of a GPU. Every method stands for the calling GPU thread: an emulator knows which
@@ -135,6 +137,20 @@ pub trait Hooks: Sync {
     fn commit_group(&self, location: &'static Location<'static>);
     /// Waits until at most `pending` groups are in flight.
     fn wait_group(&self, pending: u32, location: &'static Location<'static>);
+    /// Makes 8 bytes of shared memory an mbarrier whose phases take `arrivals` arrivals.
+    fn mbarrier_init(&self, at: Access, arrivals: u32, location: &'static Location<'static>);
+    /// Arrives at an mbarrier, whose phase is to get `bytes` bytes more.
+    fn mbarrier_expect(&self, at: Access, bytes: u32, location: &'static Location<'static>);
+    /// Waits for the end of the phase of this parity.
+    fn mbarrier_wait(&self, at: Access, parity: u32, location: &'static Location<'static>);
+    /// Starts a bulk copy into shared memory, which completes on an mbarrier.
+    fn bulk_load(&self, into: Access, from: Access, bytes: u32, barrier: Access, location: &'static Location<'static>);
+    /// Starts a bulk copy from shared into global memory.
+    fn bulk_store(&self, into: Access, from: Access, bytes: u32, location: &'static Location<'static>);
+    /// Closes the group of bulk stores started since the last one.
+    fn bulk_commit_group(&self, location: &'static Location<'static>);
+    /// Waits until at most `pending` groups of bulk stores are under way, or where `read`, still read their sources.
+    fn bulk_wait_group(&self, pending: u32, read: bool, location: &'static Location<'static>);
     /// `mma.m16n8k8` or `.m16n8k16` in f64 over the warp: this lane's fragments in, of 4 and 2 or of 8 and 4 numbers,
     /// its sums out.
     fn mma_f64(&self, a: &[f64], b: &[f64], c: [f64; 4], location: &'static Location<'static>) -> [f64; 4];

@@ -6,7 +6,7 @@
 //! | [`warp`] | shuffles and votes among 32 lanes |
 //! | [`memory`] | [`Global`] and [`Shared`], the only ways to touch memory, and the asynchronous copies between them |
 //! | [`scalar`], [`complex`] | element types: [`Scalar`], [`Complex`] |
-//! | [`ptx`] | the instructions, one function each |
+//! | [`ptx`] | the instructions, one function each: matrix units, atomics, asynchronous copies, bulk ones and their mbarriers |
 //! | [`hooks`] | off the GPU: who runs the instructions instead |
 //!
 //! On the GPU everything here is one instruction, which its page names with the oldest architecture and PTX version

@@ -1,5 +1,7 @@
 //! The same calls on a real driver and GPU; where there is none, each test says that it is skipped.
 
+mod common;
+
 use lanky_cust::context::{Context, CurrentContext};
 use lanky_cust::device::{Device, DeviceAttribute};
 use lanky_cust::error::CudaError;
@@ -10,7 +12,6 @@ use lanky_cust::memory::{AsyncCopyDestination, DeviceBuffer, LockedBuffer, mem_g
 use lanky_cust::module::Module;
 use lanky_cust::stream::{Stream, StreamFlags};
 use lanky_cust::{CudaFlags, launch};
-use std::io::Write;
 
 /// add(n: u32, repeats: u32, a: f32, x: *const f32, y: *mut f32): y[i] += a x[i], `repeats` times.
 const ADD: &str = "
@@ -51,8 +52,7 @@ fn gpu(test: &str) -> Option<Context> {
         Ok(_) => return Some(Device::get_device(0).and_then(Context::new).expect("a context on device 0")),
         Err(reason) => reason,
     };
-    // Past the test harness, which keeps what passing tests print.
-    writeln!(std::io::stderr(), "SKIP {test}: {reason}").expect("stderr");
+    common::skipped(test, &reason);
     None
 }
 

@@ -1,5 +1,7 @@
 //! What a machine without a driver sees: errors that say so, and no panic.
 
+mod common;
+
 use lanky_cust::context::{Context, ContextFlags, CurrentContext};
 use lanky_cust::device::Device;
 use lanky_cust::error::{CudaError, CudaResult};
@@ -10,14 +12,12 @@ use lanky_cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice, LockedBuffer,
 use lanky_cust::module::Module;
 use lanky_cust::stream::{Stream, StreamFlags};
 use lanky_cust::{CudaApiVersion, CudaFlags, init, quick_init};
-use std::io::Write;
 
 /// Whether there is no driver here, which these tests are about.
 fn no_driver(test: &str) -> bool {
     let library = extra::load();
     if let Ok(library) = &library {
-        // Past the test harness, which keeps what passing tests print.
-        let _ = writeln!(std::io::stderr(), "SKIP {test}: this machine has a driver, {}", library.path);
+        common::skipped(test, &format!("this machine has a driver, {}", library.path));
     }
     library.is_err()
 }

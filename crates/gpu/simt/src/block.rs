@@ -46,7 +46,7 @@ impl Scheduler<'_> {
             }
         }
         self.stop_threads();
-        Ok(())
+        self.sm.end_mbarriers()
     }
 
     /// Ends all threads, wherever they are, and keeps their stacks.
@@ -85,25 +85,41 @@ impl Scheduler<'_> {
 
     /// A warp's turn. Whether it did anything.
     fn run_warp(&mut self, at: usize) -> Result<bool, Box<Fault>> {
+        self.unpark(at);
         if self.warps[at].runnable | self.warps[at].waiting == 0 {
             return Ok(false);
         }
+        let mut ran = false;
         for _ in 0..TURN + self.order.below(TURN) {
+            ran |= self.warps[at].runnable != 0;
             self.resume(at)?;
+            self.unpark(at);
             let warp = &mut self.warps[at];
             if warp.waiting == 0 {
                 break;
             }
             let lanes = match warp.pick(&self.port.slots) {
                 Ok(lanes) => lanes,
+                Err(stuck) if warp.may_come(&stuck) => break,
                 Err(stuck) => return Err(self.stuck(at, &stuck)),
             };
+            ran = true;
             self.perform(at, lanes)?;
             let warp = &mut self.warps[at];
             warp.waiting &= !lanes;
-            warp.runnable = lanes;
+            warp.runnable = lanes & !warp.parked;
         }
-        Ok(true)
+        Ok(ran)
+    }
+
+    /// Lanes whose mbarrier lets them go wait for their turn only.
+    fn unpark(&mut self, at: usize) {
+        let warp = &mut self.warps[at];
+        if warp.parked != 0 {
+            let ready = self.sm.passing(&self.port.slots, warp);
+            warp.parked &= !ready;
+            warp.waiting |= ready;
+        }
     }
 
     /// Lets the lanes that can go on do so, up to their next instructions.
@@ -116,6 +132,7 @@ impl Scheduler<'_> {
             if let CoroutineResult::Yield(()) = self.threads[thread].resume(()) {
                 match slot.request().kind {
                     Kind::Barrier => warp.barred |= 1 << lane,
+                    Kind::MbarrierWait => warp.parked |= 1 << lane,
                     Kind::Endless => {
                         let message = "the kernel computes on and on: no end within the step limit".to_string();
                         return Err(self.sm.fault_of(FaultKind::StepLimit, self.sm.party(thread, None), message));
@@ -131,6 +148,7 @@ impl Scheduler<'_> {
                 let message = format!("{} (the place is that of the last instruction before)", text_of(&*payload));
                 return Err(self.sm.fault_of(FaultKind::Panicked, party, message));
             }
+            self.sm.end_stores(thread, warp.sync.stamp)?;
         }
         Ok(())
     }
@@ -159,33 +177,12 @@ impl Scheduler<'_> {
         if sm.counters.patterns.len() < sm.record && !request.access.is_null() {
             sm.record(&group, matches!(request.kind, Kind::StoreGlobal | Kind::StoreShared));
         }
-        match request.kind {
-            Kind::LoadGlobal => sm.load_global(&group),
-            Kind::LoadShared => sm.load_shared(&group),
-            Kind::StoreGlobal => sm.store_global(&group),
-            Kind::StoreShared => sm.store_shared(&group),
-            Kind::AtomicGlobal => sm.atomic_global(&group),
-            Kind::AtomicShared => sm.atomic_shared(&group),
-            Kind::CopyAsync => sm.copy_async(&group),
-            Kind::Shuffle => sm.shuffle(&group),
-            Kind::CommitGroup => {
-                sm.commit_group(&group);
-                Ok(())
-            }
-            Kind::WaitGroup => {
-                sm.wait_group(&group);
-                Ok(())
-            }
-            Kind::Vote => {
-                sm.vote(&group);
-                Ok(())
-            }
-            Kind::Mma => {
-                sm.mma(&group);
-                Ok(())
-            }
-            Kind::SyncWarp | Kind::Fence | Kind::Nothing | Kind::Barrier | Kind::Endless => Ok(()),
+        execute(sm, &group, request.kind)?;
+        if request.kind == Kind::MbarrierWait {
+            let left = sm.mbarrier_wait(&group)?;
+            self.warps[at].parked |= left;
         }
+        Ok(())
     }
 
     /// A fence of the lanes: what they do next has another stamp than what they did.
@@ -196,8 +193,13 @@ impl Scheduler<'_> {
             let thread = warp.first + lane as usize;
             // SAFETY: the call lies on the stack of the lane's suspended thread.
             let call = unsafe { &*self.port.slots[thread].request().call };
-            if let Call::Fence { fence: Fence::Device | Fence::System } = call {
-                self.sm.clock.releases.fence(thread, self.sm.clock.epoch, warp.sync.stamp);
+            let clock = &mut self.sm.clock;
+            match call {
+                Call::Fence { fence: Fence::Device | Fence::System } => {
+                    clock.releases.fence(thread, clock.epoch, warp.sync.stamp);
+                }
+                Call::Fence { fence: Fence::AsyncProxy } => clock.proxy.fence(thread, clock.epoch, warp.sync.stamp),
+                _ => {}
             }
         }
     }
@@ -205,6 +207,9 @@ impl Scheduler<'_> {
     /// All threads that have not ended wait at barriers: they go on, if it is the same one and none has ended.
     fn pass_barrier(&mut self) -> Result<(), Box<Fault>> {
         let slots = &self.port.slots;
+        if let Some(warp) = self.warps.iter().find(|warp| warp.parked != 0) {
+            return Err(self.sm.waits_for_ever(slots, warp));
+        }
         let is_barred = |thread: usize| self.warps[thread / 32].barred & (1 << (thread % 32)) != 0;
         let first = (0..slots.len()).find(|&thread| is_barred(thread)).unwrap_or(0);
         let leader = slots[first].request();
@@ -268,6 +273,32 @@ impl Scheduler<'_> {
         fault.other = place.map(|place| self.sm.party(warp.first + stuck.missing as usize, Some(place)));
         fault
     }
+}
+
+/// Executes an instruction that needs no more than the SM.
+fn execute(sm: &mut Sm, group: &Group, kind: Kind) -> Result<(), Box<Fault>> {
+    match kind {
+        Kind::LoadGlobal => sm.load_global(group)?,
+        Kind::LoadShared => sm.load_shared(group)?,
+        Kind::StoreGlobal => sm.store_global(group)?,
+        Kind::StoreShared => sm.store_shared(group)?,
+        Kind::AtomicGlobal => sm.atomic_global(group)?,
+        Kind::AtomicShared => sm.atomic_shared(group)?,
+        Kind::CopyAsync => sm.copy_async(group)?,
+        Kind::CommitGroup => sm.commit_group(group),
+        Kind::WaitGroup => sm.wait_group(group),
+        Kind::MbarrierInit => sm.mbarrier_init(group)?,
+        Kind::MbarrierExpect => sm.mbarrier_expect(group)?,
+        Kind::BulkLoad => sm.bulk_load(group)?,
+        Kind::BulkStore => sm.bulk_store(group)?,
+        Kind::BulkCommit => sm.bulk_commit(group),
+        Kind::BulkWait => sm.bulk_wait(group),
+        Kind::Shuffle => sm.shuffle(group)?,
+        Kind::Vote => sm.vote(group),
+        Kind::Mma => sm.mma(group),
+        Kind::MbarrierWait | Kind::SyncWarp | Kind::Fence | Kind::Nothing | Kind::Barrier | Kind::Endless => {}
+    }
+    Ok(())
 }
 
 /// What a panic said.

@@ -27,9 +27,9 @@ impl Traffic {
 pub struct OperandCounters {
     /// Its name.
     pub name: &'static str,
-    /// Loads; the global side of asynchronous copies too.
+    /// Loads; the global side of asynchronous copies and of bulk loads too.
     pub loads: Traffic,
-    /// Stores; atomic updates are not among them.
+    /// Stores, bulk ones too; atomic updates are not among them.
     pub stores: Traffic,
     /// Atomic updates, by every thread.
     pub atomics: u64,
@@ -48,7 +48,8 @@ pub struct SharedTraffic {
     pub bank_conflicts: u64,
 }
 
-/// What was done to shared memory by loads and stores. Asynchronous copies and atomic updates are not among them.
+/// What was done to shared memory by loads and stores. Asynchronous and bulk copies, mbarriers and atomic updates are not
+/// among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedCounters {
     /// Loads.
@@ -102,7 +103,11 @@ pub struct Counters {
     pub mma: u64,
     /// Asynchronous copies, as warp instructions.
     pub cp_async: u64,
-    /// The first accesses of warp 0 of block (0, 0, 0), as many as [`crate::Launch::record`] asked for.
+    /// Bulk loads, by every thread.
+    pub bulk_loads: u64,
+    /// Bulk stores, by every thread.
+    pub bulk_stores: u64,
+    /// The first accesses of warp 0 of block (0, 0, 0), as many as [`crate::Launch::record`] asked for; no bulk copies.
     pub patterns: Vec<Pattern>,
 }
 

@@ -17,7 +17,7 @@ pub enum FaultKind {
     SharedRace,
     /// Two threads touch the same word of global memory, one writes it, and nothing orders them.
     GlobalRace,
-    /// Threads wait at a barrier that others never reach.
+    /// Threads wait at a barrier that others never reach, or for a phase of an mbarrier that never ends.
     BarrierMissed,
     /// Threads of a block wait at different barriers.
     BarrierDiverged,
@@ -25,8 +25,13 @@ pub enum FaultKind {
     WrongLane,
     /// A write to an operand that the launch, or a load of it, promised not to write.
     ReadOnlyWritten,
-    /// Shared memory touched while an asynchronous copy into it is under way.
+    /// Memory touched while an asynchronous copy into it is under way, or written while a bulk store reads it; a thread or
+    /// a block that ends before.
     AsyncInFlight,
+    /// A bulk copy of, or over, what threads wrote to shared memory without a fence of the async proxy.
+    ProxyUnfenced,
+    /// An mbarrier that is not initialised, or again; arrivals or bytes that its phase does not take; one used as data.
+    MbarrierMisused,
     /// The kernel did not end within [`crate::Launch::step_limit`].
     StepLimit,
     /// The kernel panicked.
@@ -49,6 +54,8 @@ impl FaultKind {
             FaultKind::WrongLane => "wrong lane",
             FaultKind::ReadOnlyWritten => "read-only memory written",
             FaultKind::AsyncInFlight => "asynchronous copy in flight",
+            FaultKind::ProxyUnfenced => "missing proxy fence",
+            FaultKind::MbarrierMisused => "mbarrier misused",
             FaultKind::StepLimit => "step limit",
             FaultKind::Panicked => "panic",
             FaultKind::BadLaunch => "impossible launch",

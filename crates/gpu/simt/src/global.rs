@@ -5,6 +5,7 @@ use crate::fault::{Fault, FaultKind};
 use crate::memory::{Operand, Role};
 use crate::port::Call;
 use crate::shadow::{Clash, Write};
+use crate::shared::WIDEST;
 use crate::sm::{Group, Run, Sm};
 use crate::sync::Lanes;
 use cuda_std::hooks::Space;
@@ -123,7 +124,7 @@ impl Sm<'_> {
     }
 
     /// Checks a write by the run's only lane, and notes it.
-    fn write_words(
+    pub(crate) fn write_words(
         &mut self,
         group: &Group,
         run: &Run,
@@ -173,8 +174,9 @@ impl Sm<'_> {
             return Err(self.access_fault(FaultKind::OutOfBounds, group, run, message));
         }
         // What is 16 bytes but for its end was checked when its copy began.
-        if access.address % (1 << run.bytes.trailing_zeros()) != 0 {
-            let message = format!("an access of {} bytes at an address that is no multiple of them", run.bytes);
+        if access.address % (1 << run.bytes.trailing_zeros()).min(WIDEST as u64) != 0 {
+            let of = if run.bytes as usize > WIDEST { "16" } else { "them" };
+            let message = format!("an access of {} bytes at an address that is no multiple of {of}", run.bytes);
             return Err(self.access_fault(FaultKind::Misaligned, group, run, message));
         }
         let is_in = |operand: &Operand| operand.offset(access.address, run.bytes);

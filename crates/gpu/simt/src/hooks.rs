@@ -129,6 +129,34 @@ impl Hooks for Emulator {
         submit_call(Request::new(Kind::WaitGroup, location), &mut Call::WaitGroup { pending });
     }
 
+    fn mbarrier_init(&self, at: Access, arrivals: u32, location: Place) {
+        submit_call(Request::new(Kind::MbarrierInit, location), &mut Call::Mbarrier { at, number: arrivals });
+    }
+
+    fn mbarrier_expect(&self, at: Access, bytes: u32, location: Place) {
+        submit_call(Request::new(Kind::MbarrierExpect, location), &mut Call::Mbarrier { at, number: bytes });
+    }
+
+    fn mbarrier_wait(&self, at: Access, parity: u32, location: Place) {
+        submit_call(Request::new(Kind::MbarrierWait, location), &mut Call::Mbarrier { at, number: parity });
+    }
+
+    fn bulk_load(&self, into: Access, from: Access, bytes: u32, barrier: Access, location: Place) {
+        submit_call(Request::new(Kind::BulkLoad, location), &mut Call::BulkLoad { into, from, bytes, barrier });
+    }
+
+    fn bulk_store(&self, into: Access, from: Access, bytes: u32, location: Place) {
+        submit_call(Request::new(Kind::BulkStore, location), &mut Call::BulkStore { into, from, bytes });
+    }
+
+    fn bulk_commit_group(&self, location: Place) {
+        submit(Request::new(Kind::BulkCommit, location));
+    }
+
+    fn bulk_wait_group(&self, pending: u32, read: bool, location: Place) {
+        submit_call(Request::new(Kind::BulkWait, location), &mut Call::BulkWait { pending, read });
+    }
+
     fn mma_f64(&self, a: &[f64], b: &[f64], c: [f64; 4], location: Place) -> [f64; 4] {
         let mut call = Call::Mma { a, b, c, result: c };
         submit_call(Request { mask: u32::MAX, ..Request::new(Kind::Mma, location) }, &mut call);

@@ -1,12 +1,14 @@
 //! Launches: what to run, and the run itself.
 
 use crate::block::Scheduler;
+use crate::bulk::Bulk;
 use crate::copies::Copies;
 use crate::counters::{Counters, OperandCounters};
 use crate::fault::{Fault, FaultKind};
 use crate::memory::{Handles, Memory};
 use crate::order::Order;
 use crate::port::Port;
+use crate::proxy::Proxy;
 use crate::release::Releases;
 use crate::shadow::Word;
 use crate::sm::{Clock, Sm};
@@ -103,6 +105,7 @@ impl Launch<'_> {
         drop(entered);
         let Scheduler { mut sm, pool, .. } = scheduler;
         POOL.set(pool);
+        sm.settle_stores();
         sm.operands.truncate(operands);
         let epoch = sm.clock.epoch;
         let mut counters = std::mem::take(&mut sm.counters);
@@ -151,6 +154,7 @@ impl Launch<'_> {
             shared: vec![0; self.shared_bytes as usize],
             words: vec![Word::default(); (self.shared_bytes as usize).div_ceil(4)],
             copies: (0..threads).map(|_| Copies::default()).collect(),
+            bulk: Bulk::new(threads),
             counters: Counters::default(),
             record: self.record,
             block: [0; 3],
@@ -159,6 +163,7 @@ impl Launch<'_> {
                 block_first: 0,
                 launch_first: memory.epoch + 1,
                 releases: Releases::new(threads),
+                proxy: Proxy::new(threads),
             },
             number: 0,
         };

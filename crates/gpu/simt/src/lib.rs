@@ -61,11 +61,13 @@
 //! | [`Uninitialised`](FaultKind::Uninitialised) | a read of shared memory that no thread of the block wrote, or of an output that no thread wrote |
 //! | [`SharedRace`](FaultKind::SharedRace) | two threads touch a word of shared memory, one writes, and no barrier (or, in a warp, no `sync_warp`) lies between; two lanes write a word in one instruction |
 //! | [`GlobalRace`](FaultKind::GlobalRace) | the same in global memory; between blocks, fence and atomic on one side and atomic and fence on the other order accesses |
-//! | [`BarrierMissed`](FaultKind::BarrierMissed) | threads wait at a barrier, others have ended |
+//! | [`BarrierMissed`](FaultKind::BarrierMissed) | threads wait at a barrier, others have ended; or for a phase of an mbarrier that lacks arrivals or bytes |
 //! | [`BarrierDiverged`](FaultKind::BarrierDiverged) | threads wait at different barriers |
 //! | [`WrongLane`](FaultKind::WrongLane) | a shuffle, vote, `sync_warp` or `mma` with a lane that is not there or not in the mask |
 //! | [`ReadOnlyWritten`](FaultKind::ReadOnlyWritten) | a write to an input, or to what a load with `.nc` reads in the same launch |
-//! | [`AsyncInFlight`](FaultKind::AsyncInFlight) | shared memory touched while a `cp.async` into it is not waited for |
+//! | [`AsyncInFlight`](FaultKind::AsyncInFlight) | shared memory touched while a `cp.async` or a bulk load into it is not waited for, or written while a bulk store reads it; what a bulk store is to write, touched; a thread or block that ends before |
+//! | [`ProxyUnfenced`](FaultKind::ProxyUnfenced) | a bulk copy that reads or overwrites what a thread wrote to shared memory, or completes on an mbarrier that it made, without that thread's `fence_proxy_async` and a barrier behind |
+//! | [`MbarrierMisused`](FaultKind::MbarrierMisused) | an mbarrier that is not initialised, or again; arrivals or bytes that its phase does not take; one used as data |
 //! | [`StepLimit`](FaultKind::StepLimit) | no end within [`Launch::step_limit`] |
 //! | [`Panicked`](FaultKind::Panicked) | a Rust panic in the kernel, with its message |
 //! | [`BadLaunch`](FaultKind::BadLaunch) | a grid, a block or shared memory that no GPU has; `SIMT_SEED` that is no number |
@@ -79,13 +81,18 @@
 //! break the step. Warps take turns, blocks run one after another. A launch is one OS thread; several may run at
 //! once, each in its own.
 //!
+//! Asynchronous copies take their data when they start and are there as late as can be: when they are waited for. A bulk
+//! load is there for the lanes that waited for its phase, and for those that met them since.
+//!
 //! What each 4-byte word has been through is kept beside it: who wrote and read it last, at which barrier, at which line.
 //!
 //! # What it does not see
 //! - Loops that only compute, without a single special register, fused multiply-add or access, do not end.
 //! - Blocks that wait for one another spin until the step limit: they do not run at the same time.
 //! - Any atomic updates order blocks, whichever their address; atomics and fences do not order threads of one block, which
-//!   takes a barrier. Shuffles and votes order no memory accesses, as CUDA says of them.
+//!   takes a barrier. Shuffles and votes order no memory accesses, as CUDA says of them. Nor do mbarriers, where a GPU orders
+//!   what came before an arrival before what comes after the wait: for others than bulk loads that takes a barrier.
+//! - Whether device memory that a bulk copy touches was fenced for the async proxy, where threads of the launch wrote it.
 //! - Of the readers of a word since the last barrier, two are remembered by warp, and all lanes of the last warp.
 //! - A kernel whose frames need more than its stack of 256 KiB dies of it, without a message of ours.
 //! - Memory that is touched other than through `Global`, `Shared` and the functions of `cuda_std::ptx`.
@@ -111,6 +118,7 @@
 //! shared memory or of an operand that may be written 64 bytes; inputs take none.
 
 mod block;
+mod bulk;
 mod collective;
 mod copies;
 mod counters;
@@ -118,9 +126,11 @@ mod fault;
 mod global;
 mod hooks;
 mod launch;
+mod mbarrier;
 mod memory;
 mod order;
 mod port;
+mod proxy;
 mod release;
 mod shadow;
 mod shared;

@@ -28,6 +28,13 @@ pub(crate) enum Kind {
     CopyAsync,
     CommitGroup,
     WaitGroup,
+    MbarrierInit,
+    MbarrierExpect,
+    MbarrierWait,
+    BulkLoad,
+    BulkStore,
+    BulkCommit,
+    BulkWait,
     Fence,
     SyncWarp,
     Shuffle,
@@ -47,14 +54,63 @@ impl Kind {
 /// What the rarer instructions need, and where their results go.
 pub(crate) enum Call<'a> {
     Nothing,
-    Atomic { update: &'a dyn Fn(u64) -> u64, old: u64 },
-    CopyAsync { from: Access, valid: u32 },
-    WaitGroup { pending: u32 },
-    Fence { fence: Fence },
-    Shuffle { how: Shuffle, value: u32, lane: u32, width: u32, result: (u32, bool) },
-    Vote { vote: Vote, predicate: bool, result: u32 },
-    Mma { a: &'a [f64], b: &'a [f64], c: [f64; 4], result: [f64; 4] },
-    Barrier { barrier: Barrier, predicate: bool, result: u32 },
+    Atomic {
+        update: &'a dyn Fn(u64) -> u64,
+        old: u64,
+    },
+    CopyAsync {
+        from: Access,
+        valid: u32,
+    },
+    WaitGroup {
+        pending: u32,
+    },
+    /// `number`: arrivals of a phase, bytes that are expected, or the parity of a phase.
+    Mbarrier {
+        at: Access,
+        number: u32,
+    },
+    BulkLoad {
+        into: Access,
+        from: Access,
+        bytes: u32,
+        barrier: Access,
+    },
+    BulkStore {
+        into: Access,
+        from: Access,
+        bytes: u32,
+    },
+    BulkWait {
+        pending: u32,
+        read: bool,
+    },
+    Fence {
+        fence: Fence,
+    },
+    Shuffle {
+        how: Shuffle,
+        value: u32,
+        lane: u32,
+        width: u32,
+        result: (u32, bool),
+    },
+    Vote {
+        vote: Vote,
+        predicate: bool,
+        result: u32,
+    },
+    Mma {
+        a: &'a [f64],
+        b: &'a [f64],
+        c: [f64; 4],
+        result: [f64; 4],
+    },
+    Barrier {
+        barrier: Barrier,
+        predicate: bool,
+        result: u32,
+    },
 }
 
 /// What a thread wants done.

@@ -2,9 +2,11 @@
 //!
 //! Time is told in two ways. The *epoch* counts block barriers and block starts, and never goes back within a
 //! [`crate::Memory`]: an access of an earlier epoch of the same block lies behind a barrier, and one of an epoch before
-//! the block's first belongs to another block. The *stamp* counts what orders the lanes of one warp.
+//! the block's first belongs to another block. The *stamp* counts what orders the lanes of one warp; of a word that a bulk
+//! load wrote, it is the number of the phase that this ended ([`Proxy`]).
 
 use crate::port::Place;
+use crate::proxy::Proxy;
 use crate::release::Releases;
 use crate::sync::{Lanes, WarpSync};
 
@@ -20,6 +22,12 @@ const CONSTANT: u8 = 8;
 const EARLIER_WROTE: u8 = 16;
 /// ... and was atomic.
 const EARLIER_ATOMIC: u8 = 32;
+/// Written by a bulk load.
+const BULK: u8 = 64;
+/// A bulk store is still to read it.
+const SOURCE: u8 = 128;
+/// Part of an mbarrier: no word is copied into and out of at the same time.
+const MBARRIER: u8 = IN_FLIGHT | SOURCE;
 
 /// One word's history. Epoch 0 stands for never.
 #[derive(Clone, Copy, Default)]
@@ -63,6 +71,12 @@ pub(crate) enum Clash {
     /// The second is the lane at fault.
     Race(Earlier, u32),
     Constant(Earlier),
+    /// A bulk store is still to read it.
+    Source,
+    /// Written by a bulk load that the lane knows nothing of.
+    Unseen(Earlier, u32),
+    Unfenced(Earlier),
+    Mbarrier(Earlier),
 }
 
 /// How a word is written.
@@ -72,6 +86,8 @@ pub(crate) enum Write {
     Atomic,
     /// A copy that starts, and arrives later.
     Async,
+    /// A bulk load that starts, and arrives later.
+    Bulk,
 }
 
 /// The warp instruction that accesses words now.
@@ -84,10 +100,11 @@ pub(crate) struct Now<'a> {
     pub(crate) place: Place,
     pub(crate) sync: &'a WarpSync,
     pub(crate) releases: &'a Releases,
+    pub(crate) proxy: &'a Proxy,
 }
 
 impl Now<'_> {
-    fn thread(&self, lane: u32) -> u16 {
+    pub(crate) fn thread(&self, lane: u32) -> u16 {
         u16::from(self.warp) * 32 + lane as u16
     }
 
@@ -135,9 +152,7 @@ impl Word {
     /// `lanes` read the word; `written_since` is the epoch from which on a write counts as one, 0 if it was always
     /// initialised; `constant` promises that nobody writes it in this launch.
     pub(crate) fn read(&mut self, now: &Now, lanes: u32, written_since: u32, constant: bool) -> Result<(), Clash> {
-        if self.flags & IN_FLIGHT != 0 {
-            return Err(Clash::InFlight(self.writer()));
-        }
+        self.check_free(IN_FLIGHT)?;
         if self.w_epoch < written_since {
             return Err(Clash::Uninitialised);
         }
@@ -154,15 +169,16 @@ impl Word {
 
     /// A lane writes the word.
     pub(crate) fn write(&mut self, now: &Now, lane: u32, how: Write) -> Result<(), Clash> {
-        if self.flags & IN_FLIGHT != 0 {
-            return Err(Clash::InFlight(self.writer()));
-        }
+        self.check_free(IN_FLIGHT | SOURCE)?;
         if self.flags & CONSTANT != 0 && self.r_epoch >= now.launch_first {
             return Err(Clash::Constant(self.reader()));
         }
         let lanes = 1 << lane;
         self.check_writer(now, lanes, how == Write::Atomic)?;
         self.check_readers(now, lane)?;
+        if how == Write::Bulk {
+            self.check_fenced(now, lane)?;
+        }
         if self.p_epoch != 0 && !(how == Write::Atomic && self.flags & EARLIER_ATOMIC != 0) {
             self.check_earlier(now, lanes)?;
         }
@@ -170,11 +186,66 @@ impl Word {
         Ok(())
     }
 
-    /// A copy arrives: the thread that waited for it has now written the word.
+    /// A copy arrives: the thread that waited for it has now written the word. Of a bulk load, the stamp is its phase.
     pub(crate) fn arrive(&mut self, epoch: u32, stamp: u32) {
         self.flags &= !IN_FLIGHT;
         self.w_epoch = epoch;
         self.w_stamp = stamp;
+    }
+
+    /// A lane starts a bulk store of the word, which is read from now on.
+    pub(crate) fn start_reading(&mut self, now: &Now, lane: u32) -> Result<(), Clash> {
+        self.check_free(IN_FLIGHT)?;
+        if self.w_epoch < now.block_first {
+            return Err(Clash::Uninitialised);
+        }
+        self.check_writer(now, 1 << lane, false)?;
+        self.check_fenced(now, lane)?;
+        self.keep_reading();
+        Ok(())
+    }
+
+    /// A bulk store is still to read the word.
+    pub(crate) fn keep_reading(&mut self) {
+        self.flags |= SOURCE;
+    }
+
+    /// A lane has waited until the word was read.
+    pub(crate) fn stop_reading(&mut self, now: &Now, lane: u32) {
+        self.flags &= !SOURCE;
+        self.note_read(now, 1 << lane, false);
+    }
+
+    /// The word, which was just written, is part of an mbarrier from now on.
+    pub(crate) fn become_mbarrier(&mut self) {
+        self.flags |= MBARRIER;
+    }
+
+    /// A lane uses the mbarrier that the word is part of, or where `bulk`, lets a bulk load complete on it.
+    pub(crate) fn use_mbarrier(&self, now: &Now, lane: u32, bulk: bool) -> Result<(), Clash> {
+        self.check_writer(now, 1 << lane, false)?;
+        if bulk { self.check_fenced(now, lane) } else { Ok(()) }
+    }
+
+    /// Whether the word is in none of the states of `busy`.
+    fn check_free(&self, busy: u8) -> Result<(), Clash> {
+        if self.flags & busy == 0 {
+            return Ok(());
+        }
+        Err(match self.flags & MBARRIER {
+            MBARRIER => Clash::Mbarrier(self.writer()),
+            SOURCE => Clash::Source,
+            _ => Clash::InFlight(self.writer()),
+        })
+    }
+
+    /// A bulk copy touches what a thread of this block wrote: behind a fence of that thread.
+    fn check_fenced(&self, now: &Now, lane: u32) -> Result<(), Clash> {
+        let generic = self.flags & BULK == 0 && self.w_epoch >= now.block_first;
+        if generic && !now.proxy.fenced(now, lane, self.w_thread, self.w_stamp) {
+            return Err(Clash::Unfenced(self.writer()));
+        }
+        Ok(())
     }
 
     fn writer(&self) -> Earlier {
@@ -195,6 +266,10 @@ impl Word {
         let both_atomic = atomic && self.flags & ATOMIC != 0;
         if self.w_epoch < now.launch_first || both_atomic {
             return Ok(());
+        }
+        if self.w_epoch == now.epoch && self.flags & BULK != 0 {
+            let unseen = now.proxy.unseen(now, lanes, self.w_stamp);
+            return unseen.map_or(Ok(()), |lane| Err(Clash::Unseen(self.writer(), lane)));
         }
         let unordered = if self.w_epoch == now.epoch {
             let several = (self.flags & SEVERAL != 0).then_some(lanes.trailing_zeros());
@@ -291,8 +366,13 @@ impl Word {
             self.p_epoch = 0; // everything before is ordered before this write
             self.flags &= !(EARLIER_WROTE | EARLIER_ATOMIC);
         }
-        self.flags &= !(ATOMIC | SEVERAL);
-        self.flags |= if atomic { ATOMIC } else { 0 } | if how == Write::Async { IN_FLIGHT } else { 0 };
+        self.flags &= !(ATOMIC | SEVERAL | BULK);
+        self.flags |= match how {
+            Write::Plain => 0,
+            Write::Atomic => ATOMIC,
+            Write::Async => IN_FLIGHT,
+            Write::Bulk => IN_FLIGHT | BULK,
+        };
         (self.w_epoch, self.w_stamp) = (now.epoch, now.sync.stamp);
         (self.w_thread, self.w_place) = (thread, Some(now.place));
     }

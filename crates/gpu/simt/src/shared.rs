@@ -8,6 +8,9 @@ use crate::sm::{Group, Run, Sm};
 use crate::sync::Lanes;
 use cuda_std::hooks::Space;
 
+/// Bytes that the longest accesses are aligned to.
+pub(crate) const WIDEST: usize = 16;
+
 /// Banks, each 4 bytes wide.
 const BANKS: usize = 32;
 
@@ -119,8 +122,9 @@ impl Sm<'_> {
             let message = format!("an access of {bytes} bytes from byte {at} on of {len} bytes of shared memory");
             return Err(self.access_fault(FaultKind::OutOfBounds, group, run, message));
         }
-        if at % bytes != 0 {
-            let message = format!("an access of {bytes} bytes at byte {at} of shared memory, no multiple of them");
+        if at % bytes.min(WIDEST) != 0 {
+            let of = if bytes > WIDEST { "16" } else { "them" };
+            let message = format!("an access of {bytes} bytes at byte {at} of shared memory, no multiple of {of}");
             return Err(self.access_fault(FaultKind::Misaligned, group, run, message));
         }
         Ok(at)

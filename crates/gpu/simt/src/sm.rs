@@ -1,10 +1,12 @@
 //! What a block runs on: shared memory, the clock, the counters, and the way from a broken rule to its message.
 
+use crate::bulk::Bulk;
 use crate::copies::Copies;
 use crate::counters::{Counters, OperandCounters, Pattern};
 use crate::fault::{Fault, FaultKind, Party};
 use crate::memory::Operand;
 use crate::port::{Place, Slot};
+use crate::proxy::Proxy;
 use crate::release::Releases;
 use crate::shadow::{Clash, Earlier, Now, Word};
 use crate::sync::Lanes;
@@ -22,6 +24,7 @@ pub(crate) struct Sm<'l> {
     pub(crate) shared: Vec<u8>,
     pub(crate) words: Vec<Word>,
     pub(crate) copies: Vec<Copies>,
+    pub(crate) bulk: Bulk,
     pub(crate) counters: Counters,
     pub(crate) record: usize,
     pub(crate) block: [u32; 3],
@@ -36,6 +39,7 @@ pub(crate) struct Clock {
     pub(crate) block_first: u32,
     pub(crate) launch_first: u32,
     pub(crate) releases: Releases,
+    pub(crate) proxy: Proxy,
 }
 
 impl Clock {
@@ -51,6 +55,7 @@ impl Clock {
             place: group.place,
             sync: &group.warp.sync,
             releases: &self.releases,
+            proxy: &self.proxy,
         }
     }
 }
@@ -128,6 +133,7 @@ impl Sm<'_> {
         clock.epoch += 1;
         clock.block_first = clock.epoch;
         clock.releases.start_block(clock.epoch, block);
+        clock.proxy.start_block();
     }
 
     /// A thread of the running block.
@@ -170,15 +176,35 @@ impl Sm<'_> {
                 (FaultKind::AsyncInFlight, Some(earlier), message)
             }
             Clash::Constant(earlier) => (FaultKind::ReadOnlyWritten, Some(earlier), constant(writes)),
+            Clash::Source => {
+                let message = "a thread writes what a bulk store, whose reading was not waited for, is still to read";
+                (FaultKind::AsyncInFlight, None, message.to_string())
+            }
+            Clash::Unseen(earlier, _) => {
+                let message = format!(
+                    "a thread {does} what a bulk load wrote, and neither it nor a thread that it synchronised with waited for its phase"
+                );
+                (FaultKind::AsyncInFlight, Some(earlier), message)
+            }
+            Clash::Unfenced(earlier) => {
+                (FaultKind::ProxyUnfenced, Some(earlier), unfenced(writes, group.thread(run.lane()), &earlier))
+            }
+            Clash::Mbarrier(earlier) => {
+                let message = format!("a thread {does} an mbarrier as if it were data");
+                (FaultKind::MbarrierMisused, Some(earlier), message)
+            }
             Clash::Race(earlier, lane) => (space, Some(earlier), self.race(group, lane, &earlier, does)),
         };
-        let lane = if let Clash::Race(_, lane) = clash { lane } else { run.lane() };
+        let lane = if let Clash::Race(_, lane) | Clash::Unseen(_, lane) = clash { lane } else { run.lane() };
         let mut fault = self.access_fault(kind, group, &Run { lanes: 1 << lane, ..*run }, message);
         fault.index = Some(run.access.index + u64::from(byte / run.access.element_bytes.max(1)));
         fault.other = earlier.map(|earlier| {
             let block = self.clock.releases.block_of(earlier.epoch).map_or(self.block, |(_, block)| block);
             Party { block, thread: u32::from(earlier.thread), location: earlier.place }
         });
+        if matches!(clash, Clash::Source) {
+            fault.other = self.bulk_reader((run.access.address + u64::from(byte)) as usize);
+        }
         fault
     }
 
@@ -217,6 +243,17 @@ impl Sm<'_> {
         if let Some((operand, bytes)) = first {
             self.counters.patterns.push(Pattern { operand, store, location: group.place, bytes, offsets });
         }
+    }
+}
+
+fn unfenced(writes: bool, thread: usize, earlier: &Earlier) -> String {
+    let does = if writes { "overwrites" } else { "reads" };
+    if usize::from(earlier.thread) == thread {
+        format!("a bulk copy {does} what its thread wrote, and no fence_proxy_async lies between")
+    } else {
+        format!(
+            "a bulk copy {does} what another thread wrote, and no fence_proxy_async of that thread, with a barrier behind it, lies between"
+        )
     }
 }
 

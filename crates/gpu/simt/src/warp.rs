@@ -21,6 +21,8 @@ pub(crate) struct Warp {
     pub(crate) waiting: u32,
     /// Lanes that wait at a barrier.
     pub(crate) barred: u32,
+    /// Lanes that wait for a phase of an mbarrier.
+    pub(crate) parked: u32,
     pub(crate) sync: WarpSync,
     overtaken: u32,
 }
@@ -43,7 +45,7 @@ impl Warp {
     pub(crate) fn new(first: usize, threads: usize) -> Self {
         let all = if threads >= 32 { u32::MAX } else { (1 << threads) - 1 };
         let sync = WarpSync::new();
-        Warp { first, all, live: all, runnable: all, waiting: 0, barred: 0, sync, overtaken: 0 }
+        Warp { first, all, live: all, runnable: all, waiting: 0, barred: 0, parked: 0, sync, overtaken: 0 }
     }
 
     /// The request of a lane.
@@ -115,6 +117,12 @@ impl Warp {
         Err(stuck.unwrap_or(Stuck { lane: 0, missing: 0 }))
     }
 
+    /// Whether the lane that others wait for may come yet: when an mbarrier lets it go, or another that it waits for.
+    pub(crate) fn may_come(&self, stuck: &Stuck) -> bool {
+        let coming = (self.parked | self.waiting) & (1 << stuck.missing) != 0;
+        self.parked != 0 && stuck.missing != stuck.lane && coming
+    }
+
     /// Where a lane waits, and in which words; `None` where it waits nowhere.
     pub(crate) fn whereabouts(&self, slots: &[Slot], lane: u32) -> (&'static str, Option<Place>) {
         let bit = 1 << lane;
@@ -126,6 +134,8 @@ impl Warp {
             ("has ended", place)
         } else if self.barred & bit != 0 {
             ("waits at a barrier", place)
+        } else if self.parked & bit != 0 {
+            ("waits for an mbarrier", place)
         } else {
             ("is elsewhere", place)
         }

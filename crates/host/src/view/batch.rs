@@ -351,7 +351,8 @@ impl<'a, T: Scalar> BatchMut<'a, T> {
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) if they are not of one size, with the same strides, or two of them share an
-    /// element, as views of raw addresses may; [`Error::WrongDevice`](crate::Error::WrongDevice) if they are on different devices.
+    /// element, as views of raw addresses may; [`Error::WrongDevice`](crate::Error::WrongDevice) if they are on different devices;
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) if there is none in which to put them into order.
     pub fn listed(matrices: &'a mut [MatMut<'_, T>]) -> Result<Self> {
         let views = matrices.iter_mut().map(|view| (view.as_mut_ptr().cast_const(), view.shape(), view.place()));
         let batch = Batch::of_views(views)?;

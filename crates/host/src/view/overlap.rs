@@ -2,13 +2,13 @@
 
 use super::batch::{Batch, Spots};
 use super::extent;
-use crate::error::{Operand, Result, Rule, ShapeError};
+use crate::error::{Error, Operand, Result, Rule, ShapeError};
 use crate::scalar::Scalar;
 use crate::shape::{Shape, wide};
 
 /// Refuses listed matrices that are written and two of which share an element. Strided ones are their constructors' affair. Of a list
 /// whose addresses are not all the same modulo the element's size, lines that are in each other's way are refused too.
-pub(super) fn check_apart<T: Scalar>(batch: &Batch<T>) -> Result<(), ShapeError> {
+pub(super) fn check_apart<T: Scalar>(batch: &Batch<T>) -> Result<()> {
     let Spots::Listed(spots) = &batch.spots else { return Ok(()) };
     let (_, bytes) = extent(0, &batch.shape);
     let address = |index: usize| wide(spots[index].addr());
@@ -16,7 +16,7 @@ pub(super) fn check_apart<T: Scalar>(batch: &Batch<T>) -> Result<(), ShapeError>
         let (first, second) = (first.min(second), first.max(second));
         let text =
             format!("matrices {first} and {second} of the batch are written, but overlap: {how} share {shared} bytes");
-        Err(ShapeError::new(Operand::View, Rule::Overlap, 0, shared, text))
+        Err(ShapeError::new(Operand::View, Rule::Overlap, 0, shared, text).into())
     };
     if bytes == 0 || meeting(spots.len(), bytes, |index| (0, address(index)))?.is_none() {
         return Ok(());
@@ -64,12 +64,11 @@ impl Lines {
 }
 
 /// Two of `count` ranges, all of so many bytes, that meet, and the bytes that they share; `at` is the class of one, beyond which
-/// it meets none, and where it begins. A refusal, where there is no memory to put them in order.
-fn meeting(
-    count: usize,
-    bytes: u64,
-    at: impl Fn(usize) -> (u64, u64),
-) -> Result<Option<(usize, usize, u64)>, ShapeError> {
+/// it meets none, and where it begins.
+///
+/// # Errors
+/// [`Error::OutOfMemory`], of the host, where they cannot be put in order.
+fn meeting(count: usize, bytes: u64, at: impl Fn(usize) -> (u64, u64)) -> Result<Option<(usize, usize, u64)>> {
     let shared = |one: usize, next: usize| {
         let ((class, start), (other, next)) = (at(one), at(next));
         if class == other { bytes.saturating_sub(next - start) } else { 0 }
@@ -78,12 +77,8 @@ fn meeting(
         return Ok(None);
     }
     let mut order: Vec<usize> = Vec::new();
-    if order.try_reserve_exact(count).is_err() {
-        let text = format!(
-            "whether {count} lines of the batch, which are written, overlap cannot be looked at: memory is too little"
-        );
-        return Err(ShapeError::new(Operand::View, Rule::Overlap, 0, wide(count), text));
-    }
+    let wanted = wide(count).saturating_mul(wide(size_of::<usize>()));
+    order.try_reserve_exact(count).map_err(|_| Error::host_memory(wanted))?;
     order.extend(0..count);
     order.sort_unstable_by_key(|&index| (at(index), index));
     let pair = order.windows(2).find(|pair| shared(pair[0], pair[1]) > 0);
@@ -166,6 +161,21 @@ mod tests {
         assert_eq!(whole(10), (first, 26 * 8));
         assert_eq!(whole(0), (first, 6 * 8));
         Ok(())
+    }
+
+    /// More lines than an address space has room to put in order: the bytes for that are what was wanted.
+    #[test]
+    fn lines_that_cannot_be_put_in_order_are_memory_that_is_not_there() {
+        let backwards = |index: usize| (0, if index == 0 { 8 } else { 0 });
+        for (count, bytes) in [(1 << 50, 1 << 53), (usize::MAX, u64::MAX)] {
+            let error = meeting(count, 8, backwards).expect_err("there is not so much memory");
+            assert!(
+                matches!(error, Error::OutOfMemory { wanted, free: 0, total: 0, .. } if wanted == bytes),
+                "{error:?}"
+            );
+        }
+        assert_eq!(meeting(2, 8, backwards).ok(), Some(None));
+        assert_eq!(meeting(2, 9, backwards).ok(), Some(Some((1, 0, 1))));
     }
 
     /// Ranges of 4 and of 6 at all places, against all pairs.

@@ -1,7 +1,30 @@
 //! One case of a product, with everything around the operands watched.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::io::Write;
+
 use lanky_host::{Device, MatMut, MatRef, Scalar, gemm};
+
+/// Says that a test is left out, past the test harness, which keeps what passing tests print, and to the count of `.ci/run`.
+pub fn skipped(test: &str, reason: &str) {
+    writeln!(std::io::stderr(), "SKIPPED {test}: {reason}").expect("stderr");
+    if let Some(count) = std::env::var_os("LANKY_SKIPPED") {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(count);
+        file.and_then(|mut file| file.write_all(format!("{test}: {reason}\n").as_bytes())).expect("a file of lines");
+    }
+}
+
+/// GPU 0, for this test, which is left out where there is none.
+pub fn gpu(test: &str) -> Option<Device> {
+    match Device::cuda(0) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{error}");
+            skipped(test, &error.to_string());
+            None
+        }
+    }
+}
 
 /// Elements before and after each operand.
 const GUARD: usize = 64;

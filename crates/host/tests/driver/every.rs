@@ -58,6 +58,7 @@ fn code_of(error: &Error) -> Option<i32> {
         Error::Driver { code, .. }
         | Error::ContextLost { code, .. }
         | Error::Jit { code, .. }
+        | Error::DriverSetup { code, .. }
         | Error::DeviceBusy { code, .. } => Some(*code),
         Error::OutOfMemory { .. } => Some(2),
         _ => None,

@@ -215,6 +215,35 @@ fn few_rows_are_split_until_the_chip_is_full() -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Of every entry that is asked for by name: too many columns are refused, and none gets a grid that does not exist.
+#[test]
+fn a_grid_that_does_not_exist_is_refused() {
+    let (mut refused, mut cut) = (0, 0);
+    for v in VARIANTS {
+        for (m, n, k) in
+            [(300, 1 << 23, 70), (1 << 23, 300, 70), (1 << 23, (1 << 23) + 1, 70), (LARGEST_DIMENSION, 70, 1)]
+        {
+            match choose(&Problem::column_major(v.dtype, m, n, k), &Machine::H200, Some(v.entry)) {
+                Ok(choice) => {
+                    let [x, y, z] = choice.grid;
+                    assert!(u64::from(x) <= GRID_X && y <= GRID_YZ && z <= GRID_YZ, "{m} x {n} x {k}: {choice}");
+                }
+                Err(Refusal::GridTooLarge { columns }) => {
+                    let across = if v.wants_rows() { m.min(n) } else { m.max(n) };
+                    assert!(across > columns, "{} {m} x {n} x {k}: {columns}", v.entry);
+                    refused += 1;
+                }
+                Err(Refusal::TooManyTiles { tiles }) => {
+                    assert!(tiles > GRID_X, "{} {m} x {n} x {k}: {tiles}", v.entry);
+                    cut += 1;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+    assert!(refused > 0 && cut > 0, "no entry is refused for its grid: {refused} and {cut}");
+}
+
 #[test]
 fn grids_fit_at_every_edge() -> Result<(), Refusal> {
     for (m, n, k) in [(1, 1, 1), (LARGEST_DIMENSION, 1, 65), (65, 65, LARGEST_DIMENSION), (65, 1 << 30, 1)] {

@@ -6,11 +6,14 @@ use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::{Operand, Storage};
 use crate::oracle::{by_definition, chain, dot_of_integers, exact, near};
 use crate::real::{Real, integer, unit};
-use host::{Plan, Triangle};
+use host::{Plan, PlanBuilder, Triangle};
 use model::{Kernel, VARIANTS, Variant};
 use rayon::prelude::*;
 
 const RUNS: usize = 100;
+/// The sizes and steps of which the bits are compared.
+const BITS: [(usize, usize); 4] = [(16, 16), (64, 64), (5, 5), (1, 1)];
+const LONG: usize = 50_021;
 /// Rows and columns of C; k with each, from one part of k to more than one block adds.
 pub const SIDES: [(usize, usize); 12] =
     [(1, 1), (2, 1), (2, 2), (4, 4), (7, 3), (8, 8), (16, 16), (17, 3), (31, 33), (32, 32), (48, 16), (64, 64)];
@@ -20,8 +23,8 @@ const STEPS: [usize; 4] = [65, 4099, 65536, 300_001];
 pub fn run(lab: &Lab) -> Outcome {
     sweep::<f32>(lab, &STEPS)?;
     sweep::<f64>(lab, &STEPS)?;
-    same_bits::<f32>(lab)?;
-    same_bits::<f64>(lab)
+    same_bits::<f32>(lab, LONG, RUNS)?;
+    same_bits::<f64>(lab, LONG, RUNS)
 }
 
 /// A little of it, for a tool that is slow.
@@ -105,12 +108,15 @@ impl<T: Real> Gram<T> {
     }
 
     fn plan(&self, lab: &Lab, entry: Option<&Variant>) -> host::Result<Plan> {
+        entry.into_iter().fold(self.builder(lab)?, |builder, v| builder.variant(v.entry)).build()
+    }
+
+    fn builder(&self, lab: &Lab) -> host::Result<PlanBuilder> {
         let n = self.spec.size.1;
         let (row, col) = self.spec.storage[2].strides(n, n);
         let strides = model::Strides { row: row as u64, col: col as u64 };
         let c = host::Shape::with_strides(n, n, strides, T::DTYPE);
-        let builder = Plan::gram(&lab.device, self.a.view(lab)?.shape(), c).triangle(self.triangle);
-        entry.into_iter().fold(builder, |builder, v| builder.variant(v.entry)).build()
+        Ok(Plan::gram(&lab.device, self.a.view(lab)?.shape(), c).triangle(self.triangle))
     }
 
     fn run(&mut self, lab: &Lab, plan: &Plan) -> Outcome<Vec<T>> {
@@ -164,29 +170,55 @@ fn grams<T: Real>(lab: &Lab, spec: Spec, index: usize) -> Outcome {
     Ok(())
 }
 
-/// The bits of entries, and the parts of k that they are of, wherever operands lay before.
+/// What C was where A and B lay first: who computed it, in how many parts of k, and its bits.
 #[derive(Default)]
-struct Anywhere(Vec<(&'static str, u32, Vec<u128>)>);
+struct Anywhere {
+    first: Vec<(By, u32, Vec<u128>)>,
+    compared: usize,
+}
+
+/// An entry, or the CPU, of a product or of a Gram matrix. The model's own choice on a GPU is none: it may be another
+/// entry, or have other parts, where A and B lie elsewhere.
+type By = (Kernel, &'static str);
+
+fn by(lab: &Lab, kernel: Kernel, entry: Option<&Variant>) -> Option<By> {
+    let name = entry.map(|v| v.entry).or((!lab.device.is_cuda()).then_some("the CPU"));
+    name.map(|name| (kernel, name))
+}
 
 impl Anywhere {
-    /// Fails if an entry had others for the same parts; the model's own choice may be another one.
-    fn are<T: Real>(&mut self, entry: Option<&Variant>, plan: &Plan, found: &[T], rows: usize) -> Outcome {
-        let Some(name) = entry.map(|v| v.entry) else { return Ok(()) };
-        let splits = plan.choice().map_or(1, |choice| choice.splits);
+    /// A plan by an entry, in as many parts of k as it had first.
+    fn plan(&self, builder: PlanBuilder, by: Option<By>, entry: Option<&Variant>) -> host::Result<Plan> {
+        let builder = entry.into_iter().fold(builder, |builder, v| builder.variant(v.entry));
+        let before = self.first.iter().find(|(of, ..)| Some(*of) == by);
+        before.into_iter().fold(builder, |builder, (_, parts, _)| builder.parts(*parts)).build()
+    }
+
+    /// Fails if the bits are others than they were first, or of other parts.
+    fn are<T: Real>(&mut self, by: Option<By>, parts: u32, found: &[T], rows: usize) -> Outcome {
+        let Some(by) = by else { return Ok(()) };
         let bits: Vec<u128> = found.iter().map(|value| value.bits()).collect();
-        match self.0.iter().find(|(of, parts, _)| *of == name && *parts == splits) {
-            Some((.., before)) => match bits.iter().zip(before).position(|(new, old)| new != old) {
-                Some(e) => {
-                    Err(format!("({}, {}) has other bits where A and B lie elsewhere", e % rows, e / rows).into())
-                }
-                None => Ok(()),
-            },
-            None => {
-                self.0.push((name, splits, bits));
-                Ok(())
-            }
+        let Some((_, parts_before, before)) = self.first.iter().find(|(of, ..)| *of == by) else {
+            self.first.push((by, parts, bits));
+            return Ok(());
+        };
+        ensure(parts == *parts_before, || format!("k in {parts} parts, and in {parts_before} where it lay first"))?;
+        self.compared += 1;
+        match bits.iter().zip(before).position(|(new, old)| new != old) {
+            Some(e) => Err(format!("({}, {}) has other bits where A and B lie elsewhere", e % rows, e / rows).into()),
+            None => Ok(()),
         }
     }
+
+    /// Fails unless all that were computed first were computed again.
+    fn all(&self) -> Outcome {
+        let (first, compared) = (self.first.len(), self.compared);
+        ensure(first > 0 && compared == first, || format!("of {first} results {compared} were compared with another"))
+    }
+}
+
+fn parts(plan: &Plan) -> u32 {
+    plan.choice().map_or(1, |choice| choice.splits)
 }
 
 /// Gram matrices of random data within their bound, with a NaN or an infinity in one element of A, and of an A that is NaN where α = 0.
@@ -228,41 +260,58 @@ fn special<T: Real>(lab: &Lab) -> Outcome {
     Ok(())
 }
 
-/// Random numbers: 100 runs have the bits of the first, and a Gram matrix those of its transpose. Float atomics have not.
-fn same_bits<T: Real>(lab: &Lab) -> Outcome {
-    for (index, sides) in [(16, 16), (64, 64), (5, 5), (1, 1)].into_iter().enumerate() {
-        let mut before = Anywhere::default();
-        for (at, spec) in specs(sides, 50_021, 5 * index).into_iter().enumerate() {
-            // By rows aligned and not, then by columns.
-            if at % 2 == 0 {
-                before = Anywhere::default();
+/// Random numbers: all runs have the bits of the first, wherever A and B lie, and a Gram matrix those of its transpose. Float
+/// atomics have not.
+fn same_bits<T: Real>(lab: &Lab, k: usize, runs: usize) -> Outcome {
+    // One of vectors with gaps the CPU adds in another order than one without.
+    let serves = |sides: &(usize, usize)| lab.device.is_cuda() || *sides != (1, 1);
+    for (index, sides) in BITS.into_iter().enumerate().filter(|(_, sides)| serves(sides)) {
+        // By rows aligned and not, then by columns.
+        for pair in specs(sides, k, 5 * index).chunks(2) {
+            let mut before = Anywhere::default();
+            for spec in pair {
+                let spec = Spec { alpha: 1.0, beta: 0.0, ..*spec };
+                bits_of_products::<T>(lab, spec, runs, &mut before)?;
+                bits_of_grams::<T>(lab, spec, runs, &mut before)?;
             }
-            let spec = Spec { alpha: 1.0, beta: 0.0, ..spec };
-            let mut case = spec.make::<T>(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |_, _| 0.0)?;
-            for entry in entries::<T>(lab, Kernel::Tsmttsm) {
-                if entry.is_some_and(|v| v.adds_atomically()) {
-                    continue;
-                }
-                let result = case.plan(lab, entry.map(|v| v.entry)).map_err(Into::into).and_then(|plan| {
-                    let first = case.run(lab, &plan)?;
-                    before.are(entry, &plan, &first, sides.0)?;
-                    (1..RUNS).try_for_each(|_| bitwise(&case.run_unwatched(lab, &plan)?, &first, sides.0))
-                });
-                lab.record(|| format!("tsmttsm, bits of {} {}", named(entry), spec.name::<T>()), result)?;
-            }
-            let mut gram = Gram::<T>::new(lab, spec, Triangle::Full, |l, j| unit(2, l, j))?;
-            for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, sides.0)) {
-                let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-                    let first = gram.run(lab, &plan)?;
-                    let n = sides.0;
-                    before.are(entry, &plan, &first, n)?;
-                    let symmetric = (0..n * n).all(|e| first[e].bits() == first[e % n * n + e / n].bits());
-                    ensure(symmetric, || "it is not symmetric to the bit".into())?;
-                    (1..RUNS).try_for_each(|_| bitwise(&gram.run(lab, &plan)?, &first, n))
-                });
-                lab.record(|| format!("gram, bits of {} {}", named(entry), spec.name::<T>()), result)?;
-            }
+            lab.record(|| format!("tsmttsm, bits anywhere {}", pair[0].name::<T>()), before.all())?;
         }
+    }
+    Ok(())
+}
+
+fn bits_of_products<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut Anywhere) -> Outcome {
+    let mut case = spec.make::<T>(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |_, _| 0.0)?;
+    for entry in entries::<T>(lab, Kernel::Tsmttsm) {
+        if entry.is_some_and(|v| v.adds_atomically()) {
+            continue;
+        }
+        let by = by(lab, Kernel::Tsmttsm, entry);
+        let plan = case.builder(lab).and_then(|builder| before.plan(builder, by, entry));
+        let result = plan.map_err(Into::into).and_then(|plan| {
+            let first = case.run(lab, &plan)?;
+            before.are(by, parts(&plan), &first, spec.size.0)?;
+            (1..runs).try_for_each(|_| bitwise(&case.run_unwatched(lab, &plan)?, &first, spec.size.0))
+        });
+        lab.record(|| format!("tsmttsm, bits of {} {}", named(entry), spec.name::<T>()), result)?;
+    }
+    Ok(())
+}
+
+fn bits_of_grams<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut Anywhere) -> Outcome {
+    let n = spec.size.1;
+    let mut gram = Gram::<T>::new(lab, spec, Triangle::Full, |l, j| unit(2, l, j))?;
+    for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, n)) {
+        let by = by(lab, Kernel::Gram, entry);
+        let plan = gram.builder(lab).and_then(|builder| before.plan(builder, by, entry));
+        let result = plan.map_err(Into::into).and_then(|plan| {
+            let first = gram.run(lab, &plan)?;
+            before.are(by, parts(&plan), &first, n)?;
+            let symmetric = (0..n * n).all(|e| first[e].bits() == first[e % n * n + e / n].bits());
+            ensure(symmetric, || "it is not symmetric to the bit".into())?;
+            (1..runs).try_for_each(|_| bitwise(&gram.run(lab, &plan)?, &first, n))
+        });
+        lab.record(|| format!("gram, bits of {} {}", named(entry), spec.name::<T>()), result)?;
     }
     Ok(())
 }
@@ -270,7 +319,63 @@ fn same_bits<T: Real>(lab: &Lab) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{Machine, Problem, Strides, choose};
+    use crate::entries::tests::problem;
+    use host::Device;
+    use model::{Machine, Parts, Problem, Refusal, Strides, choose, choose_given};
+
+    /// Of every entry some bits are compared with others, in the parts of k of those.
+    #[test]
+    fn operands_that_lie_elsewhere_have_as_many_parts() -> Result<(), Refusal> {
+        let kinds = [Kernel::Tsmttsm, Kernel::Gram];
+        for v in VARIANTS.iter().filter(|v| kinds.contains(&v.kernel) && !v.adds_atomically()) {
+            let mut compared = 0;
+            for (index, sides) in BITS.into_iter().enumerate().filter(|(_, sides)| serves(Some(v), sides.1)) {
+                for pair in specs(sides, LONG, 5 * index).chunks(2) {
+                    let [first, second] = [0, 1].map(|at| {
+                        let p = problem(&pair[at], v.dtype);
+                        let gram = Problem::gram(v.dtype, p.n, p.k, p.b);
+                        if v.kernel == Kernel::Gram { Problem { c: p.c, ..gram } } else { p }
+                    });
+                    let parts = choose(&first, &Machine::H200, Some(v.entry))?.splits;
+                    let again = choose_given(&second, &Machine::H200, v.entry, Parts::Exactly(parts))?.splits;
+                    assert_eq!(again, parts, "{} {:?}", v.entry, pair[1]);
+                    compared += 1;
+                }
+            }
+            assert!(compared > 0, "{}", v.entry);
+        }
+        Ok(())
+    }
+
+    /// On the CPU, where there is one entry of each kind.
+    #[test]
+    fn bits_are_compared_wherever_operands_lie() -> Outcome {
+        let lab = Lab::new(Device::cpu(), 8)?;
+        same_bits::<f32>(&lab, 4099, 2)?;
+        same_bits::<f64>(&lab, 4099, 2)?;
+        // Three sizes by rows and by columns: two products and two Gram matrices, and that they were compared.
+        assert!(lab.finish() && lab.passed() == 2 * 3 * 2 * (4 + 1));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_not_compared_and_other_bits_are_found() -> Outcome {
+        let (one, other) = (Some((Kernel::Gram, "one")), Some((Kernel::Gram, "other")));
+        let mut before = Anywhere::default();
+        assert!(before.all().is_err());
+        before.are(one, 3, &[1.0, 2.0], 2)?;
+        assert!(before.all().is_err());
+        before.are(one, 3, &[1.0, 2.0], 2)?;
+        before.all()?;
+        assert!(before.are(one, 4, &[1.0, 2.0], 2).is_err() && before.are(one, 3, &[1.0, 2.5], 2).is_err());
+        let mut before = Anywhere::default();
+        before.are(one, 3, &[1.0], 1)?;
+        before.are(other, 3, &[1.0], 1)?;
+        before.are(None, 3, &[1.0], 1)?;
+        before.are(one, 3, &[1.0], 1)?;
+        assert!(before.all().is_err());
+        Ok(())
+    }
 
     /// Of every entry some case is in one part, one is finished by the last block and one, or by atomics all, otherwise.
     #[test]

@@ -18,6 +18,18 @@ pub struct PtxModule {
     pub ptx: String,
 }
 
+impl PtxModule {
+    /// Says that the module is of this version of PTX (major, minor), where it says an older one: its text may then have
+    /// instructions of that version, and its driver must know it.
+    pub fn raise_version(&mut self, version: (u32, u32)) {
+        let Some(line) = self.ptx.lines().find(|line| line.starts_with(".version ")) else { return };
+        let Some((major, minor)) = line[".version ".len()..].trim().split_once('.') else { return };
+        if matches!((major.parse(), minor.parse()), (Ok(major), Ok(minor)) if (major, minor) < version) {
+            self.ptx = self.ptx.replacen(line, &format!(".version {}.{}", version.0, version.1), 1);
+        }
+    }
+}
+
 /// What is wrong with a PTX text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -214,6 +226,20 @@ mod tests {
         assert_eq!(bounded(".entry x()\n{ ret; }", (64, 0)), ".entry x()\n.maxntid 64, 1, 1\n{ ret; }");
         let bound_before = ".entry x()\n.maxntid 32\n{ ret; }";
         assert_eq!(bounded(bound_before, (64, 1)), bound_before);
+    }
+
+    #[test]
+    fn a_version_is_raised_and_never_lowered() {
+        let raised = |from: &str, to: (u32, u32)| {
+            let mut module = PtxModule { entry: "k".into(), ptx: format!("// .version\n{from}\n.target sm_90\n") };
+            module.raise_version(to);
+            module.ptx
+        };
+        assert_eq!(raised(".version 7.8", (8, 0)), "// .version\n.version 8.0\n.target sm_90\n");
+        assert_eq!(raised(".version 7.8", (7, 10)), "// .version\n.version 7.10\n.target sm_90\n");
+        for stays in [".version 8.3", ".version 8.0", ".version what", ""] {
+            assert_eq!(raised(stays, (8, 0)), format!("// .version\n{stays}\n.target sm_90\n"));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! PTX instructions, one function each. Every one names its instruction, what it requires and the oldest architecture.
 //!
 //! Kernels use [`crate::Global`] and [`crate::Shared`] for plain loads and stores; what is here beyond those is for
-//! asynchronous copies, atomics and matrix instructions.
+//! asynchronous copies, bulk ones among them, atomics and matrix instructions.
 //!
 //! # Design note: macros
 //! An instruction differs from its neighbour in a mnemonic and a register class, which must be literals in `asm!`. The
@@ -9,11 +9,15 @@
 
 mod arithmetic;
 mod atomic;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+mod bulk;
 mod copy;
 mod word;
 
 pub use arithmetic::*;
 pub use atomic::*;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub use bulk::*;
 pub use copy::*;
 pub use word::{Hint, dynamic_shared};
 

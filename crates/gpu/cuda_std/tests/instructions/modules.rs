@@ -4,6 +4,9 @@ use cuda_builder::{CudaBuilder, NvvmArch, PtxModule, rust_src};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+/// The PTX version that has bulk copies.
+const BULK_VERSION: (u32, u32) = (8, 0);
+
 /// Where the PTX is left and looked for.
 const FOLDER: &str = "LANKY_INSTRUCTIONS_PTX";
 
@@ -38,7 +41,8 @@ fn compile() -> Result<Modules, String> {
     let library = rust_src::find(&compiler, &workspace).map_err(|error| error.to_string())?;
     let build = |arch| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("instructions");
-        let mut builder = CudaBuilder::new(kernels()).arch(arch).target_dir(target);
+        let version = |entry: &str| entry.starts_with("bulk_").then_some(BULK_VERSION);
+        let mut builder = CudaBuilder::new(kernels()).arch(arch).target_dir(target).ptx_version(version);
         if !library.in_sysroot {
             builder = builder.rust_src(library.path.parent().expect("it is a folder's `library`"));
         }

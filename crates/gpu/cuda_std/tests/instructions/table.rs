@@ -75,6 +75,7 @@ pub fn table() -> Vec<Case> {
     cases.extend(global_f64());
     cases.extend(shared());
     cases.extend(copies());
+    cases.extend(bulk_copies());
     cases.extend(arithmetic());
     cases.extend(atomics());
     cases.extend(matrices());
@@ -262,6 +263,34 @@ fn copies() -> [Case; 5] {
             .input(&each(64, double))
             .gives(&each(64, |i| double(i ^ 1))),
     ]
+}
+
+fn bulk_copies() -> [Case; 4] {
+    const LOAD: &[&str] = &[
+        "mbarrier.init.shared.b64",
+        "fence.proxy.async.shared::cta",
+        "mbarrier.arrive.expect_tx.shared.b64",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
+        "mbarrier.try_wait.parity.shared.b64",
+    ];
+    const STORE: &[&str] = &[
+        "fence.proxy.async.shared::cta",
+        "cp.async.bulk.global.shared::cta.bulk_group",
+        "cp.async.bulk.commit_group",
+        "cp.async.bulk.wait_group.read 0",
+        "cp.async.bulk.wait_group 0",
+    ];
+    let number = |i: u32| i as f32 * 1.5 + 0.25;
+    let reversed = |i: u32| if i == 32 { number(31) + 1.0 } else { number(31 - i) };
+    [
+        Case::new("bulk_load", LOAD).input(&each(36, number)).gives(&each(32, |t| number(4 + 31 - t))),
+        Case::new("bulk_phases", LOAD).input(&each(96, number)).gives(&each(96, |i| number(i ^ 1))),
+        Case::new("bulk_store", STORE).input(&each(32, number)).gives(&each(33, reversed)),
+        Case::new("bulk_groups", &["cp.async.bulk.wait_group.read 1"])
+            .input(&each(64, number))
+            .gives(&each(64, number)),
+    ]
+    .map(Case::needs_sm_90)
 }
 
 fn arithmetic() -> [Case; 4] {

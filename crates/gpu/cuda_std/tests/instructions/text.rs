@@ -44,7 +44,12 @@ fn each_wrapper_is_the_instruction_that_it_says() {
         assert_eq!(built, known.into_iter().collect::<Vec<_>>(), "{arch}");
         for case in &table {
             let Some(module) = modules.iter().find(|module| module.entry == case.entry) else { continue };
-            assert!(module.ptx.contains(&format!(".target {arch}\n")));
+            let version = match arch {
+                "sm_80" => "7.4",
+                _ if case.entry.starts_with("bulk_") => "8.0",
+                _ => "7.8",
+            };
+            assert!(module.ptx.contains(&format!(".version {version}\n.target {arch}\n")), "{}", module.ptx);
             if let Some(fault) = fault(case, &module.ptx) {
                 panic!("{arch}: {fault}");
             }
@@ -84,9 +89,8 @@ fn the_matrix_instruction_stays_before_the_branch() {
 fn wrappers() -> BTreeSet<String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut names = BTreeSet::new();
-    for file in
-        ["thread.rs", "warp.rs", "memory.rs", "ptx/arithmetic.rs", "ptx/atomic.rs", "ptx/copy.rs", "ptx/word.rs"]
-    {
+    let instructions = ["arithmetic", "atomic", "bulk", "copy", "word"].map(|name| format!("ptx/{name}.rs"));
+    for file in ["thread.rs", "warp.rs", "memory.rs"].map(str::to_string).into_iter().chain(instructions) {
         let text = std::fs::read_to_string(source.join(file)).expect("the sources are beside this test");
         // Plain ones, and those that a macro makes, which are named behind their documentation.
         for after in ["pub fn ", "pub unsafe fn ", "*/"].into_iter().flat_map(|mark| text.split(mark).skip(1)) {

@@ -291,6 +291,7 @@ where
     Complex<R>: Scalar<Real = R>,
 {
     if !lab.device.is_cuda() {
+        lab.skip("half an element", "the CPU takes any address");
         return Ok(());
     }
     let mut product = Product::<R>::new(lab, Spec::varied((9, 4, 7), 1), |_, _, _| 1.0, |_, _, _| 1.0, |_, _, _| 1.0)?;

@@ -9,6 +9,8 @@
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, stdarch_nvptx))]
 
 mod arithmetic;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+mod bulk;
 mod copies;
 mod memory;
 mod threads;

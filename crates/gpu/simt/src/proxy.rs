@@ -1,0 +1,82 @@
+//! Between threads and the async proxy, by which bulk copies see shared memory: whose writes were fenced for it, and who
+//! has waited for what it wrote.
+
+use crate::shadow::Now;
+use crate::sync::Lanes;
+
+/// Lanes of a warp that did something at one instant.
+struct Moment {
+    warp: u8,
+    lanes: u32,
+    epoch: u32,
+    stamp: u32,
+}
+
+/// The fences and the ended phases of the running block.
+pub(crate) struct Proxy {
+    /// By warp, in the order in which they were.
+    fences: Vec<Vec<Moment>>,
+    /// By the number of the phase, counted over all mbarriers: who has waited for it.
+    phases: Vec<Vec<Moment>>,
+}
+
+impl Proxy {
+    pub(crate) fn new(threads: usize) -> Self {
+        Proxy { fences: (0..threads.div_ceil(32)).map(|_| Vec::new()).collect(), phases: Vec::new() }
+    }
+
+    /// The next block starts.
+    pub(crate) fn start_block(&mut self) {
+        self.fences.iter_mut().for_each(Vec::clear);
+        self.phases.clear();
+    }
+
+    /// A thread goes through a fence of the async proxy; the stamp is that of what it does next.
+    pub(crate) fn fence(&mut self, thread: usize, epoch: u32, stamp: u32) {
+        note(&mut self.fences[thread / 32], thread, epoch, stamp);
+    }
+
+    /// Whether `writer` went through a fence behind its access with this stamp, and that is ordered before the lane's next.
+    pub(crate) fn fenced(&self, now: &Now, lane: u32, writer: u16, stamp: u32) -> bool {
+        let (warp, of_warp) = (usize::from(writer / 32), u32::from(writer % 32));
+        let fences = &self.fences[warp];
+        let behind = &fences[fences.partition_point(|fence| fence.stamp <= stamp)..];
+        // What orders a later one orders the first.
+        let Some(fence) = behind.iter().find(|fence| fence.lanes & (1 << of_warp) != 0) else { return false };
+        let same_warp = warp == usize::from(now.warp);
+        writer == now.thread(lane)
+            || fence.epoch < now.epoch
+            || same_warp && now.sync.orders(of_warp, lane, fence.stamp)
+    }
+
+    /// A phase ends that nobody has waited for yet: its number.
+    pub(crate) fn end_phase(&mut self) -> u32 {
+        self.phases.push(Vec::new());
+        self.phases.len() as u32 - 1
+    }
+
+    /// A thread has waited for a phase.
+    pub(crate) fn wait(&mut self, phase: u32, thread: usize, epoch: u32, stamp: u32) {
+        note(&mut self.phases[phase as usize], thread, epoch, stamp);
+    }
+
+    /// The first of `lanes` that neither waited for a phase nor met a lane that had.
+    pub(crate) fn unseen(&self, now: &Now, lanes: u32, phase: u32) -> Option<u32> {
+        let waits = &self.phases[phase as usize];
+        let ours = || waits.iter().filter(|wait| wait.warp == now.warp);
+        let knows = |lane: u32| {
+            ours().any(|wait| wait.lanes & (1 << lane) != 0)
+                || ours().any(|wait| Lanes(wait.lanes).any(|other| now.sync.orders(other, lane, wait.stamp)))
+        };
+        Lanes(lanes).find(|&lane| !knows(lane))
+    }
+}
+
+/// Adds a thread to the last moment, or begins a new one.
+fn note(moments: &mut Vec<Moment>, thread: usize, epoch: u32, stamp: u32) {
+    let (warp, lane) = ((thread / 32) as u8, 1 << (thread % 32));
+    match moments.last_mut() {
+        Some(last) if (last.warp, last.epoch, last.stamp) == (warp, epoch, stamp) => last.lanes |= lane,
+        _ => moments.push(Moment { warp, lanes: lane, epoch, stamp }),
+    }
+}
