@@ -338,7 +338,8 @@ tall!(
     columns: columns_variants,
     tsmm_staged: tsmm_staged_variants,
     tsmm_mma: tsmm_mma_variants,
-    fragments: tsmm_fragments_variants
+    fragments: tsmm_fragments_variants,
+    bulk: tsmm_bulk_variants
 );
 
 /// The product kernel with this entry name; `None` if no row of `model::VARIANTS` has it.
@@ -354,7 +355,7 @@ pub fn product(entry: &str) -> Option<Product> {
     ];
     let complex = [tsm2r_complex::product, staged_complex::product, mma_complex::product, gemm_complex::product];
     let tall = [tsm2l::product, group::product, columns::product, tsmm_staged::product, tsmm_mma::product];
-    let tall = tall.into_iter().chain([fragments::product as fn(&str) -> Option<Product>]);
+    let tall = tall.into_iter().chain([fragments::product as fn(&str) -> Option<Product>, bulk::product]);
     real.into_iter().chain(complex).chain(tall).find_map(|table| table(entry))
 }
 

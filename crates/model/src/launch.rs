@@ -132,7 +132,7 @@ pub struct Tiling {
 /// | [`Kernel::Tsm2r`] | T1 | T2 | [`tsm2r_bk`] · T2, or none; `tsm2r_inner` takes all columns and reads A for each |
 /// | [`Kernel::Ring`] | [`Variant::rows`] | T2 | stages · ([`ring_a_len`] + [`ring_b_len`]) |
 /// | [`Kernel::Gemm`] | 16 · TM | 16 · TN | K step · (BM + BN, each with [`gemm_pitch`]'s padding) |
-/// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile; `tsmm_fragments` B |
+/// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile; `tsmm_fragments` B; `tsmm_bulk` B, slots · [`Variant::rows`] · the wider of both tiles, and 8 bytes a slot |
 /// | [`Kernel::Ladder`] | [`Variant::rows`] | T2 | tiles · K step · (BM + BN) |
 /// | [`Kernel::GemmRing`] | [`Variant::rows`] | T2 | stages · [`gemm_ring_len`] of BM and of BN |
 /// | [`Kernel::Tall`] | [`Variant::rows`]; `tsmm_element` T1 / n | all | B, or none |
@@ -174,6 +174,11 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
         Kernel::Tsmm if variant.is_fragments() => {
             tall(m.div_ceil(u64::from(variant.rows)), variant.t3 * variant.t2 * elem_bytes, variant)
         }
+        Kernel::Tsmm if variant.is_bulk() => {
+            let (warps, wider) = (variant.threads / 32, if variant.t2 > variant.t3 { variant.t2 } else { variant.t3 });
+            let slots = variant.stages * (variant.rows * wider * elem_bytes + warps * MBARRIER_BYTES);
+            tall(m.div_ceil(u64::from(variant.rows)), variant.t3 * variant.t2 * elem_bytes + slots, variant)
+        }
         Kernel::Tsmm => {
             let tiles =
                 tile_len(variant.rows * variant.t3, elem_bytes) + tile_len(variant.rows * variant.t2, elem_bytes);
@@ -195,6 +200,9 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
         }
     }
 }
+
+/// Bytes of what says that a slot of `tsmm_bulk` is filled.
+const MBARRIER_BYTES: u32 = 8;
 
 /// Tiles of rows by columns, of the kernels for products that are neither tall nor skinny.
 fn squares(variant: &Variant, m: u64, n: u64, elem_bytes: u32) -> Tiling {

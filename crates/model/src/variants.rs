@@ -315,7 +315,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 26] = [
+const TABLES: [&[Variant]; 27] = [
     TSM2R,
     STAGED,
     MMA,
@@ -333,6 +333,7 @@ const TABLES: [&[Variant]; 26] = [
     tsmm::STAGED,
     tsmm::MMA,
     tsmm::FRAGMENTS,
+    tsmm::BULK,
     tsmttsm::TILES,
     tsmttsm::MMA,
     tsmttsm::GRAM,

@@ -18,7 +18,7 @@ use core::array::from_fn;
 use cuda_std::prelude::*;
 
 /// Columns of C of a fragment.
-const COLS: u32 = 8;
+pub(super) const COLS: u32 = 8;
 /// Fragments of C whose old values are asked for together.
 const TOGETHER: usize = 2;
 
@@ -98,7 +98,7 @@ impl Element for c128 {
 }
 
 /// Steps of k of a fragment, of which a lane has every fourth.
-const fn steps<T: Element>() -> u32 {
+pub(super) const fn steps<T: Element>() -> u32 {
     8 * T::WIDTH as u32
 }
 
@@ -132,13 +132,24 @@ pub unsafe fn body<T: Element, const WARPS: usize, const NT: usize, const KS: us
                 let now = ra[s];
                 ra[s] = ahead.fragment();
                 for j in 0..NT {
-                    rc[j] = T::multiply(now, warp.b((s * NT + j) as u32), rc[j]);
+                    rc[j] = T::multiply(now, b_of(warp.sb, (s * NT + j) as u32), rc[j]);
                 }
             }
             warp.write(tile, rc);
             tile += turn;
         }
     }
+}
+
+/// A lane's part of a fragment of B, of which that of the first begins at `sb`.
+///
+/// # Safety
+/// It is one of B's, and stored.
+#[inline(always)]
+pub(super) unsafe fn b_of<T: Element>(sb: Shared<T>, fragment: u32) -> [T::Wide; 2] {
+    let half = 4 * COLS * T::WIDTH as u32;
+    // SAFETY: promised by the caller.
+    unsafe { [sb.load_wide(2 * half * fragment), sb.load_wide(2 * half * fragment + half)] }
 }
 
 /// A warp's part of a product.
@@ -164,17 +175,6 @@ impl<T: Element> Warp<'_, T> {
         let at = |row: u32| x.a.starting_at(row as u64 * x.a_row + self.q as u64 * x.a_col);
         let rows = self.rows(tile).map(|row| (if row < x.m { x.k } else { 0 }, at(row)));
         Lane { rows, l: self.q, four_on: 4 * x.a_col }
-    }
-
-    /// This lane's part of a fragment of B.
-    ///
-    /// # Safety
-    /// It is one of B's, and stored.
-    #[inline(always)]
-    unsafe fn b(&self, fragment: u32) -> [T::Wide; 2] {
-        let half = 4 * COLS * T::WIDTH as u32;
-        // SAFETY: promised by the caller.
-        unsafe { [self.sb.load_wide(2 * half * fragment), self.sb.load_wide(2 * half * fragment + half)] }
     }
 
     /// C ← α · sums + β · C, for a tile.

@@ -15,6 +15,7 @@
 //! | [`columns`] | | columns straight between registers and memory, a chunk always in flight |
 //! | [`staged`] | | tiles as they lie in memory through shared memory, in and out, in whole sectors |
 //! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
+//! | [`bulk`] | | rows by bulk copies through slots of each warp, multiplied by the matrix units: f64 and c128, from sm_90 on |
 //! | [`fragments`] | | these units' fragments straight between registers and memory: f64 and c128, from sm_90 on |
 //!
 //! # Zero β, tails
@@ -31,6 +32,8 @@
 //! Rivera et al., TSM2X, JPDC 151 (2021), Algorithms 6 and 7; Ernst, Hager, Thies, Wellein, Performance engineering for real and
 //! complex tall & skinny matrix multiplication kernels on GPUs (2020).
 
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod bulk;
 pub mod columns;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod fragments;
@@ -108,3 +111,13 @@ macro_rules! fragment_entries {
     };
 }
 model::tsmm_fragments_variants!(fragment_entries);
+
+macro_rules! bulk_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $r:literal, $nt:literal, $ks:literal, $slots:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!($entry, $elem, bulk::body::<$elem, $warps, $r, $nt, $ks, $slots>);
+        )*
+    };
+}
+model::tsmm_bulk_variants!(bulk_entries);

@@ -84,7 +84,8 @@ tests!(
     tsmm_registers,
     tsmm_staged,
     tsmm_mma,
-    tsmm_fragments
+    tsmm_fragments,
+    tsmm_bulk
 );
 
 fn is_tall(variant: &&Variant) -> bool {

@@ -210,6 +210,26 @@ macro_rules! tsmm_fragments_variants {
     };
 }
 
+/// The entries with a ring of slots for each warp: `entry: element, warps, R, NT, KS, slots, blocks an SM`; a tile has R rows, up to 8·NT columns
+/// and KS fragments of steps.
+#[macro_export]
+macro_rules! tsmm_bulk_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                               elem warps R NT KS slots blocks
+            dtsmm_bulk_64x8_n8_k16_s3_t128:        f64,  4, 64, 1, 1, 3, 3;
+            dtsmm_bulk_32x16_n16_k16_s3_t128:      f64,  4, 32, 2, 1, 3, 3;
+            dtsmm_bulk_16x32_n32_k32_s3_t128:      f64,  4, 16, 4, 2, 3, 3;
+            dtsmm_bulk_16x48_n48_k48_s3_t256:      f64,  8, 16, 6, 3, 3, 1;
+            dtsmm_bulk_16x64_n64_k64_s3_t256:      f64,  8, 16, 8, 4, 3, 1;
+
+            ztsmm_bulk_32x8_n8_k8_s3_t128:         c128, 4, 32, 1, 1, 3, 3;
+            ztsmm_bulk_16x16_n16_k16_s3_t128:      c128, 4, 16, 2, 2, 3, 3;
+            ztsmm_bulk_16x32_n32_k32_s3_t256:      c128, 8, 16, 4, 4, 3, 1;
+        }
+    };
+}
+
 /// Most rows that B has, and columns, for the kernels that keep all of it.
 pub const WIDEST: u32 = 64;
 
@@ -321,7 +341,23 @@ macro_rules! fragment_rows {
 }
 tsmm_fragments_variants!(fragment_rows);
 
+macro_rules! bulk_rows {
+    ($($entry:ident: $elem:ident, $warps:literal, $r:literal, $nt:literal, $ks:literal, $slots:literal, $blocks:literal;)*) => {
+        pub(super) const BULK: &[Variant] = &[$(Variant {
+            name: "tsmm_bulk", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmm, threads: 32 * $warps,
+            t2: 8 * $nt, t3: fragment(elem::$elem) * $ks, rows: $r * $warps, cols: 8 * $nt, stages: $slots,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: true,
+        }),*];
+    };
+}
+tsmm_bulk_variants!(bulk_rows);
+
 impl Variant {
+    /// Whether its warps have rings of slots, which bulk copies fill.
+    pub(crate) const fn is_bulk(&self) -> bool {
+        matches!(self.name.as_bytes(), b"tsmm_bulk")
+    }
+
     /// Whether its warps load and store fragments themselves, and shared memory has B alone.
     pub(crate) const fn is_fragments(&self) -> bool {
         matches!(self.name.as_bytes(), b"tsmm_fragments")
