@@ -121,7 +121,12 @@ fn compile() -> Result<Vec<u8>, String> {
 
 fn build(arch: NvvmArch) -> Result<Built, CudaBuilderError> {
     let bounds = |entry: &str| model::launch_bounds(entry).map(|bounds| (bounds.threads, bounds.min_blocks));
-    CudaBuilder::new(KERNELS).arch(arch).launch_bounds(bounds).build()
+    CudaBuilder::new(KERNELS).arch(arch).launch_bounds(bounds).ptx_version(move |_| version(arch)).build()
+}
+
+/// Bulk copies are of PTX 8.0. All of sm_90's modules are: a driver takes all of them or none.
+fn version(arch: NvvmArch) -> Option<(u32, u32)> {
+    (arch == NvvmArch::Compute90).then_some((8, 0))
 }
 
 fn committed() -> Result<(Vec<u8>, &'static str), String> {

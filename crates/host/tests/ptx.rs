@@ -84,7 +84,7 @@ fn the_modules_are_those_of_the_table_for_both_architectures() {
     assert_eq!(carried, wanted);
     for entry in model::entries() {
         let text = |capability| ptx::module(entry, capability).expect(entry);
-        assert!(text((9, 0)).contains(".version 7.8\n.target sm_90\n.address_size 64\n"), "{entry}");
+        assert!(text((9, 0)).contains(".version 8.0\n.target sm_90\n.address_size 64\n"), "{entry}");
         if architectures(entry).contains(&"sm_80") {
             assert!(text((8, 6)).contains(".version 7.4\n.target sm_80\n.address_size 64\n"), "{entry}");
         } else {

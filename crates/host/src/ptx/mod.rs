@@ -64,7 +64,7 @@ mod tests {
             );
             Module::new(entry, arch, &text)
         };
-        vec![module("a", "sm_80", "7.4"), module("a", "sm_90", "7.8"), module("b", "sm_90", "7.8")]
+        vec![module("a", "sm_80", "7.4"), module("a", "sm_90", "8.0"), module("b", "sm_90", "8.0")]
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(whole.len(), all().count());
         for (entry, arch, text) in all() {
             assert!(text.contains(&format!(".visible .entry {entry}(")), "{entry}");
-            let version = if arch == "sm_90" { "7.8" } else { "7.4" };
+            let version = if arch == "sm_90" { "8.0" } else { "7.4" };
             assert!(
                 text.contains(&format!(".version {version}\n.target {arch}\n.address_size 64\n")),
                 "{entry} {arch}"

@@ -47,7 +47,7 @@ fn a_driver_without_the_functions_says_which() {
 #[test]
 fn a_driver_too_old_for_the_ptx_is_told_both_versions() {
     const NAME: &str = "absent::a_driver_too_old_for_the_ptx_is_told_both_versions";
-    for (words, has, wants) in [("version=11020 capability=80", "11.2", "11.4"), ("version=11060", "11.6", "11.8")] {
+    for (words, has, wants) in [("version=11020 capability=80", "11.2", "11.4"), ("version=11060", "11.6", "12.0")] {
         with_driver(NAME, words, || {
             let error = Device::cuda(0).expect_err("the driver is too old");
             let Error::DriverTooOld { driver, needs, .. } = error else { panic!("{error:?}") };
