@@ -99,6 +99,7 @@ impl<T: Element, const R: usize, const NT: usize, const KS: usize, const SLOTS: 
     ///
     /// # Safety
     /// Nothing else is where they are.
+    #[inline(always)]
     unsafe fn begin(&self) {
         if self.lane == 0 {
             for slot in 0..SLOTS as u32 {
