@@ -137,7 +137,7 @@ impl<T: Element, const R: usize, const NT: usize, const KS: usize, const SLOTS: 
                 ptx::fence_proxy_async();
                 warp::sync_warp(u32::MAX); // C's tile is whole
                 self.drain(whole, old(now));
-                let next = (now + ahead) % turns;
+                let next = if now + ahead < turns { now + ahead } else { now + ahead - turns };
                 // The slot that is filled was stored from one turn ago, or now.
                 if turns > 1 {
                     ptx::bulk_wait_group_read::<1>()
@@ -193,6 +193,7 @@ impl<T: Element, const R: usize, const NT: usize, const KS: usize, const SLOTS: 
                     Some(bytes) if self.lane == 0 => ptx::bulk_load(into.address(0), from.address(0), bytes, ready),
                     Some(_) => {}
                     None => {
+                        let cols = cols.max(1); // which it is; no division can panic
                         for at in (self.lane..tile.rows * cols).step_by(32) {
                             into.store(at, from.load((at / cols) as u64 * row + (at % cols) as u64 * col));
                         }
@@ -216,8 +217,9 @@ impl<T: Element, const R: usize, const NT: usize, const KS: usize, const SLOTS: 
                 Some(bytes) if self.lane == 0 => ptx::bulk_store(into.address(0), sc.address(0), bytes),
                 Some(_) => {}
                 None => {
-                    for at in (self.lane..tile.rows * x.n).step_by(32) {
-                        into.store((at / x.n) as u64 * x.c_row + (at % x.n) as u64 * x.c_col, sc.load(at));
+                    let n = x.n.max(1);
+                    for at in (self.lane..tile.rows * n).step_by(32) {
+                        into.store((at / n) as u64 * x.c_row + (at % n) as u64 * x.c_col, sc.load(at));
                     }
                 }
             }
