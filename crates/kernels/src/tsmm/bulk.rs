@@ -177,26 +177,44 @@ impl<T: Element, const R: usize, const NT: usize, const KS: usize, const SLOTS: 
             return;
         }
         let tile = self.tile(tile);
-        let a = (x.a, (x.a_row, x.a_col), x.k, Self::run_of(tile, self.a_runs, x.k));
-        let c = (x.c, (x.c_row, x.c_col), x.n, Self::run_of(tile, self.c_runs, x.n));
-        let operands = [Some((sa, a)), (!x.beta.is_zero()).then_some((sc, c))];
-        let ready = self.ready.address(turn);
+        let (ready, reads_c) = (self.ready.address(turn), !x.beta.is_zero());
+        let (a_run, c_run) = (Self::run_of(tile, self.a_runs, x.k), Self::run_of(tile, self.c_runs, x.n));
         // SAFETY: tiles of the operands, into slots that have room for them.
         unsafe {
             if self.lane == 0 {
-                let bytes = operands.iter().flatten().map(|(_, (.., run))| run.unwrap_or(0)).sum();
-                ptx::mbarrier_expect(ready, bytes);
+                ptx::mbarrier_expect(ready, a_run.unwrap_or(0) + if reads_c { c_run.unwrap_or(0) } else { 0 });
             }
-            for (into, (from, (row, col), cols, run)) in operands.into_iter().flatten() {
-                let from = from.starting_at(tile.first as u64 * row);
-                match run {
-                    Some(bytes) if self.lane == 0 => ptx::bulk_load(into.address(0), from.address(0), bytes, ready),
-                    Some(_) => {}
-                    None => {
-                        let cols = cols.max(1); // which it is; no division can panic
-                        for at in (self.lane..tile.rows * cols).step_by(32) {
-                            into.store(at, from.load((at / cols) as u64 * row + (at % cols) as u64 * col));
-                        }
+            let a = x.a.starting_at(tile.first as u64 * x.a_row);
+            self.bring(sa, a, (x.a_row, x.a_col), (tile.rows, x.k), (a_run, ready));
+            if reads_c {
+                let c = x.c.starting_at(tile.first as u64 * x.c_row);
+                self.bring(sc, c, (x.c_row, x.c_col), (tile.rows, x.n), (c_run, ready));
+            }
+        }
+    }
+
+    /// Starts a bulk copy of a tile, of so many bytes, or copies its elements.
+    ///
+    /// # Safety
+    /// As for [`Warp::fill`]; the mbarrier expects the bytes.
+    #[inline(always)]
+    unsafe fn bring(
+        &self,
+        into: Shared<T>,
+        from: Global<T>,
+        (row, col): (u64, u64),
+        (rows, cols): (u32, u32),
+        (run, ready): (Option<u32>, ptx::SharedAddress),
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match run {
+                Some(bytes) if self.lane == 0 => ptx::bulk_load(into.address(0), from.address(0), bytes, ready),
+                Some(_) => {}
+                None => {
+                    let cols = cols.max(1); // which it is; no division can panic
+                    for at in (self.lane..rows * cols).step_by(32) {
+                        into.store(at, from.load((at / cols) as u64 * row + (at % cols) as u64 * col));
                     }
                 }
             }

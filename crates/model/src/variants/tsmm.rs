@@ -286,7 +286,8 @@ macro_rules! group_rows {
         pub(super) const GROUP: &[Variant] = &[$(Variant {
             name: concat!("tsmm_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem,
             kernel: Kernel::Tall, threads: $threads, t2: served($g, $tn), t3: $u, rows: grouped($threads, $g), cols: $tn,
-            stages: from::$from, layout: Layout::Any, mma: false, min_blocks: 0, wide_shared: false,
+            stages: from::$from, layout: Layout::Any, mma: false, min_blocks: 0,
+            wide_shared: from::$from > 0 && elem::$elem.bytes() == 16,
         }),*];
     };
 }
