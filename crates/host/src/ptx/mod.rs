@@ -118,7 +118,9 @@ mod tests {
         for at in 0..packed.len() {
             let mut damaged = packed.clone();
             damaged[at] ^= 0x10;
-            assert!(archive::unpack(&damaged).is_err(), "{at}");
+            // The last byte has bits that nobody reads, unless what is compressed ends with it.
+            let is_same = archive::unpack(&damaged).is_ok_and(|found| found == example() && at + 1 == packed.len());
+            assert!(is_same || archive::unpack(&damaged).is_err(), "{at}");
         }
     }
 }
