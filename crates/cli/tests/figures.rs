@@ -120,8 +120,8 @@ fn words(csv: &str) -> [String; 8] {
     ]
 }
 
-/// What is to be said of which kernel computes what, and of which sizes nothing was measured.
-fn choices(csv: &str) -> [String; 3] {
+/// What is to be said of which kernel computes what, of which sizes nothing was measured, and how large what was measured is.
+fn choices(csv: &str) -> [String; 4] {
     let by = |dtype: Dtype, variant: &str| {
         listed(&SIDES.filter(|&side| chosen(dtype, side, 100_000).contains(variant)).collect::<Vec<_>>())
     };
@@ -133,6 +133,7 @@ fn choices(csv: &str) -> [String; 3] {
         format!("squares of f64 of {} and c128 of {} rows", by(Dtype::F64, "_flat_"), by(Dtype::C128, "_flat_")),
         format!("f32 of {} and c64 of {} rows", by(Dtype::F32, "_warps_"), by(Dtype::C64, "_warps_")),
         format!("f32 of {} and c64 of {} rows", missing(Dtype::F32), missing(Dtype::C64)),
+        format!("{} GB and more", LEAST_BYTES / 1e9),
     ]
 }
 
