@@ -18,11 +18,10 @@ const CLASSES: [(&str, &str); 7] = [
 
 /// Whether no kernel can be told to compute a class there: those of batches are not made for what is older than 8.0, and of a
 /// C2050's 63 registers a thread many need more.
-fn is_refused(gpu: &str, machine: &model::Machine, dtype: &str, class: &str) -> bool {
+fn is_refused(gpu: &str, machine: &model::Machine, class: &str) -> bool {
     match class {
         "gemm_batched" => machine.compute_capability < (8, 0),
         "gemv" | "gram" | "gemm" => gpu == "c2050",
-        "tsmm" => gpu == "c2050" && dtype.starts_with('c'),
         _ => false,
     }
 }
@@ -34,7 +33,7 @@ fn every_known_gpu_is_planned_for() {
         for dtype in ["f32", "f64", "c64", "c128"] {
             for (class, sizes) in CLASSES {
                 let args: Vec<&str> = sizes.split(' ').chain(["--dtype", dtype, "--gpu", name]).collect();
-                if is_refused(name, &machine, dtype, class) {
+                if is_refused(name, &machine, class) {
                     is_refused_with_numbers(&bench, &machine, &args);
                     continue;
                 }

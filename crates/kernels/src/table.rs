@@ -196,6 +196,10 @@ mod reduced_tables {
         use crate::tsmttsm as entries;
         model::gram_mma_variants!(rows);
     }
+    mod gram_folded {
+        use crate::tsmttsm as entries;
+        model::gram_folded_variants!(rows);
+    }
     mod ring {
         use crate::tsmttsm as entries;
         model::tsmttsm_ring_variants!(rows);
@@ -212,7 +216,7 @@ mod reduced_tables {
 
     pub fn reduced(entry: &str) -> Option<Reduced> {
         let tall = [tiles::reduced, mma::reduced, staged::reduced, ring::reduced];
-        let gram = [gram::reduced, gram_mma::reduced, gram_staged::reduced, gram_ring::reduced];
+        let gram = [gram::reduced, gram_mma::reduced, gram_folded::reduced, gram_staged::reduced, gram_ring::reduced];
         let tables = tall.into_iter().chain(gram).chain([gemv::reduced as fn(&str) -> Option<Reduced>]);
         tables.into_iter().find_map(|table| table(entry))
     }
@@ -335,6 +339,7 @@ macro_rules! tall {
 tall!(
     tsm2l: tsm2l_variants,
     group: group_variants,
+    packed: packed_variants,
     columns: columns_variants,
     tsmm_staged: tsmm_staged_variants,
     tsmm_mma: tsmm_mma_variants,
@@ -354,7 +359,8 @@ pub fn product(entry: &str) -> Option<Product> {
         gemm_mma::product,
     ];
     let complex = [tsm2r_complex::product, staged_complex::product, mma_complex::product, gemm_complex::product];
-    let tall = [tsm2l::product, group::product, columns::product, tsmm_staged::product, tsmm_mma::product];
+    let tall =
+        [tsm2l::product, group::product, packed::product, columns::product, tsmm_staged::product, tsmm_mma::product];
     let tall = tall.into_iter().chain([fragments::product as fn(&str) -> Option<Product>, bulk::product]);
     real.into_iter().chain(complex).chain(tall).find_map(|table| table(entry))
 }

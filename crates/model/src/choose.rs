@@ -359,7 +359,12 @@ impl<'a> Fit<'a> {
 
     fn launch(&self, splits: u32) -> Choice {
         let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
-        let x = blocks_along_x(self.variant, &self.tiles, self.launched.m, self.estimator.places());
+        let x = blocks_along_x(
+            self.variant,
+            &self.tiles,
+            (self.launched.m, self.launched.n, self.launched.k),
+            self.estimator.places(),
+        );
         Choice {
             operation: self.problem.operation(),
             problem: self.launched,

@@ -2,7 +2,7 @@
 
 use crate::paper::tsm2x::tcf;
 use crate::variants::batched::BATCHED;
-use crate::variants::tsmm::{WIDEST, staged_b_len, tile_len};
+use crate::variants::tsmm::{WIDEST, fragment, slot_rows, slot_turns, staged_b_len, tile_len};
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Kernel, VARIANTS, Variant};
 
@@ -132,7 +132,7 @@ pub struct Tiling {
 /// | [`Kernel::Tsm2r`] | T1 | T2 | [`tsm2r_bk`] · T2, or none; `tsm2r_inner` takes all columns and reads A for each |
 /// | [`Kernel::Ring`] | [`Variant::rows`] | T2 | stages · ([`ring_a_len`] + [`ring_b_len`]) |
 /// | [`Kernel::Gemm`] | 16 · TM | 16 · TN | K step · (BM + BN, each with [`gemm_pitch`]'s padding) |
-/// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile; `tsmm_fragments` B; `tsmm_bulk` B, slots · [`Variant::rows`] · the wider of both tiles, and 8 bytes a slot |
+/// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile; `tsmm_fragments` B; `tsmm_bulk` B, slots · [`Variant::rows`] · the most columns of A or C, and 8 bytes a slot |
 /// | [`Kernel::Ladder`] | [`Variant::rows`] | T2 | tiles · K step · (BM + BN) |
 /// | [`Kernel::GemmRing`] | [`Variant::rows`] | T2 | stages · [`gemm_ring_len`] of BM and of BN |
 /// | [`Kernel::Tall`] | [`Variant::rows`]; `tsmm_element` T1 / n | all | B, or none |
@@ -175,8 +175,7 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             tall(m.div_ceil(u64::from(variant.rows)), variant.t3 * variant.t2 * elem_bytes, variant)
         }
         Kernel::Tsmm if variant.is_bulk() => {
-            let (warps, wider) = (variant.threads / 32, if variant.t2 > variant.t3 { variant.t2 } else { variant.t3 });
-            let slots = variant.stages * (variant.rows * wider * elem_bytes + warps * MBARRIER_BYTES);
+            let slots = variant.stages * variant.threads / 32 * (variant.slot_len() * elem_bytes + MBARRIER_BYTES);
             tall(m.div_ceil(u64::from(variant.rows)), variant.t3 * variant.t2 * elem_bytes + slots, variant)
         }
         Kernel::Tsmm => {
@@ -228,12 +227,19 @@ fn tall(tiles: u64, shared_bytes: u32, variant: &Variant) -> Tiling {
     Tiling { x: tiles, z: 1, shared_bytes, k_step: variant.t3 * WIDEST, a_reads: 1, b_reads: tiles }
 }
 
-/// Blocks along x for an m-row product's tiles on a machine with room for `places` blocks at a time: of [`Kernel::Tsmm`] and
+/// Blocks along x for the tiles of an (m, n, k) product on a machine with room for `places` blocks at a time: of [`Kernel::Tsmm`] and
 /// [`Kernel::Tall`] no more than there are places, each of which takes tiles in turn; the papers' TSM2L has tcf tiles a block
-/// ([`tcf`]). Of all others one a tile.
-pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, m: u64, places: u64) -> u64 {
+/// ([`tcf`]), `tsmm_bulk` as many as [`slot_turns`] says or, of few, as there are places. Of all others one a tile.
+pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, (m, n, k): (u64, u64, u64), places: u64) -> u64 {
     match (variant.kernel, variant.name) {
         (Kernel::Tall, "tsm2l_tiled" | "tsm2l_interleaved") => tiles.x.div_ceil(u64::from(tcf(variant.dtype, m))),
+        (Kernel::Tall, "tsmm_packed") => tiles.x,
+        (Kernel::Tsmm, "tsmm_bulk") => {
+            let cols = u32::try_from(n.max(k)).unwrap_or(u32::MAX);
+            let rows = slot_rows(variant.slot_len(), cols, fragment(variant.dtype)) * (variant.threads / 32);
+            let tiles = m.div_ceil(u64::from(rows));
+            tiles.min(places.max(1)).max(tiles.div_ceil(slot_turns(cols)))
+        }
         (Kernel::Tsmm | Kernel::Tall, _) => tiles.x.min(places.max(1)),
         _ => tiles.x,
     }

@@ -103,7 +103,8 @@ pub fn registers_estimate(variant: &Variant) -> u32 {
 /// ([`crate::paper::tsmttsm::registers`]), a warp of the matrix units having 32 threads' tile.
 fn reduced_registers(variant: &Variant) -> u32 {
     let words = u32::try_from(variant.dtype.bytes() / 4).unwrap_or(2);
-    let (m, n, steps) = (variant.own_rows(), variant.cols, variant.t3);
+    let folds = crate::launch::reduced::folds(variant);
+    let (m, n, steps) = (variant.own_rows() * folds, variant.cols * folds, variant.t3);
     // A step's elements of that many lines are a lane's.
     let lanes = if variant.mma { 32 / crate::launch::reduced::square_side(variant.dtype) } else { 1 };
     let sums = if variant.mma { m * n / 32 } else { m * n };

@@ -315,7 +315,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 27] = [
+const TABLES: [&[Variant]; 29] = [
     TSM2R,
     STAGED,
     MMA,
@@ -329,6 +329,7 @@ const TABLES: [&[Variant]; 27] = [
     complex::GEMM,
     tsmm::TSM2L,
     tsmm::GROUP,
+    tsmm::PACKED,
     tsmm::COLUMNS,
     tsmm::STAGED,
     tsmm::MMA,
@@ -338,6 +339,7 @@ const TABLES: [&[Variant]; 27] = [
     tsmttsm::MMA,
     tsmttsm::GRAM,
     tsmttsm::GRAM_MMA,
+    tsmttsm::GRAM_FOLDED,
     tsmttsm::STAGED,
     tsmttsm::GRAM_STAGED,
     tsmttsm::RING,
@@ -531,7 +533,7 @@ mod tests {
                 // Rows, or threads a row, and columns of a thread; steps together; threads.
                 Kernel::Tall => {
                     let rows = match v.name {
-                        "tsm2l_tiled" | "tsm2l_interleaved" | "tsm2l_columns" => v.rows / v.threads,
+                        "tsm2l_tiled" | "tsm2l_interleaved" | "tsm2l_columns" | "tsmm_packed" => v.rows / v.threads,
                         "tsmm_element" => 0,
                         _ => v.threads / v.rows,
                     };

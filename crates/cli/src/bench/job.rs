@@ -103,7 +103,8 @@ mod tests {
         // A 4 x 3, B 3 x 2, C 4 x 2: 18 elements read, 8 written, 24 multiply-adds; of c64 and ten times.
         let problem = Problem::column_major(Dtype::F32, 4, 2, 3);
         let job = Job { reals: 2, batch: 10, steps: [12, 6, 8], ..Job::single(problem) };
-        let rates = Rates { read_bytes_per_s: 720.0, write_bytes_per_s: 320.0, fma_per_s: 96.0 };
+        let rates =
+            Rates { read_bytes_per_s: 400.0, write_bytes_per_s: 320.0, copy_bytes_per_s: 640.0, fma_per_s: 96.0 };
         let b = job.bound(&rates, false);
         assert_eq!((b.read_bytes, b.write_bytes, b.flops), (1440, 640, 1920.0));
         assert_eq!((b.memory_s, b.arithmetic_s, b.seconds()), (4.0, 10.0, 10.0));
@@ -118,7 +119,8 @@ mod tests {
     fn a_gram_matrix_reads_its_factor_once() {
         let problem = Problem { a: Strides::row_major(100), ..Problem::column_major(Dtype::F64, 4, 4, 100) };
         let job = Job { shares_a: true, ..Job::single(problem) };
-        let rates = Rates { read_bytes_per_s: 320.0, write_bytes_per_s: 32.0, fma_per_s: 100.0 };
+        let rates =
+            Rates { read_bytes_per_s: 256.0, write_bytes_per_s: 32.0, copy_bytes_per_s: 128.0, fma_per_s: 100.0 };
         let b = job.bound(&rates, false);
         assert_eq!((b.read_bytes, b.write_bytes, b.flops), (3200, 128, 2000.0));
         assert_eq!((b.memory_s, b.arithmetic_s), (14.0, 10.0));

@@ -192,12 +192,6 @@ impl<T: Scalar> Shared<T> {
         }
     }
 
-    /// The same piece as one of elements of another type.
-    #[inline(always)]
-    pub fn cast<U>(self) -> Shared<U> {
-        Shared { base: self.base, element: core::marker::PhantomData }
-    }
-
     /// Element `index`. `ld.shared.b32` or `.b64`, any architecture.
     ///
     /// # Safety

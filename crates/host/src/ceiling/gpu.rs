@@ -13,7 +13,7 @@ use model::variants::{self, CEILING_THREADS, CEILING_UNROLL, READ_CEILING};
 
 /// Bytes moved in one measurement: 1 ms and more at 4 TB/s, far beyond any cache.
 const BYTES: u64 = 4 << 30;
-/// Blocks an SM that are tried where memory is measured.
+/// Blocks an SM that are tried where memory is measured; where it is written, also as many as there are tiles.
 const BLOCKS_PER_SM: [u32; 5] = [4, 8, 16, 32, 64];
 /// Blocks an SM that are tried where multipliers are: all resident at once.
 const RESIDENT_BLOCKS: [u32; 3] = [2, 4, 8];
@@ -30,6 +30,13 @@ fn memory(queue: &CudaStream, words: u64) -> Result<DeviceMemory> {
     Ok(memory)
 }
 
+/// Blocks that are tried, of an entry whose blocks move so many words at a time.
+fn grids(queue: &CudaStream, words: u64, at_a_time: Option<u64>) -> Vec<u32> {
+    let turns = BLOCKS_PER_SM.map(|blocks| queue.gpu.machine.sms * blocks);
+    let alone = at_a_time.and_then(|at_a_time| u32::try_from(words / at_a_time).ok());
+    turns.into_iter().chain(alone.filter(|blocks| *blocks > 0)).collect()
+}
+
 /// Words that `share` of the free memory holds, in whole tiles: what is left over would not be moved.
 fn words(queue: &CudaStream, share: u64) -> Result<u64> {
     let (free, _) = queue.gpu.memory()?;
@@ -44,7 +51,7 @@ pub(super) fn read(stream: &Stream, queue: &CudaStream) -> Result<f64> {
 
 fn read_words(stream: &Stream, queue: &CudaStream, words: u64, data: &DeviceMemory) -> Result<CeilingTimes> {
     let out = memory(queue, 1)?;
-    let seconds = best(stream, queue, &BLOCKS_PER_SM, READ_CEILING, |kernel, blocks| {
+    let seconds = best(stream, queue, &grids(queue, words, None), READ_CEILING, |kernel, blocks| {
         // SAFETY: the context is current; `data` has `words` words of zeros and `out` room for one element.
         unsafe { launch::memory_ceiling(queue, kernel, blocks, words, &[data.address(), out.address()]) }
     })?;
@@ -57,8 +64,10 @@ pub(super) fn all(stream: &Stream, queue: &CudaStream) -> Result<Vec<CeilingTime
     let (x, y) = (memory(queue, words)?, memory(queue, words)?);
     let read = read_words(stream, queue, words, &x)?;
     let [_, copy, write, update, sfma, dfma, dmma] = variants::CEILINGS;
+    let tile_words = u64::from(CEILING_UNROLL) * u64::from(CEILING_THREADS) / 2;
     let moved = |entry: &'static str, addresses: &[u64]| {
-        best(stream, queue, &BLOCKS_PER_SM, entry, |kernel, blocks| {
+        let at_a_time = if entry == copy { u64::from(CEILING_THREADS) } else { tile_words };
+        best(stream, queue, &grids(queue, words, Some(at_a_time)), entry, |kernel, blocks| {
             // SAFETY: the context is current; each address is of `words` words, of two memories where there are two.
             unsafe { launch::memory_ceiling(queue, kernel, blocks, words, addresses) }
         })
@@ -68,7 +77,7 @@ pub(super) fn all(stream: &Stream, queue: &CudaStream) -> Result<Vec<CeilingTime
     let copy_s = moved(copy, &[x.address(), y.address()])?;
     all_are::<f64>(stream, &y, "copy", 1.0)?;
     let update_s = moved(update, &[x.address()])?;
-    let halvings = REPEATS * BLOCKS_PER_SM.len();
+    let halvings = REPEATS * grids(queue, words, Some(tile_words)).len();
     all_are::<f64>(stream, &x, "update", (0..halvings).fold(1.0, |x, _| x / 2.0))?;
     drop((x, y));
     let threads = f64::from(CEILING_THREADS);
@@ -104,7 +113,7 @@ fn multiplied<T: Scalar + num_traits::ToPrimitive>(
     for blocks in RESIDENT_BLOCKS {
         let elements = u64::from(sms * blocks) * u64::from(CEILING_THREADS);
         let out = memory(queue, (elements * T::DTYPE.bytes()).div_ceil(16))?;
-        let seconds = best(stream, queue, &[blocks], entry, |kernel, blocks| {
+        let seconds = best(stream, queue, &[sms * blocks], entry, |kernel, blocks| {
             // SAFETY: the context is current; `out` has an element a thread.
             unsafe { launch::arithmetic_ceiling(queue, kernel, blocks, ROUNDS, x, out.address()) }
         })?;
@@ -118,19 +127,19 @@ fn multiplied<T: Scalar + num_traits::ToPrimitive>(
     most.ok_or_else(|| Error::Unsupported { what: format!("timing of {entry}: no launch shape was tried") })
 }
 
-/// The times of a launch, s, but the first, by the number of blocks an SM that has the least of them.
+/// The times of a launch, s, but the first, by the number of blocks that has the least of them.
 fn best(
     stream: &Stream,
     queue: &CudaStream,
-    blocks_per_sm: &[u32],
+    grids: &[u32],
     entry: &'static str,
     launch: impl Fn(&Kernel, u32) -> Result<()>,
 ) -> Result<Vec<f64>> {
     let _current = queue.gpu.enter()?;
     let kernel = queue.gpu.kernel(entry)?;
     let mut best = Vec::new();
-    for blocks in blocks_per_sm {
-        let timed = (0..REPEATS).map(|_| stream.timed(|| launch(&kernel, queue.gpu.machine.sms * blocks)));
+    for &blocks in grids {
+        let timed = (0..REPEATS).map(|_| stream.timed(|| launch(&kernel, blocks)));
         let mut seconds = timed.collect::<Result<Vec<f64>>>()?;
         seconds.remove(0);
         if least(&seconds) < least(&best) {

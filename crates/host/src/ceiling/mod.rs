@@ -88,7 +88,7 @@ impl Ceilings {
             Dtype::F32 | Dtype::C64 => self.fma_f32,
             Dtype::F64 | Dtype::C128 => self.mma_f64.unwrap_or(0.0).max(self.fma_f64),
         };
-        Rates { read_bytes_per_s: self.read, write_bytes_per_s: self.write, fma_per_s }
+        Rates { read_bytes_per_s: self.read, write_bytes_per_s: self.write, copy_bytes_per_s: self.copy, fma_per_s }
     }
 }
 
@@ -163,7 +163,8 @@ mod tests {
             mma_f64: Some(40.0),
         };
         let rates = c.rates(Dtype::F64);
-        assert_eq!((rates.read_bytes_per_s, rates.write_bytes_per_s, rates.fma_per_s), (4.0, 2.0, 40.0));
+        assert_eq!((rates.read_bytes_per_s, rates.write_bytes_per_s, rates.copy_bytes_per_s), (4.0, 2.0, 3.0));
+        assert_eq!(rates.fma_per_s, 40.0);
         assert_eq!(Ceilings { mma_f64: None, ..c }.rates(Dtype::F64).fma_per_s, 20.0);
         assert_eq!(c.rates(Dtype::F32).fma_per_s, 80.0);
     }

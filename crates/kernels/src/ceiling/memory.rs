@@ -2,7 +2,7 @@
 //!
 //! # Idea
 //! Eight independent accesses a thread, of 16 bytes where they only read and of 8 where they write, in tiles that the
-//! grid takes turns at.
+//! grid takes turns at; a copy has one, of 16 bytes.
 //! # Cost
 //! 16 · `words` bytes each way, `words` a multiple of [`TILE`].
 
@@ -47,20 +47,23 @@ pub unsafe fn read_ceiling_t256(words: u64, data: Global<f32>, out: Global<f32>)
     }
 }
 
-/// to ← from.
+/// to ← from: 16 bytes a thread at a time.
+///
+/// On an H200 4.27 TB/s where each block has one time and ends, 4.0 where as many as there is room for have many.
 ///
 /// # Safety
-/// Both hold 16 · `words` bytes, and do not overlap.
+/// Both hold 16 · `words` bytes, aligned to 16, and do not overlap.
 #[kernel]
 pub unsafe fn copy_ceiling_t256(words: u64, from: Global<f64>, to: Global<f64>) {
-    tiles(2 * words, |at| {
-        // SAFETY: the tile lies within both; nobody writes `from`.
-        let loaded = at.map(|index| unsafe { from.stream_if(true, index) });
-        for u in 0..UNROLL {
-            // SAFETY: as above; each element is this thread's alone.
-            unsafe { to.store(at[u], loaded[u]) };
+    let mut word = thread::index_1d() as u64;
+    while word < words {
+        // SAFETY: the word lies within both, and is this thread's alone; nobody writes `from`.
+        unsafe {
+            let loaded = from.stream_wide(2 * word);
+            to.store_wide(2 * word, |v| loaded[v]);
         }
-    });
+        word += thread::grid_dim_x() as u64 * CEILING_THREADS as u64;
+    }
 }
 
 /// to ← 1.

@@ -102,9 +102,10 @@ impl<S: Tile, const RB: usize, const NT: usize> Steps<Elem> for ComplexMma<S, RB
         for i in 0..RB {
             for half in 0..2 {
                 for j in 0..NT {
-                    let sums = &mut self.rc[i][half][j];
+                    let sums = self.rc[i][half][j];
                     // SAFETY: promised by the caller.
-                    *sums = unsafe { complex_fragments::multiply(ra[i][half], rb[j], self.conj_b, *sums) };
+                    let sums = unsafe { complex_fragments::multiply(ra[i][half], rb[j], self.conj_b, sums) };
+                    self.rc[i][half][j] = sums;
                 }
             }
         }

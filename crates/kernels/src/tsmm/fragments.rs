@@ -42,7 +42,7 @@ pub trait Element: Scalar {
     fn column(q: u32, v: u32) -> u32;
 
     /// A lane's sum in one of its rows, and the v-th of its columns.
-    fn sum(sums: &[f64; 4], row: usize, v: usize) -> Self;
+    fn sum(sums: [f64; 4], row: usize, v: usize) -> Self;
 }
 
 impl Element for f64 {
@@ -66,7 +66,7 @@ impl Element for f64 {
     }
 
     #[inline(always)]
-    fn sum(sums: &[f64; 4], row: usize, v: usize) -> f64 {
+    fn sum(sums: [f64; 4], row: usize, v: usize) -> f64 {
         sums[2 * row + v]
     }
 }
@@ -92,8 +92,8 @@ impl Element for c128 {
     }
 
     #[inline(always)]
-    fn sum(sums: &[f64; 4], _: usize, v: usize) -> c128 {
-        complex_fragments::sums(*sums)[v]
+    fn sum(sums: [f64; 4], _: usize, v: usize) -> c128 {
+        complex_fragments::sums(sums)[v]
     }
 }
 
@@ -208,7 +208,7 @@ impl<T: Element> Warp<'_, T> {
             }
             for j in 0..together {
                 let scaled = |row: usize, v: usize| {
-                    let sum = T::sum(&sums[first + j], row, v).conj_if(x.conj_sum());
+                    let sum = T::sum(sums[first + j], row, v).conj_if(x.conj_sum());
                     if is_read { x.alpha.scale_onto(sum, old[j][row][v]) } else { x.alpha.scale(sum) }
                 };
                 for row in 0..T::ROWS as usize {

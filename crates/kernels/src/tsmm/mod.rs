@@ -12,6 +12,7 @@
 //! | [`tiled`] | TSM2X, Algorithm 6 | tcf tiles of rows a thread, one after the other |
 //! | [`interleaved`] | TSM2X, Algorithm 7 | the same for one tile of B, with the next C on its way |
 //! | [`group`] | Ernst et al. | one thread, a group of threads or a thread an element for each row |
+//! | [`packed`] | | whole rows in 16 bytes of a thread |
 //! | [`columns`] | | columns straight between registers and memory, a chunk always in flight |
 //! | [`staged`] | | tiles as they lie in memory through shared memory, in and out, in whole sectors |
 //! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
@@ -41,6 +42,7 @@ pub mod group;
 pub mod interleaved;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod mma;
+pub mod packed;
 pub mod staged;
 mod tile;
 pub mod tiled;
@@ -61,6 +63,13 @@ macro_rules! group_entries {
     };
 }
 model::group_variants!(group_entries);
+
+macro_rules! packed_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $r:literal, $w:literal;)*) => {
+        $(product_entry!($entry, $elem, packed::body::<$elem, $threads, $r, $w>);)*
+    };
+}
+model::packed_variants!(packed_entries);
 
 macro_rules! column_entries {
     ($($entry:ident: $elem:ident, $threads:literal, $v:literal, $nb:literal, $bk:literal, $ku:literal, $blocks:literal;)*) => {

@@ -7,7 +7,7 @@
 //! Lane (g, q) = (lane / 4, lane % 4) has column g of each 8 at rows q and q + 4. A warp's load is 4 rows of 128 bytes, or 8 columns of 64; from
 //! a stage whose rows are two elements more than whole rounds of the banks apart, eight lanes, two columns of four rows, meet in none.
 
-use super::fragments::{ANY, Fragments, Squares, inside, lane};
+use super::fragments::{ANY, Fragments, Squares, inside, lane, unfolded};
 use crate::complex_fragments::{self, STEPS};
 use cuda_std::prelude::*;
 
@@ -41,6 +41,24 @@ impl Fragments for Elem {
             let from = of.starting_at((l + q) as u64 * down + inside(line, lines) as u64 * across);
             // SAFETY: the line is there, and so are rows l .. l + 8; elements are aligned to their 16 bytes.
             [0, 4].map(|row| unsafe { from.stream_wide(row * down)[0] })
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn folded<const PATH: u32>(
+        of: Global<Elem>,
+        (across, down): (u64, u64),
+        lines: u32,
+        (l, end): (u32, u32),
+    ) -> [Elem; 2] {
+        let (g, q) = lane();
+        let (line, before) = unfolded(g, Self::SIDE);
+        let first = l + before + q;
+        let from = of.starting_at(first as u64 * down + inside(line, lines) as u64 * across);
+        [0, 4].map(|row| {
+            let is_there = PATH != ANY || (line < lines && first + row < end);
+            // SAFETY: the line is there, and so are the rows, or guarded; elements are aligned to their 16 bytes.
+            unsafe { from.stream_if(is_there, row as u64 * down) }
         })
     }
 

@@ -37,14 +37,25 @@ pub trait Fragments: Scalar {
     /// to row.
     ///
     /// # Safety
-    /// All lanes of the warp are here. The matrix has `lines` lines and spans its elements, which nobody writes; by [`ANY`] and [`PAIRED`] its rows end at `end`,
-    /// by [`ACROSS`] and [`DOWN`] rows l .. l + SIDE are there, and 16 bytes are aligned, inside or outside.
+    /// All lanes of the warp are here. The matrix has `lines` lines and spans its elements, which nobody writes; by `ANY` and `PAIRED` its rows end at `end`,
+    /// by `ACROSS` and `DOWN` rows l .. l + SIDE are there, and 16 bytes are aligned, inside or outside.
     unsafe fn straight<const PATH: u32, const COUNT: usize>(
         of: Global<Self>,
         strides: (u64, u64),
         lines: (u32, u32),
         rows: (u32, u32),
     ) -> [Self::Fragment; COUNT];
+
+    /// One of at most half of SIDE lines: those from half of SIDE on are the first again, SIDE rows further down.
+    ///
+    /// # Safety
+    /// As for [`Fragments::straight`], of twice as many rows.
+    unsafe fn folded<const PATH: u32>(
+        of: Global<Self>,
+        strides: (u64, u64),
+        lines: u32,
+        rows: (u32, u32),
+    ) -> Self::Fragment;
 
     /// Those of `COUNT` times SIDE lines from `line` on, of the SIDE rows from l on of a stage, `pitch` elements apart.
     ///
@@ -69,7 +80,7 @@ pub trait Squares: Fragments {
     /// All lanes of the warp are here.
     unsafe fn multiply(a: Self::Fragment, b: Self::Fragment, sums: Self::Sums, conj_b: bool) -> Self::Sums;
 
-    /// Row, column and value of sum `e`, of fragments by [`ACROSS`], [`PAIRED`] or from a stage if `paired`.
+    /// Row, column and value of sum `e`, of fragments by `ACROSS`, `PAIRED` or from a stage if `paired`.
     fn sum(sums: Self::Sums, e: usize, paired: bool) -> (u32, u32, Self);
 }
 
@@ -78,6 +89,12 @@ pub trait Squares: Fragments {
 pub(super) fn lane() -> (u32, u32) {
     let lane = thread::thread_idx_x() % warp::WARP_LANES;
     (lane / 4, lane % 4)
+}
+
+/// Of a fragment with two pieces of k, each `side` rows: the line of a piece, and the rows before that piece.
+#[inline(always)]
+pub(super) fn unfolded(line: u32, side: u32) -> (u32, u32) {
+    (line % (side / 2), line / (side / 2) * side)
 }
 
 /// `line`, or the first: lines past the last are loaded from there, and what comes of them is not stored.
@@ -138,6 +155,51 @@ impl Fragments for f64 {
                             // SAFETY: inside the matrix wherever the load happens.
                             all[at][2 * i + r] = unsafe { of.stream_if(is_there, from) };
                         }
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    #[inline(always)]
+    unsafe fn folded<const PATH: u32>(
+        of: Global<f64>,
+        (across, down): (u64, u64),
+        lines: u32,
+        (l, end): (u32, u32),
+    ) -> [f64; 8] {
+        let (g, q) = lane();
+        let mut all = [0.0; 8];
+        match PATH {
+            ACROSS => {
+                let (line, before) = unfolded(2 * g, 16);
+                let from = of.starting_at((l + before) as u64 * down + inside(line, lines) as u64);
+                for i in 0..4 {
+                    // SAFETY: rows are there, and the two lines or the first two.
+                    let wide = unsafe { from.stream_wide(row(q, i) as u64 * down) };
+                    (all[2 * i], all[2 * i + 1]) = (wide[0], wide[1]);
+                }
+            }
+            DOWN => {
+                for r in 0..2 {
+                    let (line, before) = unfolded(g + 8 * r as u32, 16);
+                    let from = of.starting_at(inside(line, lines) as u64 * across + (l + before + 2 * q) as u64);
+                    for half in 0..2 {
+                        // SAFETY: the line is there, and so are its rows.
+                        let wide = unsafe { from.stream_wide(8 * half as u64) };
+                        (all[4 * half + r], all[4 * half + 2 + r]) = (wide[0], wide[1]);
+                    }
+                }
+            }
+            _ => {
+                for r in 0..2 {
+                    let (line, before) = unfolded(if PATH == PAIRED { 2 * g + r as u32 } else { g + 8 * r as u32 }, 16);
+                    for i in 0..4 {
+                        let row = l + before + row(q, i);
+                        let from = row as u64 * down + line as u64 * across;
+                        // SAFETY: inside the matrix wherever the load happens.
+                        all[2 * i + r] = unsafe { of.stream_if(line < lines && row < end, from) };
                     }
                 }
             }

@@ -4,6 +4,10 @@
 //! A fragment of `mma.m16n8k16` takes 16 rows of the tall matrices, and which of them is which step of k is free, as long as
 //! A and B agree. So the layout of a fragment can be that of memory: no shared memory, no barrier, nothing but loads of 16
 //! bytes in flight and multiplications. A Gram matrix uses what it loaded twice, and leaves out the tiles above the diagonal.
+//!
+//! Of a Gram matrix of no more lines than half a side, `gram_folded`, a fragment has two pieces of k in place of lines that are not
+//! there: those from half a side on are the same lines, a side of rows further down. Two of the square's quarters are then sums for C, which are
+//! added at the end; the others mix the pieces and are dropped. That is half the loads and products for each row.
 //! # Thread mapping
 //! Squares of C have a side of 16, in c128 of 8. A warp owns X x Y of them, WX x WY warps have all of the block's, and KG groups
 //! of them take as many rows as a side each in turn, with DEPTH such rounds in flight. Which rows and columns of a square a lane
@@ -28,6 +32,8 @@ pub trait Shape {
     const KG: u32;
     /// Whether B is A.
     const GRAM: bool;
+    /// Pieces of k in the lines of a fragment.
+    const FOLD: u32 = 1;
 }
 
 /// WX x WY warps in KG groups along k, of a GRAM matrix or not.
@@ -38,6 +44,17 @@ impl<const WX: usize, const WY: usize, const KG: usize, const GRAM: bool> Shape 
     const WY: u32 = WY as u32;
     const KG: u32 = KG as u32;
     const GRAM: bool = GRAM;
+}
+
+/// KG groups along k of a warp each, of a Gram matrix of at most half a side.
+pub struct Folded<const KG: usize>;
+
+impl<const KG: usize> Shape for Folded<KG> {
+    const WX: u32 = 1;
+    const WY: u32 = 1;
+    const KG: u32 = KG as u32;
+    const GRAM: bool = true;
+    const FOLD: u32 = 2;
 }
 
 /// A lane's parts of A and B of a step.
@@ -57,16 +74,19 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
     const OK: () = {
         assert!(X > 0 && Y > 0 && DEPTH > 0, "empty tiles");
         assert!(!S::GRAM || (X == Y && S::WX == S::WY), "a Gram matrix is square, and so is what a warp has of it");
+        assert!(S::FOLD == 1 || (S::GRAM && X == 1 && S::WX == 1), "what is folded is one square of a Gram matrix");
     };
-    pub(super) const BM: u32 = T::SIDE * X as u32 * S::WX;
-    pub(super) const BN: u32 = T::SIDE * Y as u32 * S::WY;
+    pub(super) const BM: u32 = T::SIDE * X as u32 * S::WX / S::FOLD;
+    pub(super) const BN: u32 = T::SIDE * Y as u32 * S::WY / S::FOLD;
     /// Warps a group: of a Gram matrix none is above the diagonal.
     const OWNERS: u32 = if S::GRAM { S::WX * (S::WX + 1) / 2 } else { S::WX * S::WY };
     pub(super) const THREADS: u32 = 32 * Self::OWNERS * S::KG;
     /// Whether B's fragments are A's.
     pub(super) const SHARED: bool = S::GRAM && S::WX == 1;
     /// Rows that the groups take at a time, a step each.
-    const ROWS: u32 = T::SIDE * S::KG;
+    const ROWS: u32 = Self::STEP * S::KG;
+    /// Rows of a step.
+    const STEP: u32 = T::SIDE * S::FOLD;
 
     /// # Safety
     /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
@@ -132,9 +152,9 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
             return;
         }
         let round = Self::ROWS * DEPTH as u32;
-        let first = start + self.group * T::SIDE;
+        let first = start + self.group * Self::STEP;
         // What is ahead of the end is loaded again, and not multiplied.
-        let last = start + (end - start - 1) / round * round + self.group * T::SIDE;
+        let last = start + (end - start - 1) / round * round + self.group * Self::STEP;
         let step = |l: u32, d: usize| l + d as u32 * Self::ROWS;
         // SAFETY: from `first` to `last` on there are rows, by 16 bytes whole rounds; elements are loaded where they are.
         unsafe {
@@ -162,6 +182,10 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
         let (row, col) = (thread::block_idx_x() * Self::BM + self.row, thread::block_idx_z() * Self::BN + self.col);
         // SAFETY: promised by the caller.
         unsafe {
+            if S::FOLD > 1 {
+                let ra = T::folded::<PATH>(p.a, (p.a_row, p.a_col), p.m, (l, end));
+                return ([ra; X], [ra; Y]);
+            }
             let ra = T::straight::<PATH, X>(p.a, (p.a_row, p.a_col), (p.m, row), (l, end));
             if Self::SHARED {
                 return (ra, core::array::from_fn(|y| ra[y % X]));
@@ -194,8 +218,9 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
     #[inline(always)]
     pub(super) unsafe fn hand_in(&self, x: &Reduced<T>, paired: bool) {
         let sc = Shared::<T>::at(0); // (BM, BN) by columns
-        for turn in 0..ptx::opaque(S::KG) {
-            if turn == self.group {
+        // Of a group a piece of k after the other.
+        for turn in 0..ptx::opaque(S::KG * S::FOLD) {
+            if turn / S::FOLD == self.group {
                 for i in 0..X {
                     for j in 0..Y {
                         if Self::SHARED && j > i {
@@ -203,8 +228,11 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
                         }
                         for e in 0..T::SUMS {
                             let (row, col, sum) = T::sum(self.rc[i][j], e, paired);
+                            if S::FOLD > 1 && (row / Self::BM, col / Self::BM) != (turn % S::FOLD, turn % S::FOLD) {
+                                continue;
+                            }
                             let (row, col) = (self.row + T::SIDE * i as u32 + row, self.col + T::SIDE * j as u32 + col);
-                            let at = col * Self::BM + row;
+                            let at = col % Self::BN * Self::BM + row % Self::BM;
                             // SAFETY: inside the tile; each element is one lane's in each turn, between barriers.
                             unsafe { sc.store(at, if turn == 0 { sum } else { sc.load(at).add(sum) }) };
                         }

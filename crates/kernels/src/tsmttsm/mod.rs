@@ -170,6 +170,16 @@ macro_rules! gram_mma_entries {
 }
 model::gram_mma_variants!(gram_mma_entries);
 
+macro_rules! gram_folded_entries {
+    ($($entry:ident: $elem:ident, $kg:literal, $depth:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, mma::Mma::<$elem, mma::Folded<$kg>, 1, 1, $depth>::body);
+        )*
+    };
+}
+model::gram_folded_variants!(gram_folded_entries);
+
 macro_rules! ring_entries {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(

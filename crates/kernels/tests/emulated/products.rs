@@ -167,6 +167,7 @@ tests!(
     gram_leapfrog,
     gram_along,
     gram_mma,
+    gram_folded,
     gemv_columns,
     gemv_dots,
     gemv_one_thread,

@@ -82,6 +82,7 @@ tests!(
     tsmm_group,
     tsmm_element,
     tsmm_registers,
+    tsmm_packed,
     tsmm_staged,
     tsmm_mma,
     tsmm_fragments,

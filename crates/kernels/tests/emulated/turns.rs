@@ -25,7 +25,7 @@ fn product<T: Element>(variant: &Variant, entry: ProductFn<T>, (m, n, k): (u32, 
     let b = memory.input("B", &rounding::<T>(&at_b, 5));
     let c = memory.output::<T>("C", at_c.len);
     let tiling = tiling(variant, m.into(), n.into());
-    let x = blocks_along_x(variant, &tiling, m.into(), blocks.into());
+    let x = blocks_along_x(variant, &tiling, (m.into(), n.into(), k.into()), blocks.into());
     let launch = Launch {
         kernel: variant.entry,
         grid: [x as u32, 1, tiling.z as u32],
@@ -75,7 +75,7 @@ fn any_number_of_blocks_gives_the_same_bits() {
 fn others_have_a_block_for_each_tile() {
     for variant in VARIANTS.iter().filter(|variant| !matches!(variant.kernel, Kernel::Tsmm | Kernel::Tall)) {
         let tiles = tiling(variant, 100_000, 1);
-        assert_eq!(blocks_along_x(variant, &tiles, 100_000, 1), tiles.x, "{}", variant.entry);
+        assert_eq!(blocks_along_x(variant, &tiles, (100_000, 1, 1), 1), tiles.x, "{}", variant.entry);
     }
 }
 

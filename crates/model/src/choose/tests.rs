@@ -160,7 +160,8 @@ fn nothing_that_is_left_out_is_better() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A tall product is served by its own kernels, on a grid of no more blocks than the machine holds; a vector's by those of vectors.
+/// A tall product is served by its own kernels, on a grid of no more blocks than the machine holds but where blocks are short on purpose;
+/// a vector's by those of vectors.
 #[test]
 fn tall_products_have_kernels_of_their_own() -> Result<(), Refusal> {
     for dtype in [Dtype::F32, Dtype::F64] {
@@ -173,10 +174,9 @@ fn tall_products_have_kernels_of_their_own() -> Result<(), Refusal> {
                     assert!(matches!(choice.variant.kernel, Kernel::Tsmm | Kernel::Tall), "{choice}");
                     assert!(choice.splits == 1 && choice.slots_len == 0, "{choice}");
                     let places = u64::from(choice.estimate.resident) * u64::from(Machine::H200.sms);
-                    assert!(
-                        u64::from(choice.grid[0]) <= places || choice.variant.name.starts_with("tsm2l_"),
-                        "{choice}"
-                    );
+                    let name = choice.variant.name;
+                    let are_short = name.starts_with("tsm2l_") || matches!(name, "tsmm_bulk" | "tsmm_packed");
+                    assert!(u64::from(choice.grid[0]) <= places || are_short, "{choice}");
                 }
             }
         }

@@ -145,13 +145,19 @@ pub const fn square_side(dtype: crate::Dtype) -> u32 {
     if dtype.is_complex() { 8 } else { 16 }
 }
 
+/// Pieces of k in a fragment of the matrix units: two where a tile has half its lines.
+pub const fn folds(variant: &Variant) -> u32 {
+    let side = square_side(variant.dtype);
+    if variant.mma && variant.rows < side { side / variant.rows } else { 1 }
+}
+
 /// Steps of k that a block takes at a time: those of a warp of the matrix units, or of a thread, of each of its groups; or
 /// Sørensen's chunks of x, an element a thread.
 pub const fn k_step(variant: &Variant) -> u32 {
     if variant.is_sorensens() {
         return variant.threads;
     }
-    variant.stages * variant.t3 * if variant.mma { square_side(variant.dtype) } else { 1 }
+    variant.stages * variant.t3 * if variant.mma { square_side(variant.dtype) * folds(variant) } else { 1 }
 }
 
 /// The tiling of an m x n product: tiles of BM x BN, both matrices read once for each.

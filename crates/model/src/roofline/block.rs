@@ -7,7 +7,7 @@ use super::terms::Alone;
 use super::tsmm;
 use super::{Constants, WARP, fma_rate};
 use crate::launch::Tiling;
-use crate::launch::reduced::{STAGES, k_step, square_side};
+use crate::launch::reduced::{STAGES, folds, k_step, square_side};
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
@@ -223,7 +223,11 @@ impl Work {
         let ahead = if variant.is_staged() { STAGES - 1 } else { 1 };
         // Below the diagonal, and what lies on it: squares, or a warp's where there are several.
         let diagonal = if a < rows { a } else { f64::from(square_side(variant.dtype)) };
-        let share = if problem.gram && variant.mma { (rows + diagonal) / (2.0 * rows) } else { 1.0 };
+        // Of a folded square two quarters are C's.
+        let share = match (problem.gram && variant.mma, folds(variant)) {
+            (true, 1) => (rows + diagonal) / (2.0 * rows),
+            (_, pieces) => f64::from(pieces),
+        };
         Work {
             fmas: rows * cols * share * problem.k as f64,
             delivered: (a + b) / (a * b) / if variant.mma { 16.0 } else { 1.0 },

@@ -1,7 +1,7 @@
 //! Instructions, against the slots in which an SM issues them.
 
 use super::{Constants, WARP};
-use crate::launch::ring_takes_turns;
+use crate::launch::{reduced::folds, ring_takes_turns};
 use crate::variants::MMA_FMAS;
 use crate::{Kernel, Layout, Machine, Problem, Variant};
 
@@ -69,7 +69,7 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
     if variant.mma {
         // Of real numbers 16 x 8 x 16 together, of complex ones half of that, and of lines an element in 32 a lane.
         let together = f64::from(MMA_FMAS) / if variant.dtype.is_complex() { 2.0 } else { 1.0 };
-        let products = rows * cols * f64::from(variant.dtype.fmas()) / together;
+        let products = rows * cols * f64::from(folds(variant) * variant.dtype.fmas()) / together;
         return (products + COPY * lines / WARP / width) / groups;
     }
     // Loads, predicates and addresses of elements.

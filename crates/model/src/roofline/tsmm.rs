@@ -3,7 +3,7 @@
 //! Blocks walk over tiles, of which some are on their way in, and C's on their way out, while one is multiplied.
 
 use super::Constants;
-use crate::variants::tsmm::fragment;
+use crate::variants::tsmm::{fragment, slot_rows};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
 /// Bytes of a piece: the widest load, store or copy.
@@ -38,7 +38,15 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
 
 /// Rows of C that a block has at a time.
 fn rows(variant: &Variant, problem: &Problem) -> f64 {
-    if variant.name == "tsmm_element" { f64::from(variant.threads) / problem.n as f64 } else { f64::from(variant.rows) }
+    match variant.name {
+        "tsmm_element" => f64::from(variant.threads) / problem.n as f64,
+        "tsmm_bulk" => {
+            let (columns, warps) = (problem.n.max(problem.k), variant.threads / 32);
+            let columns = u32::try_from(columns).unwrap_or(u32::MAX);
+            f64::from(slot_rows(variant.slot_len(), columns, fragment(variant.dtype)) * warps)
+        }
+        _ => f64::from(variant.rows),
+    }
 }
 
 /// Columns of C that are multiplied for each row, whether C has them or not.
@@ -93,6 +101,15 @@ pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Con
             let (a, c) = if variant.dtype.is_complex() { (2.0 * LOAD + 6.0, 2.0) } else { (8.0 * LOAD, 4.0) };
             steps / f64::from(fragment(variant.dtype)) * (a + 4.0 * cols / 8.0) + cols / 8.0 * c * LOAD
         }
+        // Of each fragment of rows what its steps load of A, by 16 bytes or by elements, and of B, and multiply; then C's elements.
+        (_, "tsmm_bulk") => {
+            let (side, tiles) = (f64::from(fragment(variant.dtype)), cols / 8.0);
+            let pieces = if problem.k % (width as u64) == 0 { 1.0 } else { width };
+            let (a, products) =
+                if variant.dtype.is_complex() { (2.0 * PLACED + 6.0, 2.0) } else { (4.0 * pieces * PLACED, 1.0) };
+            let fragments = rows / (threads / 32.0) / side;
+            fragments * (steps / side * (a + (products + 2.0) * tiles) + 2.0 * tiles * PLACED) + constants.stage_slots
+        }
         (Kernel::Tsmm, _) => {
             let own = f64::from(variant.own_rows());
             let pieces = |columns: f64, strides| rows * columns / if in_pieces(problem, strides) { width } else { 1.0 };
@@ -118,6 +135,11 @@ pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Con
     }
 }
 
+/// Whether rows lie behind each other, so that those of a tile are one run: `tsmm_packed` and `tsmm_bulk` look at the base too.
+fn packed(strides: crate::Strides, columns: u64) -> bool {
+    (strides.col == 1 || columns == 1) && strides.row == columns
+}
+
 /// Whether tiles of these strides are copied by pieces: [`Kernel::Tsmm`] looks at the base too, which is not known here.
 fn in_pieces(problem: &Problem, strides: crate::Strides) -> bool {
     let width = 16 / problem.dtype.bytes();
@@ -129,9 +151,54 @@ fn in_pieces(problem: &Problem, strides: crate::Strides) -> bool {
     packed || ld % width == 0
 }
 
+/// How many times as long `tsmm_packed` and `tsmm_bulk` take where rows are no runs, and go element by element. Not measured.
+const BY_ELEMENTS: f64 = 4.0;
+/// Bytes read a second by those written a second, beside each other, on an H200.
+const READS_BY_WRITES: f64 = 4.65 / 3.9;
+
+/// What [`detour`] has for these two: their whole time, as a multiple of the bytes', but told of A's reads.
+///
+/// # Source
+/// An H200 on 2026-11-22, packed rows, k = n from 1 to 64 with k · m of 4 GB, and the suite's other widths from 10⁶ rows on, f64 and c128.
+fn run_detour(variant: &Variant, problem: &Problem) -> f64 {
+    let (n, k) = (problem.n as f64, problem.k as f64);
+    if !packed(problem.a, problem.k) || !packed(problem.c, problem.n) {
+        return BY_ELEMENTS;
+    }
+    let whole = if variant.name == "tsmm_packed" {
+        if problem.n.max(problem.k) == u64::from(variant.t2) { 1.01 } else { 2.0 }
+    } else {
+        // With all columns, and with how much more of each that is not there.
+        let (base, more) = match (variant.dtype.is_complex(), variant.t2) {
+            (_, 0..=16) => (1.03, 0.0),
+            (false, 17..=24) => (1.12, 0.45),
+            (false, 25..=32) => (1.05, 0.45),
+            (false, 33..=40) => (1.09, 0.45),
+            (false, 41..=48) => (1.06, 0.45),
+            (false, 49..=56) => (1.33, 0.45),
+            (false, _) => (1.26, 0.45),
+            (true, 17..=24) => (1.15, 0.6),
+            (true, _) => (1.25, 0.6),
+        };
+        // A fragment's rows take what they take, however short.
+        let of_rows = if variant.dtype.is_complex() {
+            0.0
+        } else if problem.k % 2 == 0 {
+            8.2 / (n + k)
+        } else {
+            10.5 / (n + k)
+        };
+        (base * (1.0 + more * (1.0 - n / f64::from(variant.t2)).max(0.0))).max(of_rows)
+    };
+    whole + (whole - 1.0) * n / k.max(1.0) * READS_BY_WRITES
+}
+
 /// How many times as long as a read kernel's reads of A take: where the lanes of a warp are a row apart and rows are not
 /// neighbours.
 pub(super) fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
+    if matches!(variant.name, "tsmm_packed" | "tsmm_bulk") {
+        return run_detour(variant, problem);
+    }
     if problem.dtype != Dtype::F32 && problem.n > 2 && matches!(variant.name, "tsmm_registers" | "tsmm_element") {
         return A_ROWS_ELEMENTS;
     }

@@ -86,6 +86,24 @@ macro_rules! group_variants {
     };
 }
 
+/// The entries with whole rows in a thread's 16 bytes: `entry: element, threads, R, W`; a thread has R rows of up to W columns.
+#[macro_export]
+macro_rules! packed_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                       elem threads R W
+            stsmm_packed_4x1_u1_t256:      f32,  256,   4, 1;
+            stsmm_packed_2x2_u2_t256:      f32,  256,   2, 2;
+            stsmm_packed_1x4_u4_t256:      f32,  256,   1, 4;
+            dtsmm_packed_2x1_u1_t256:      f64,  256,   2, 1;
+            dtsmm_packed_1x2_u2_t256:      f64,  256,   1, 2;
+            ctsmm_packed_2x1_u1_t256:      c64,  256,   2, 1;
+            ctsmm_packed_1x2_u2_t256:      c64,  256,   1, 2;
+            ztsmm_packed_1x1_u1_t256:      c128, 256,   1, 1;
+        }
+    };
+}
+
 /// The entries between columns and registers: `entry: element, threads, V, NB, most k, KU, blocks an SM`; a thread owns V
 /// rows, 16 bytes, and NB columns, with KU steps of A in flight.
 #[macro_export]
@@ -210,24 +228,51 @@ macro_rules! tsmm_fragments_variants {
     };
 }
 
-/// The entries with a ring of slots for each warp: `entry: element, warps, R, NT, KS, slots, blocks an SM`; a tile has R rows, up to 8·NT columns
-/// and KS fragments of steps.
+/// The entries with a ring of slots for each warp: `entry: element, warps, R, NT, KS, slots, blocks an SM`; a slot has room for R rows of up to
+/// 8·NT columns and KS fragments of steps, and for more that are narrower ([`slot_rows`]).
 #[macro_export]
 macro_rules! tsmm_bulk_variants {
     ($emit:ident) => {
         $emit! {
             // entry                               elem warps R NT KS slots blocks
-            dtsmm_bulk_64x8_n8_k16_s3_t128:        f64,  4, 64, 1, 1, 3, 3;
-            dtsmm_bulk_32x16_n16_k16_s3_t128:      f64,  4, 32, 2, 1, 3, 3;
+            dtsmm_bulk_32x8_n8_k16_s3_t256:        f64,  8, 32, 1, 1, 3, 2;
+            dtsmm_bulk_32x16_n16_k16_s3_t256:      f64,  8, 32, 2, 1, 3, 2;
+            dtsmm_bulk_16x24_n24_k32_s3_t128:        f64,  4, 16, 3, 2, 3, 3;
             dtsmm_bulk_16x32_n32_k32_s3_t128:      f64,  4, 16, 4, 2, 3, 3;
+            dtsmm_bulk_16x40_n40_k48_s3_t256:      f64,  8, 16, 5, 3, 3, 1;
             dtsmm_bulk_16x48_n48_k48_s3_t256:      f64,  8, 16, 6, 3, 3, 1;
-            dtsmm_bulk_16x64_n64_k64_s3_t256:      f64,  8, 16, 8, 4, 3, 1;
+            dtsmm_bulk_16x56_n56_k64_s2_t128:      f64,  4, 16, 7, 4, 2, 2;
+            dtsmm_bulk_16x64_n64_k64_s2_t128:      f64,  4, 16, 8, 4, 2, 2;
 
-            ztsmm_bulk_32x8_n8_k8_s3_t128:         c128, 4, 32, 1, 1, 3, 3;
-            ztsmm_bulk_16x16_n16_k16_s3_t128:      c128, 4, 16, 2, 2, 3, 3;
-            ztsmm_bulk_16x32_n32_k32_s3_t256:      c128, 8, 16, 4, 4, 3, 1;
+            ztsmm_bulk_32x8_n8_k8_s3_t256:         c128, 8, 32, 1, 1, 3, 2;
+            ztsmm_bulk_16x16_n16_k16_s3_t256:      c128, 8, 16, 2, 2, 3, 2;
+            ztsmm_bulk_8x24_n24_k24_s3_t128:       c128, 4, 8, 3, 3, 3, 3;
+            ztsmm_bulk_8x32_n32_k32_s3_t128:       c128, 4, 8, 4, 4, 3, 3;
         }
     };
+}
+
+/// Rows of a tile in a slot of `len` elements, `cols` each: whole fragments, one at least.
+pub const fn slot_rows(len: u32, cols: u32, fragment: u32) -> u32 {
+    let fitting = match len.checked_div(cols) {
+        Some(rows) => rows,
+        None => len,
+    };
+    if fitting < fragment { fragment } else { fitting / fragment * fragment }
+}
+
+/// Tiles that a warp of `tsmm_bulk` takes, of so many columns at most: where B is little, as few as keep its ring full. Blocks that end
+/// hand their place to others, so that no SM waits for the slowest, and what is read and written stays close together.
+///
+/// # Source
+/// An H200 on 2026-11-22, f64, m · n = 2²⁹, read and written, GB/s: 32 columns 4150 with 4 tiles and 4017 with all of a warp's, 48 columns
+/// 3980 with 16 and 3935, 64 columns 3798 with 128 and 3855; a copy 4261.
+pub const fn slot_turns(cols: u32) -> u64 {
+    match cols {
+        ..=32 => 4,
+        33..=48 => 16,
+        _ => u64::MAX,
+    }
 }
 
 /// Most rows that B has, and columns, for the kernels that keep all of it.
@@ -292,6 +337,17 @@ macro_rules! group_rows {
     };
 }
 group_variants!(group_rows);
+
+macro_rules! packed_rows {
+    ($($entry:ident: $elem:ident, $threads:literal, $r:literal, $w:literal;)*) => {
+        pub(super) const PACKED: &[Variant] = &[$(Variant {
+            name: "tsmm_packed", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tall, threads: $threads,
+            t2: $w, t3: $w, rows: $threads * $r, cols: $w, stages: from::REGISTERS, layout: Layout::Any, mma: false,
+            min_blocks: 0, wide_shared: false,
+        }),*];
+    };
+}
+packed_variants!(packed_rows);
 
 macro_rules! columns_rows {
     ($($entry:ident: $elem:ident, $threads:literal, $v:literal, $nb:literal, $bk:literal, $ku:literal, $blocks:literal;)*) => {
@@ -359,6 +415,11 @@ impl Variant {
         matches!(self.name.as_bytes(), b"tsmm_bulk")
     }
 
+    /// Elements of a slot of `tsmm_bulk`.
+    pub(crate) const fn slot_len(&self) -> u32 {
+        self.rows / (self.threads / 32) * if self.t2 > self.t3 { self.t2 } else { self.t3 }
+    }
+
     /// Whether its warps load and store fragments themselves, and shared memory has B alone.
     pub(crate) const fn is_fragments(&self) -> bool {
         matches!(self.name.as_bytes(), b"tsmm_fragments")
@@ -373,7 +434,7 @@ impl Variant {
 /// Most columns of C and of A that an entry serves; `None` where it serves any.
 pub fn widest(variant: &Variant) -> Option<(u32, u32)> {
     match (variant.kernel, variant.name) {
-        (Kernel::Tsmm, _) | (Kernel::Tall, "tsmm_registers") => Some((variant.t2, variant.t3)),
+        (Kernel::Tsmm, _) | (Kernel::Tall, "tsmm_registers" | "tsmm_packed") => Some((variant.t2, variant.t3)),
         (Kernel::Tall, _) => Some((variant.t2, WIDEST)),
         _ => None,
     }

@@ -184,6 +184,19 @@ macro_rules! gram_mma_variants {
     };
 }
 
+/// Those whose fragments hold two pieces of k: `entry: element, groups along k, steps in flight, blocks an SM`; half a square's side at
+/// most.
+#[macro_export]
+macro_rules! gram_folded_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                       elem KG depth blocks
+            dgram_folded_8x8_m8n8_d4_t256: f64,  8, 4, 2;
+            zgram_folded_4x4_m4n4_d4_t256: c128, 8, 4, 2;
+        }
+    };
+}
+
 /// The entries of TSMTTSM on the matrix units through a ring: `entry: element, X, Y, warps along BM, along BN, along k, KT, blocks
 /// an SM`; a warp owns X x Y squares of C, a stage has KT rows.
 #[macro_export]
@@ -326,6 +339,16 @@ macro_rules! gram_mma_rows {
     };
 }
 
+macro_rules! gram_folded_rows {
+    ($($entry:ident: $elem:ident, $kg:literal, $depth:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: "gram_folded", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
+            threads: 32 * $kg, t2: square_side(elem::$elem) / 2, t3: $depth, rows: square_side(elem::$elem) / 2, cols: square_side(elem::$elem) / 2,
+            stages: $kg, layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: elem::$elem.bytes() == 16,
+        }),*]
+    };
+}
+
 macro_rules! ring_rows {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
@@ -358,6 +381,7 @@ pub(super) const MMA: &[Variant] = tsmttsm_mma_variants!(mma_rows);
 pub(super) const GRAM: &[Variant] = gram_variants!(gram_rows);
 /// Gram matrices on the matrix units.
 pub(super) const GRAM_MMA: &[Variant] = gram_mma_variants!(gram_mma_rows);
+pub(super) const GRAM_FOLDED: &[Variant] = gram_folded_variants!(gram_folded_rows);
 /// TSMTTSM through a ring.
 pub(super) const STAGED: &[Variant] = tsmttsm_staged_variants!(tsmttsm_staged_rows);
 /// Gram matrices through a ring.
