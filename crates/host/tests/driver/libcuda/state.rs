@@ -39,6 +39,9 @@ pub struct State {
     work: Vec<Work>,
     /// How much was given to streams so far.
     given: u64,
+    /// How much had been given when a thread waited for all of it, while it has done nothing since but give things back: what
+    /// others gave later does not use what that thread lets go of.
+    waited: HashMap<ThreadId, u64>,
     /// Streams that are recorded: by which thread, and whether that can still end well.
     pub recorded: HashMap<Handle, (ThreadId, bool)>,
     /// Of events' last records: the stream, 0 before the first, and how much had been given.
@@ -113,6 +116,10 @@ const FORBIDDEN: [&str; 7] = [
     "cuEventSynchronize",
 ];
 
+/// How the names of functions begin that give something back, or choose a context.
+const GIVES_BACK: [&str; 7] =
+    ["cuCtx", "cuMemFree", "cuModuleUnload", "cuStreamDestroy", "cuEventDestroy", "cuGraphDestroy", "cuGraphExecDestroy"];
+
 impl State {
     /// Forgets what it was told before. What there is stays, and what is lost stays lost.
     pub fn tell(&mut self, words: &str) {
@@ -172,6 +179,7 @@ impl State {
     pub fn all_done(&mut self, context: Handle) {
         let State { work, streams, .. } = self;
         work.retain(|work| streams.get(&work.stream) != Some(&context));
+        self.waited.insert(thread::current().id(), self.given);
     }
 
     /// Whether a stream has something of that left to do.
@@ -179,9 +187,10 @@ impl State {
         self.work.iter().any(|work| work.stream == stream && work.number <= until)
     }
 
-    /// Whether a kernel is under way, which may use any module and any memory of the device's.
+    /// Whether a kernel is under way that may use what this thread gives back: any module and any memory of the device's.
     pub fn computes(&self) -> bool {
-        self.work.iter().any(|work| work.copied.is_none())
+        let until = self.waited.get(&thread::current().id()).copied().unwrap_or(u64::MAX);
+        self.work.iter().any(|work| work.copied.is_none() && work.number <= until)
     }
 
     /// Notes that something is given back which no work may use any more.
@@ -273,6 +282,9 @@ impl State {
     fn answer(&mut self, function: &'static str) -> c_int {
         self.calls.push(function);
         self.count += 1;
+        if !GIVES_BACK.iter().any(|start| function.starts_with(start)) {
+            self.waited.remove(&thread::current().id());
+        }
         let told = self.told(function);
         if told != 0 {
             if function == "cuStreamEndCapture" {
