@@ -18,7 +18,8 @@ fn rows(variant: &Variant, n: u32) -> u32 {
 }
 
 /// Widths at the edges of what an entry serves, each with one of k, rows around those of its tiles, layouts in all eight
-/// combinations, with gaps and offsets and without, all pairs of α and β, and a grid of one block, of two and of all.
+/// combinations, with gaps and offsets and without, all pairs of α and β, and a grid of one block, of two and of all. The last two
+/// have rings of stages go round twice and more.
 fn cases(variant: &Variant) -> Vec<(Case, u32)> {
     let Some((columns, steps)) = widest(variant) else { panic!("{} serves any width", variant.entry) };
     let near = |most: u32| {
@@ -54,6 +55,10 @@ fn cases(variant: &Variant) -> Vec<(Case, u32)> {
             (case, [u32::MAX, 1, 2][run % 3])
         })
         .chain([(Case { beta: 0.5, ..Case::plain(37, 1, 0) }, 1), (Case::plain(1, 1, 1), 1)])
+        .chain([0.0, 0.5].map(|beta| {
+            let m = (2 * variant.stages + 1) * rows(variant, columns) + 5;
+            (Case { by_rows: [true; 3], beta, ..Case::plain(m, columns, steps) }, 1)
+        }))
         .collect()
 }
 
