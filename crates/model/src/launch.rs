@@ -2,7 +2,7 @@
 
 use crate::paper::tsm2x::tcf;
 use crate::variants::batched::BATCHED;
-use crate::variants::tsmm::{WIDEST, fragment, slot_rows, slot_turns, staged_b_len, tile_len};
+use crate::variants::tsmm::{WIDEST, slot_turns, staged_b_len, tile_len};
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Kernel, VARIANTS, Variant};
 
@@ -235,9 +235,8 @@ pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, (m, n, k): (u64, u64, u
         (Kernel::Tall, "tsm2l_tiled" | "tsm2l_interleaved") => tiles.x.div_ceil(u64::from(tcf(variant.dtype, m))),
         (Kernel::Tall, "tsmm_packed") => tiles.x,
         (Kernel::Tsmm, "tsmm_bulk") => {
-            let cols = u32::try_from(n.max(k)).unwrap_or(u32::MAX);
-            let rows = slot_rows(variant.slot_len(), cols, fragment(variant.dtype)) * (variant.threads / 32);
-            let tiles = m.div_ceil(u64::from(rows));
+            let cols = n.max(k);
+            let tiles = m.div_ceil(variant.bulk_rows(cols));
             tiles.min(places.max(1)).max(tiles.div_ceil(slot_turns(cols)))
         }
         (Kernel::Tsmm | Kernel::Tall, _) => tiles.x.min(places.max(1)),

@@ -78,7 +78,7 @@ impl Rates {
 }
 
 /// T_bound = max(T_memory, flops/(2·FMA rate)), with 2mnk flops, or 8mnk of complex elements; T_memory is [`Rates::memory_s`] of R, which is A
-/// and B, and C where [`Problem::reads_c`], and of W, which is C. Of a [`Machine`] it is R/read + W/write: its rate of writes is one beside reads.
+/// and B, and C where [`Problem::reads_c`], and of W, which is C. Of a [`Machine`], which has no rate of copies, it is R/read + W/write.
 ///
 /// # Source
 /// The roofline of Williams et al. with separate rates for reading, writing and both.

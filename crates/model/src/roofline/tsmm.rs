@@ -3,7 +3,7 @@
 //! Blocks walk over tiles, of which some are on their way in, and C's on their way out, while one is multiplied.
 
 use super::Constants;
-use crate::variants::tsmm::{fragment, slot_rows};
+use crate::variants::tsmm::fragment;
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
 /// Bytes of a piece: the widest load, store or copy.
@@ -33,18 +33,19 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
     let bytes = problem.m as f64 * problem.n as f64 * problem.dtype.bytes() as f64;
     let read_s = if problem.reads_c { bytes / machine.read_bytes_per_s } else { 0.0 };
     let waits = problem.reads_c && variant.name == "tsm2l_columns" && variant.cols >= 16;
-    (bytes / machine.write_bytes_per_s + read_s) * if waits { LATE_C } else { 1.0 }
+    let detour = match variant.name {
+        "tsmm_packed" | "tsmm_bulk" => run_detour(variant, problem),
+        _ if waits => LATE_C,
+        _ => 1.0,
+    };
+    (bytes / machine.write_bytes_per_s + read_s) * detour
 }
 
 /// Rows of C that a block has at a time.
 fn rows(variant: &Variant, problem: &Problem) -> f64 {
     match variant.name {
         "tsmm_element" => f64::from(variant.threads) / problem.n as f64,
-        "tsmm_bulk" => {
-            let (columns, warps) = (problem.n.max(problem.k), variant.threads / 32);
-            let columns = u32::try_from(columns).unwrap_or(u32::MAX);
-            f64::from(slot_rows(variant.slot_len(), columns, fragment(variant.dtype)) * warps)
-        }
+        "tsmm_bulk" => variant.bulk_rows(problem.n.max(problem.k)) as f64,
         _ => f64::from(variant.rows),
     }
 }
@@ -153,10 +154,8 @@ fn in_pieces(problem: &Problem, strides: crate::Strides) -> bool {
 
 /// How many times as long `tsmm_packed` and `tsmm_bulk` take where rows are no runs, and go element by element. Not measured.
 const BY_ELEMENTS: f64 = 4.0;
-/// Bytes read a second by those written a second, beside each other, on an H200.
-const READS_BY_WRITES: f64 = 4.65 / 3.9;
 
-/// What [`detour`] has for these two: their whole time, as a multiple of the bytes', but told of A's reads.
+/// How many times as long these two take as the bytes of A and of C.
 ///
 /// # Source
 /// An H200 on 2026-11-22, packed rows, k = n from 1 to 64 with k · m of 4 GB, and the suite's other widths from 10⁶ rows on, f64 and c128.
@@ -165,7 +164,7 @@ fn run_detour(variant: &Variant, problem: &Problem) -> f64 {
     if !packed(problem.a, problem.k) || !packed(problem.c, problem.n) {
         return BY_ELEMENTS;
     }
-    let whole = if variant.name == "tsmm_packed" {
+    if variant.name == "tsmm_packed" {
         if problem.n.max(problem.k) == u64::from(variant.t2) { 1.01 } else { 2.0 }
     } else {
         // With all columns, and with how much more of each that is not there.
@@ -189,8 +188,7 @@ fn run_detour(variant: &Variant, problem: &Problem) -> f64 {
             10.5 / (n + k)
         };
         (base * (1.0 + more * (1.0 - n / f64::from(variant.t2)).max(0.0))).max(of_rows)
-    };
-    whole + (whole - 1.0) * n / k.max(1.0) * READS_BY_WRITES
+    }
 }
 
 /// How many times as long as a read kernel's reads of A take: where the lanes of a warp are a row apart and rows are not

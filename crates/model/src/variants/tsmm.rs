@@ -267,7 +267,7 @@ pub const fn slot_rows(len: u32, cols: u32, fragment: u32) -> u32 {
 /// # Source
 /// An H200 on 2026-11-22, f64, m · n = 2²⁹, read and written, GB/s: 32 columns 4150 with 4 tiles and 4017 with all of a warp's, 48 columns
 /// 3980 with 16 and 3935, 64 columns 3798 with 128 and 3855; a copy 4261.
-pub const fn slot_turns(cols: u32) -> u64 {
+pub const fn slot_turns(cols: u64) -> u64 {
     match cols {
         ..=32 => 4,
         33..=48 => 16,
@@ -418,6 +418,12 @@ impl Variant {
     /// Elements of a slot of `tsmm_bulk`.
     pub(crate) const fn slot_len(&self) -> u32 {
         self.rows / (self.threads / 32) * if self.t2 > self.t3 { self.t2 } else { self.t3 }
+    }
+
+    /// Rows that the warps of a block of `tsmm_bulk` have in a slot each, of `cols` columns of A or of C, whichever has more.
+    pub(crate) fn bulk_rows(&self, cols: u64) -> u64 {
+        let cols = u32::try_from(cols).unwrap_or(u32::MAX);
+        u64::from(slot_rows(self.slot_len(), cols, fragment(self.dtype)) * (self.threads / 32))
     }
 
     /// Whether its warps load and store fragments themselves, and shared memory has B alone.
