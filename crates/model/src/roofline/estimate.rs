@@ -198,7 +198,7 @@ impl<'a> Estimator<'a> {
                 + if super::tsmm::streams(variant) {
                     0.0
                 } else {
-                    written_s + if problem.reads_c { read_s } else { 0.0 }
+                    (written_s + if problem.reads_c { read_s } else { 0.0 }) * super::tsmm::scattered(variant, problem)
                 },
         }
     }

@@ -4,7 +4,7 @@
 
 use super::Constants;
 use crate::variants::tsmm::fragment;
-use crate::{Dtype, Kernel, Machine, Problem, Variant};
+use crate::{Dtype, Kernel, Machine, Operation, Problem, Variant};
 
 /// Bytes of a piece: the widest load, store or copy.
 const PIECE_BYTES: f64 = 16.0;
@@ -33,12 +33,18 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
     let bytes = problem.m as f64 * problem.n as f64 * problem.dtype.bytes() as f64;
     let read_s = if problem.reads_c { bytes / machine.read_bytes_per_s } else { 0.0 };
     let waits = problem.reads_c && variant.name == "tsm2l_columns" && variant.cols >= 16;
-    let detour = match variant.name {
-        "tsmm_packed" | "tsmm_bulk" => run_detour(variant, problem),
-        _ if waits => LATE_C,
-        _ => 1.0,
-    };
-    (bytes / machine.write_bytes_per_s + read_s) * detour
+    let longer = both_ways(variant, problem).unwrap_or(if waits { LATE_C } else { 1.0 });
+    (bytes / machine.write_bytes_per_s + read_s) * longer
+}
+
+/// How many times as long C's bytes take of a kernel that does not [`streams`]: of a tall C by rows the tiles of `gemm_tiled`, whose
+/// lanes run down the columns, are written by elements.
+///
+/// # Source
+/// An H200 on 2026-11-22, c128, 2 to 51 columns: 5 to 24 times as long, as a whole.
+pub(super) fn scattered(variant: &Variant, problem: &Problem) -> f64 {
+    let is_tall = problem.operation() == Operation::Tsmm && problem.n > 1;
+    if variant.kernel == Kernel::Gemm && is_tall && problem.c.row != 1 { 5.0 } else { 1.0 }
 }
 
 /// Rows of C that a block has at a time.
@@ -155,56 +161,110 @@ fn in_pieces(problem: &Problem, strides: crate::Strides) -> bool {
 /// How many times as long `tsmm_packed` and `tsmm_bulk` take where rows are no runs, and go element by element. Not measured.
 const BY_ELEMENTS: f64 = 4.0;
 
-/// How many times as long these two take as the bytes of A and of C.
+/// How many times as long the bytes of A and of C take that a kernel reads and writes at the same time, by rows, and of which little may be
+/// at once on an SM. `None` of kernels whose reads of A alone are longer ([`detour`]), of columns, and of f32 and c64 by others than runs.
 ///
 /// # Source
-/// An H200 on 2026-11-22, packed rows, k = n from 1 to 64 with k · m of 4 GB, and the suite's other widths from 10⁶ rows on, f64 and c128.
-fn run_detour(variant: &Variant, problem: &Problem) -> f64 {
-    let (n, k) = (problem.n as f64, problem.k as f64);
-    if !packed(problem.a, problem.k) || !packed(problem.c, problem.n) {
-        return BY_ELEMENTS;
-    }
-    if variant.name == "tsmm_packed" {
-        if problem.n.max(problem.k) == u64::from(variant.t2) { 1.01 } else { 2.0 }
-    } else {
-        // With all columns, and with how much more of each that is not there.
-        let (base, more) = match (variant.dtype.is_complex(), variant.t2) {
-            (_, 0..=16) => (1.03, 0.0),
-            (false, 17..=24) => (1.12, 0.45),
-            (false, 25..=32) => (1.05, 0.45),
-            (false, 33..=40) => (1.09, 0.45),
-            (false, 41..=48) => (1.06, 0.45),
-            (false, 49..=56) => (1.33, 0.45),
-            (false, _) => (1.26, 0.45),
-            (true, 17..=24) => (1.15, 0.6),
-            (true, _) => (1.25, 0.6),
-        };
-        // A fragment's rows take what they take, however short.
-        let of_rows = if variant.dtype.is_complex() {
-            0.0
-        } else if problem.k % 2 == 0 {
-            8.2 / (n + k)
-        } else {
-            10.5 / (n + k)
-        };
-        (base * (1.0 + more * (1.0 - n / f64::from(variant.t2)).max(0.0))).max(of_rows)
-    }
+/// An H200 on 2026-11-22 and 23, packed rows, k = n from 1 to 64 with k · m of 4 GB, and the suite's other widths from 10⁶ rows on, f64 and
+/// c128: times of each variant there, against R/read + W/write. What is not there was not measured.
+fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
+    let (n, is_complex) = (problem.n as f64, variant.dtype.is_complex());
+    let is_double = variant.dtype.real() == Dtype::F64;
+    // Columns that are multiplied and are not there, as a share.
+    let missing = (1.0 - n / f64::from(variant.t2)).max(0.0);
+    let rows = |strides: crate::Strides, columns: u64| strides.row != 1 && columns * problem.dtype.bytes() % 16 != 0;
+    let by_elements = rows(problem.a, problem.k) || rows(problem.c, problem.n);
+    let is_wide = variant.t2 > 32 && variant.t3 > 32;
+    let is_narrow = variant.t2 <= 16;
+    Some(match variant.name {
+        "tsmm_packed" | "tsmm_bulk" if !packed(problem.a, problem.k) || !packed(problem.c, problem.n) => BY_ELEMENTS,
+        "tsmm_packed" if problem.n.max(problem.k) < u64::from(variant.t2) => 2.0,
+        "tsmm_packed" => 1.01,
+        "tsmm_bulk" => bulk(variant, problem, missing),
+        _ if problem.a.row == 1 && problem.k > 1 => return None,
+        "tsmm_element" | "tsmm_registers" if is_double && problem.n.max(problem.k) <= 2 => 1.13,
+        "tsmm_group" if is_double && problem.k > 2 => 2.3,
+        name if is_double && name.starts_with("tsm2l_") && problem.n > 2 && problem.c.row != 1 => 8.0,
+        "tsmm_fragments" => {
+            let base = match (is_complex, is_wide) {
+                (true, true) if variant.t2 > 48 => 1.63,
+                (_, true) => 1.3,
+                (true, false) if variant.t2 > 16 && variant.t3 > 16 => 1.3,
+                (_, false) => 1.12,
+            };
+            let odd = match (is_complex, problem.n % 2) {
+                (false, _) if by_elements => 1.5,
+                (true, 1) if is_narrow => 1.2,
+                _ => 1.0,
+            };
+            base * odd * (1.0 + 0.6 * missing)
+        }
+        "tsmm_mma" if by_elements => {
+            let base = if is_narrow { 1.2 } else { 1.5 };
+            base * (1.0 + 0.8 * (f64::from(variant.t2) / n - 1.0))
+        }
+        "tsmm_mma" => {
+            let base = match (is_wide, is_narrow) {
+                (true, _) => 1.41,
+                (_, true) => 1.15,
+                _ => 1.22,
+            };
+            base * (1.0 + 0.6 * missing)
+        }
+        "tsmm_staged" if is_double && is_complex && variant.t2 > 4 => 1.6 * (1.0 + 1.2 * missing),
+        "tsmm_staged" if is_double && !by_elements => 1.13,
+        "tsmm_staged" if is_double && variant.t2 <= 8 => 1.25,
+        "tsmm_staged" if is_double => 1.55,
+        _ => return None,
+    })
+}
+
+/// [`both_ways`] of packed rows by bulk copies: with all columns, and how much more for those that are not there.
+fn bulk(variant: &Variant, problem: &Problem, missing: f64) -> f64 {
+    let is_complex = variant.dtype.is_complex();
+    let (base, more) = match (is_complex, variant.t2) {
+        (_, 0..=16) => (1.03, 0.0),
+        (false, 17..=24) => (1.12, 0.45),
+        (false, 25..=32) => (1.05, 0.45),
+        (false, 33..=40) => (1.09, 0.45),
+        (false, 41..=48) => (1.06, 0.45),
+        (false, 49..=56) => (1.33, 0.45),
+        (false, _) => (1.26, 0.45),
+        (true, 17..=24) => (1.15, 0.6),
+        (true, _) => (1.25, 0.6),
+    };
+    // A fragment's rows take what they take, however short.
+    let columns = (problem.n + problem.k) as f64;
+    let of_rows = match (is_complex, problem.k % 2) {
+        (true, _) => 0.0,
+        (_, 0) => 8.2 / columns,
+        _ => 10.5 / columns,
+    };
+    (base * (1.0 + more * missing)).max(of_rows)
 }
 
 /// How many times as long as a read kernel's reads of A take: where the lanes of a warp are a row apart and rows are not
 /// neighbours.
 pub(super) fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
-    if matches!(variant.name, "tsmm_packed" | "tsmm_bulk") {
-        return run_detour(variant, problem);
+    if let Some(longer) = both_ways(variant, problem) {
+        return longer;
     }
-    if problem.dtype != Dtype::F32 && problem.n > 2 && matches!(variant.name, "tsmm_registers" | "tsmm_element") {
+    if problem.dtype != Dtype::F32
+        && problem.n > 1
+        && problem.n.max(problem.k) > 2
+        && matches!(variant.name, "tsmm_registers" | "tsmm_element")
+    {
         return A_ROWS_ELEMENTS;
     }
+    let is_wide = variant.t2 >= 48 && variant.t3 >= 48;
     let apart = match variant.name {
+        // Of columns, on an H200 on 2026-11-22.
+        "tsmm_fragments" => return if is_wide { 1.55 } else { 1.2 },
+        "tsmm_mma" => return if is_wide { 1.9 } else { 1.35 },
+        "tsmm_staged" if problem.dtype.real() == Dtype::F64 => return 1.25,
         // Lanes down a column; a group's along a row.
         "tsm2l_tiled" | "tsm2l_interleaved" | "tsm2l_columns" | "tsmm_row" => problem.a.row != 1,
         "tsmm_group" | "tsmm_element" | "tsmm_registers" => problem.a.col != 1 && problem.k > 1,
-        _ if problem.dtype.real() == Dtype::F64 => return at_the_same_time(variant, problem),
         _ => return constants.ring_reads,
     };
     match (apart && problem.m > 1, variant.dtype) {
@@ -215,28 +275,5 @@ pub(super) fn detour(variant: &Variant, problem: &Problem, constants: &Constants
 }
 
 /// How many times as long reads of A take where the lanes of a group have an element of a row each, or all of them the same. On an H200
-/// on 2026-11-22, f64, 4 and 5 columns: 37% and 29% of the bound; of 1 and 2 columns 84%. Complex numbers were not measured.
+/// on 2026-11-22, f64, 4 and 5 columns: 37% and 29% of the bound, 2 columns of 32 steps 8.6 times as long; c128 of those 5 times.
 const A_ROWS_ELEMENTS: f64 = 6.0;
-
-/// How many times as long f64 reads of A take of kernels that multiply, read and write at the same time, and of which little is at once
-/// on an SM; of rows by elements, which no 16 bytes are, more so. Complex numbers of f64, which always are, were not measured.
-///
-/// # Source
-/// An H200 on 2026-11-22, packed rows, m · n = 2²⁹, widths 5, 8, 13, 16, 31, 32, 33, 48 and 64: what each variant took against the estimate.
-fn at_the_same_time(variant: &Variant, problem: &Problem) -> f64 {
-    let rows = |strides: crate::Strides, columns: u64| strides.row != 1 && columns * problem.dtype.bytes() % 16 != 0;
-    let by_elements = rows(problem.a, problem.k) || rows(problem.c, problem.n);
-    let is_wide = variant.t2 >= 48 && variant.t3 >= 48;
-    match (variant.name, by_elements, is_wide) {
-        ("tsmm_fragments", false, false) => 1.2,
-        ("tsmm_fragments", false, true) => 1.55,
-        ("tsmm_fragments", true, _) => 3.3,
-        ("tsmm_mma", false, false) => 1.35,
-        ("tsmm_mma", false, true) => 1.9,
-        ("tsmm_mma", true, false) => 2.0,
-        ("tsmm_mma", true, true) => 4.0,
-        (_, false, _) => 1.25,
-        (_, true, _) if variant.t2 <= 8 => 1.7,
-        (_, true, _) => 2.2,
-    }
-}
