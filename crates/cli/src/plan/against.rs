@@ -322,6 +322,27 @@ mod tests {
         Object::of(&timed, rows.len() - timed.len())
     }
 
+    /// The results of tall products, of two tall matrices and of Gram matrices are of entries that the model chose; what it chooses otherwise
+    /// by now is little, and said in benches/README.md.
+    #[test]
+    fn what_was_measured_is_chosen_still() {
+        let benches = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches");
+        let others = |name: &str| {
+            let rows = result::read(&benches.join("results/h200").join(name)).expect("results");
+            let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, None)).collect();
+            assert!(timed.len() == rows.len() && rows.len() >= 30, "{name}");
+            let chosen = |one: &&Timed<'_>| choose(&one.problem, &one.machine, None).map(|choice| choice.variant.entry);
+            let others = timed.iter().filter(|one| chosen(one) != Ok(one.entry)).count();
+            assert!(others * 5 <= rows.len(), "{name}: {others} of {}", rows.len());
+            format!("{others} of {name}'s {}", rows.len())
+        };
+        let said = std::fs::read_to_string(benches.join("README.md")).expect("README.md");
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let [tsmm, tsmttsm, gram] = ["tsmm.csv", "tsmttsm.csv", "gram.csv"].map(others);
+        let sentence = format!("chooses another entry in {tsmm} rows, {tsmttsm} and {gram})");
+        assert!(words.join(" ").contains(&sentence), "benches/README.md does not say '{sentence}'");
+    }
+
     #[test]
     fn near_predictions_count() {
         const ENTRY: &str = "dtsm2r_prefetch_1x2_u16_t128";

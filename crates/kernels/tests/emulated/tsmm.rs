@@ -123,8 +123,10 @@ fn cases_cover_widths_layouts_factors_and_turns() {
         for beta in FACTORS {
             assert!(has(&|case, _| case.beta == beta), "{} β = {beta}", variant.entry);
         }
-        // Turns: a block that takes three tiles.
+        // Turns: a block that takes three tiles, and one whose ring goes round more than twice.
         assert!(has(&|case, blocks| blocks == 1 && case.m > 2 * rows(variant, case.n)), "{}", variant.entry);
+        let round = 2 * variant.stages * rows(variant, columns);
+        assert!(has(&|case, blocks| blocks == 1 && case.n == columns && case.m > round), "{}", variant.entry);
         assert!(has(&|case, _| case.m % 16 != 0) && has(&|case, _| case.gap == 4 && case.offset == 0));
     }
 }

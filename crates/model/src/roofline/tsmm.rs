@@ -166,7 +166,7 @@ const BY_ELEMENTS: f64 = 4.0;
 ///
 /// # Source
 /// An H200 on 2026-11-22 and 23, packed rows, k = n from 1 to 64 with k · m of 4 GB, and the suite's other widths from 10⁶ rows on, f64 and
-/// c128: times of each variant there, against R/read + W/write. What is not there was not measured.
+/// c128: times of each variant there, the chosen ones in results/h200/tsmm.csv, against R/read + W/write. What is not there was not measured.
 fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
     let (n, is_complex) = (problem.n as f64, variant.dtype.is_complex());
     let is_double = variant.dtype.real() == Dtype::F64;

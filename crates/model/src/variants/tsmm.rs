@@ -237,7 +237,7 @@ macro_rules! tsmm_bulk_variants {
             // entry                               elem warps R NT KS slots blocks
             dtsmm_bulk_32x8_n8_k16_s3_t256:        f64,  8, 32, 1, 1, 3, 2;
             dtsmm_bulk_32x16_n16_k16_s3_t256:      f64,  8, 32, 2, 1, 3, 2;
-            dtsmm_bulk_16x24_n24_k32_s3_t128:        f64,  4, 16, 3, 2, 3, 3;
+            dtsmm_bulk_16x24_n24_k32_s3_t128:      f64,  4, 16, 3, 2, 3, 3;
             dtsmm_bulk_16x32_n32_k32_s3_t128:      f64,  4, 16, 4, 2, 3, 3;
             dtsmm_bulk_16x40_n40_k48_s3_t256:      f64,  8, 16, 5, 3, 3, 1;
             dtsmm_bulk_16x48_n48_k48_s3_t256:      f64,  8, 16, 6, 3, 3, 1;
