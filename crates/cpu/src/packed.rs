@@ -118,7 +118,7 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
                 } else if count * c_len == S::LANES {
                     S::store(c, result);
                 } else {
-                    S::store_masked(c, mask, result);
+                    S::store_first(c, count * c_len, result);
                 }
                 i += count;
             }

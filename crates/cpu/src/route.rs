@@ -179,20 +179,27 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
             };
         }
         let supply = if job.a.row == PARTS { Supply::AsItIs } else { Supply::Copied };
-        let is_staged = follows && (past_caches || m * PARTS % <S::Narrow as Simd>::LANES != 0);
-        let delivery = match (job.combines_later(), job.c.row == PARTS, is_staged) {
-            (true, ..) => Delivery::Combined,
-            (_, false, _) => Delivery::Copied,
-            (_, true, false) => Delivery::InPlace,
-            (_, true, true) => Delivery::Staged { past_caches },
-        };
+        let c_is_copied = job.c.row != PARTS && !job.combines_later();
         let has_gaps = job.a.col != m * PARTS && supply == Supply::AsItIs;
-        let c_has_gaps = job.c.col != m * PARTS && delivery != Delivery::Copied;
-        let how = How { supply, delivery };
+        let c_has_gaps = job.c.col != m * PARTS && !c_is_copied;
         let b_follows = job.b.row == PARTS && job.b.col == k * PARTS;
-        let is_square = m == n && n == k && SQUARES.contains(&n) && b_follows && !has_gaps && !c_has_gaps;
         // Vectors of 16 bytes would need more steps.
-        if const { size_of::<S::Vector>() > 16 } && is_square {
+        let is_square = const { size_of::<S::Vector>() > 16 }
+            && (m == n && n == k && SQUARES.contains(&n) && b_follows && !has_gaps && !c_has_gaps);
+        let of_halves = is_square && m * PARTS <= <S::Half as Simd>::LANES;
+        let lanes = if of_halves { <S::Half as Simd>::LANES } else { <S::Narrow as Simd>::LANES };
+        let is_staged = follows && (past_caches || (!S::STORES_PARTS && m * PARTS % lanes != 0));
+        let delivery = match (job.combines_later(), c_is_copied, is_staged) {
+            (true, ..) => Delivery::Combined,
+            (_, true, _) => Delivery::Copied,
+            (_, _, false) => Delivery::InPlace,
+            (_, _, true) => Delivery::Staged { past_caches },
+        };
+        let how = How { supply, delivery };
+        if of_halves {
+            return squares::<S::Half, PARTS>(job, range, how);
+        }
+        if is_square {
             return squares::<S::Narrow, PARTS>(job, range, how);
         }
         any_size::<S, PARTS>(job, range, how)
@@ -234,5 +241,5 @@ unsafe fn squares<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<
             }
         };
     }
-    of_size!(3 4 5 6 7 8)
+    of_size!(2 3 4 5 6 7 8)
 }

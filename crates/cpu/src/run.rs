@@ -141,6 +141,8 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
             let mut buffer = Buffer::NEW;
             let mut stage = Stage::new(&mut buffer, to, past_caches, c_bytes, kernel.steps());
             let b_by = (job.b.row, job.b.col);
+            let has_gaps = job.c.col != job.m * parts;
+            let into_c = if has_gaps { Overrun::No } else { Overrun::IntoTheBlock };
             let mut copied = false;
             for i in range {
                 ahead.begin(job, i);
@@ -159,16 +161,16 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
                 let in_place = Out { old: c.cast_const(), old_col: job.c.col, first: c, col: job.c.col };
                 let elsewhere = |first| Out { first, col: job.m * parts, ..in_place };
                 let (out, overrun) = match delivery {
-                    Delivery::InPlace => (in_place, Overrun::No),
-                    Delivery::Staged { .. } => (elsewhere(stage.room()), Overrun::Harmless),
-                    Delivery::Combined => (elsewhere(c_room.first()), Overrun::Harmless),
+                    Delivery::InPlace => (in_place, into_c),
+                    Delivery::Staged { .. } => (elsewhere(stage.room()), Overrun::Anywhere),
+                    Delivery::Combined => (elsewhere(c_room.first()), Overrun::Anywhere),
                     Delivery::Copied => {
                         let first = c_room.first::<S::Real>();
                         if job.reads_c() {
                             copy_to(first, c, &job.c, (job.m, job.n), parts);
                         }
                         // What is beyond a column is the next one, which is still to be read.
-                        let overrun = if job.reads_c() { Overrun::No } else { Overrun::Harmless };
+                        let overrun = if job.reads_c() { Overrun::No } else { Overrun::Anywhere };
                         (Out { old: first.cast_const(), old_col: job.m * parts, ..elsewhere(first) }, overrun)
                     }
                 };
@@ -246,12 +248,10 @@ unsafe fn copy<E: Copy>(
 struct Ahead<R> {
     products: usize,
     end: usize,
-    /// Lines of a matrix of A, of B, and of C where it is read; 0 where nothing needs to be asked for.
-    lines: [usize; 3],
-    /// Lines to be asked for at a time.
-    at_once: usize,
-    /// Where each goes on, and the lines that are left.
-    next: [(*const R, usize); 3],
+    /// Lines of A, of B, and of C where it is read, to be asked for at a time; 0 where nothing needs to be asked for.
+    at_once: [usize; 3],
+    /// Where each goes on. The last time may go beyond a matrix, which does no harm.
+    next: [*const R; 3],
 }
 
 /// Shorter matrices that follow each other without a gap the CPU asks for by itself.
@@ -262,13 +262,13 @@ impl<R: Real> Ahead<R> {
         let bytes = |len: usize| len * parts * size_of::<R>();
         let of = |source: &Source<R>, rows: usize, cols: usize| {
             let by_itself = source.is_packed(rows, cols, parts) && bytes(rows * cols) < LEAST_ASKED_BYTES;
-            if source.is_shared() || by_itself { 0 } else { bytes(rows * cols).div_ceil(LINE_BYTES) }
+            let lines = if source.is_shared() || by_itself { 0 } else { bytes(rows * cols).div_ceil(LINE_BYTES) };
+            lines.div_ceil(steps.max(1))
         };
         let c = if job.reads_c() { of(&job.c, job.m, job.n) } else { 0 };
         let one = bytes(job.m * job.k + job.k * job.n + job.m * job.n).max(1);
-        let lines = [of(&job.a, job.m, job.k), of(&job.b, job.k, job.n), c];
-        let at_once = lines.iter().sum::<usize>().div_ceil(steps.max(1));
-        Ahead { products: AHEAD_BYTES.div_ceil(one), end, lines, at_once, next: [(std::ptr::null(), 0); 3] }
+        let at_once = [of(&job.a, job.m, job.k), of(&job.b, job.k, job.n), c];
+        Ahead { products: AHEAD_BYTES.div_ceil(one), end, at_once, next: [std::ptr::null(); 3] }
     }
 
     /// While product i is computed, a later one is asked for.
@@ -278,32 +278,22 @@ impl<R: Real> Ahead<R> {
     #[inline(always)]
     unsafe fn begin(&mut self, job: &Job<R>, i: usize) {
         let later = i + self.products;
-        if self.at_once == 0 || later >= self.end {
+        if later >= self.end {
+            self.at_once = [0; 3];
             return;
         }
-        for ((source, lines), next) in [&job.a, &job.b, &job.c].into_iter().zip(self.lines).zip(&mut self.next) {
-            if lines > 0 {
-                // SAFETY: `later` is in the batch too.
-                *next = (unsafe { source.at(later) }, lines);
-            }
-        }
+        // SAFETY: `later` is in the batch too.
+        self.next = unsafe { [job.a.at(later), job.b.at(later), job.c.at(later)] };
     }
 
     /// Asks for the next lines.
     #[inline(always)]
     fn ask<S: Simd<Real = R>>(&mut self) {
-        let mut wanted = self.at_once;
-        if wanted == 0 {
-            return;
-        }
-        for (from, left) in &mut self.next {
-            let now = wanted.min(*left);
-            for line in 0..now {
-                S::prefetch(from.wrapping_add(line * (LINE_BYTES / size_of::<R>())));
+        for (next, at_once) in self.next.iter_mut().zip(self.at_once) {
+            for _ in 0..at_once {
+                S::prefetch(*next);
+                *next = next.wrapping_add(LINE_BYTES / size_of::<R>());
             }
-            *from = from.wrapping_add(now * (LINE_BYTES / size_of::<R>()));
-            *left -= now;
-            wanted -= now;
         }
     }
 }

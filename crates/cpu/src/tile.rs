@@ -58,10 +58,14 @@ struct Cut {
 impl Cut {
     /// As few parts as can be, none above `most`, all as equal as can be: a narrow last one would wait for its own sums.
     const fn new(len: usize, most: usize) -> Cut {
+        Cut::by_count(len, len.div_ceil(most))
+    }
+
+    /// So many parts, all as equal as can be.
+    const fn by_count(len: usize, count: usize) -> Cut {
         if len == 0 {
             return Cut { count: 0, least: 0, longer: 0 };
         }
-        let count = len.div_ceil(most);
         Cut { count, least: len / count, longer: len % count }
     }
 
@@ -81,9 +85,17 @@ const fn most_vectors<S: Simd, const PARTS: usize>() -> usize {
     if S::REGISTERS >= 32 { MOST_VECTORS } else { 4 - PARTS }
 }
 
-/// Most columns of a block of `vectors`: its sums, those of A and one of B are in registers.
+/// Blocks of so many vectors of rows. With few registers two vectors leave room for the most sums, and three, where one
+/// would be left, for more than that one.
+const fn cut_of_rows<S: Simd, const PARTS: usize>(vectors: usize) -> Cut {
+    let most = most_vectors::<S, PARTS>();
+    if most == 3 && vectors > 1 { Cut::by_count(vectors, vectors / 2) } else { Cut::new(vectors, most) }
+}
+
+/// Most columns of a block of `vectors`: its sums, those of A and two of B are in registers. With room for one of B alone
+/// the compiler keeps a sum in memory.
 const fn most_columns<S: Simd, const PARTS: usize>(vectors: usize) -> usize {
-    let columns = (S::REGISTERS - vectors - 1) / (vectors * PARTS);
+    let columns = (S::REGISTERS - vectors - 2) / (vectors * PARTS);
     if columns > S::MOST_COLUMNS { S::MOST_COLUMNS } else { columns }
 }
 
@@ -108,34 +120,49 @@ impl Cuts {
             columns[vectors] = Cut::new(cols, most_columns::<S, PARTS>(vectors));
             vectors += 1;
         }
-        Cuts { vectors: Cut::new(rows.div_ceil(S::LANES), most_vectors::<S, PARTS>()), columns }
+        Cuts { vectors: cut_of_rows::<S, PARTS>(rows.div_ceil(S::LANES)), columns }
     }
 }
 
-/// The lanes of the last vector of a block.
+/// The last vector of a block's rows.
 #[derive(Clone, Copy)]
 struct Tail<S: Simd> {
+    /// Its lanes in C.
+    len: usize,
     mask: S::Mask,
-    is_whole: bool,
+    overrun: Overrun,
 }
 
 impl<S: Simd> Tail<S> {
     /// # Safety
-    /// The CPU has the instructions of S; `to` is good for the lanes.
+    /// The CPU has the instructions of S; `from` is good for the lanes.
     #[inline(always)]
-    unsafe fn store(&self, to: *mut S::Real, v: S::Vector) {
+    unsafe fn load(&self, from: *const S::Real) -> S::Vector {
         // SAFETY: by the caller's promise.
-        unsafe { if self.is_whole { S::store(to, v) } else { S::store_masked(to, self.mask, v) } }
+        unsafe { if self.len == S::LANES { S::load(from) } else { S::load_masked(from, self.mask) } }
+    }
+
+    /// How many of `columns`, which begin `col` after each other, are stored whole: the first ones.
+    #[inline(always)]
+    fn whole_columns(&self, columns: usize, col: usize) -> usize {
+        match self.overrun {
+            _ if self.len == S::LANES => columns,
+            Overrun::Anywhere => columns,
+            Overrun::IntoTheBlock => columns.saturating_sub((S::LANES - self.len).div_ceil(col)),
+            Overrun::No => 0,
+        }
     }
 }
 
-/// Which lanes of the last vector are stored.
+/// Which lanes beyond those of C the last vector of a column may store: parts of a vector take longer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Overrun {
-    /// Those of C.
+    /// None.
     No,
-    /// All of them: what is beyond is written later, or belongs to nobody.
-    Harmless,
+    /// Those that are of columns of the same block, which are stored later: C has no gaps.
+    IntoTheBlock,
+    /// All: what is there is written later, or belongs to nobody.
+    Anywhere,
 }
 
 /// C from A and B, block by block; `between` is called after each.
@@ -175,9 +202,10 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
 #[inline(always)]
 unsafe fn tail<S: Simd>(rows: usize, vectors: usize, is_only: bool, overrun: Overrun) -> Tail<S> {
     let len = (rows - (vectors - 1) * S::LANES).min(S::LANES);
-    let is_whole = len == S::LANES || (is_only && overrun == Overrun::Harmless);
+    // Else the rows at the top of the next column are of a block that was stored before.
+    let overrun = if is_only { overrun } else { Overrun::No };
     // SAFETY: by the caller's promise.
-    Tail { mask: unsafe { S::mask(len) }, is_whole }
+    Tail { len, mask: unsafe { S::mask(len) }, overrun }
 }
 
 /// A, B and C from the block's first element on.
@@ -276,7 +304,7 @@ unsafe fn block<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS
                 ra[v] = S::load(from.add(v * S::LANES));
                 v += 1;
             }
-            ra[v] = S::load_masked(from.add(v * S::LANES), tail.mask);
+            ra[v] = tail.load(from.add(v * S::LANES));
             let mut j = 0;
             while j < COLUMNS {
                 let mut part = 0;
@@ -327,10 +355,11 @@ unsafe fn finish<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMN
                     sums[j][v][0] = epilogue.plus_old(sums[j][v][0], S::load(old.add(v * S::LANES)));
                     v += 1;
                 }
-                sums[j][v][0] = epilogue.plus_old(sums[j][v][0], S::load_masked(old.add(v * S::LANES), tail.mask));
+                sums[j][v][0] = epilogue.plus_old(sums[j][v][0], tail.load(old.add(v * S::LANES)));
                 j += 1;
             }
         }
+        let whole = tail.whole_columns(COLUMNS, c.col);
         let mut j = 0;
         while j < COLUMNS {
             let to = c.first.add(j * c.col);
@@ -339,7 +368,12 @@ unsafe fn finish<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMN
                 S::store(to.add(v * S::LANES), sums[j][v][0]);
                 v += 1;
             }
-            tail.store(to.add(v * S::LANES), sums[j][v][0]);
+            let (to, last) = (to.add(v * S::LANES), sums[j][v][0]);
+            if j < whole {
+                S::store(to, last)
+            } else {
+                S::store_first(to, tail.len, last)
+            }
             j += 1;
         }
     }
@@ -370,8 +404,8 @@ pub unsafe fn square<S: Simd, const PARTS: usize, const N: usize>(
 }
 
 /// Sizes of [`square`], whose steps are enough for these: loops and branches are a good part of the time of so small a
-/// product. For smaller ones there is [`crate::packed`].
-pub const SQUARES: RangeInclusive<usize> = 3..=8;
+/// product. For smaller ones, and those of 2 that a vector holds, there is [`crate::packed`].
+pub const SQUARES: RangeInclusive<usize> = 2..=8;
 
 /// Vectors and columns of a block of an N x N product; 0 where there is none.
 const fn step_size<S: Simd, const PARTS: usize>(n: usize, of_rows: usize, of_cols: usize) -> (usize, usize) {

@@ -1,6 +1,7 @@
 //! Vectors of 64 bytes, AVX-512's, and of 32 bytes with its masks and registers.
 #![allow(clippy::incompatible_msrv, reason = "build.rs leaves this out where the compiler is older")]
 
+use super::avx2::Avx2Half;
 use super::{MOST_LANES, Simd, Work, instructions};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
@@ -29,13 +30,14 @@ impl Simd for Avx512<f64> {
     const LANES: usize = 8;
     const REGISTERS: usize = 32;
     type Narrow = Avx512Vl<f64>;
+    type Half = Avx512Vl<f64>;
 
     instructions! {
         fn splat(x: f64) -> __m512d = _mm512_set1_pd(x);
         fn load(p: *const f64) -> __m512d = _mm512_loadu_pd(p);
         fn load_masked(p: *const f64, mask: __mmask8) -> __m512d = _mm512_maskz_loadu_pd(mask, p);
         fn store(p: *mut f64, v: __m512d) = _mm512_storeu_pd(p, v);
-        fn store_masked(p: *mut f64, mask: __mmask8, v: __m512d) = _mm512_mask_storeu_pd(p, mask, v);
+        fn store_first(p: *mut f64, count: usize, v: __m512d) = _mm512_mask_storeu_pd(p, Self::mask(count), v);
         fn mask(count: usize) -> __mmask8 = (0xff_u16 >> (8 - count)) as __mmask8;
         fn mul(a: __m512d, b: __m512d) -> __m512d = _mm512_mul_pd(a, b);
         fn mul_add(a: __m512d, b: __m512d, c: __m512d) -> __m512d = _mm512_fmadd_pd(a, b, c);
@@ -53,13 +55,14 @@ impl Simd for Avx512<f32> {
     const LANES: usize = 16;
     const REGISTERS: usize = 32;
     type Narrow = Avx512Vl<f32>;
+    type Half = Avx2Half<f32>;
 
     instructions! {
         fn splat(x: f32) -> __m512 = _mm512_set1_ps(x);
         fn load(p: *const f32) -> __m512 = _mm512_loadu_ps(p);
         fn load_masked(p: *const f32, mask: __mmask16) -> __m512 = _mm512_maskz_loadu_ps(mask, p);
         fn store(p: *mut f32, v: __m512) = _mm512_storeu_ps(p, v);
-        fn store_masked(p: *mut f32, mask: __mmask16, v: __m512) = _mm512_mask_storeu_ps(p, mask, v);
+        fn store_first(p: *mut f32, count: usize, v: __m512) = _mm512_mask_storeu_ps(p, Self::mask(count), v);
         fn mask(count: usize) -> __mmask16 = (0xffff_u32 >> (16 - count)) as __mmask16;
         fn mul(a: __m512, b: __m512) -> __m512 = _mm512_mul_ps(a, b);
         fn mul_add(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
@@ -78,6 +81,7 @@ impl Simd for Avx512Vl<f64> {
     type Mask = __mmask8;
     type Order = __m256i;
     type Narrow = Self;
+    type Half = Self;
     const LANES: usize = 4;
     const REGISTERS: usize = 32;
 
@@ -86,7 +90,7 @@ impl Simd for Avx512Vl<f64> {
         fn load(p: *const f64) -> __m256d = _mm256_loadu_pd(p);
         fn load_masked(p: *const f64, mask: __mmask8) -> __m256d = _mm256_maskz_loadu_pd(mask, p);
         fn store(p: *mut f64, v: __m256d) = _mm256_storeu_pd(p, v);
-        fn store_masked(p: *mut f64, mask: __mmask8, v: __m256d) = _mm256_mask_storeu_pd(p, mask, v);
+        fn store_first(p: *mut f64, count: usize, v: __m256d) = _mm256_mask_storeu_pd(p, Self::mask(count), v);
         fn mask(count: usize) -> __mmask8 = (0xf_u16 >> (4 - count)) as __mmask8;
         fn mul(a: __m256d, b: __m256d) -> __m256d = _mm256_mul_pd(a, b);
         fn mul_add(a: __m256d, b: __m256d, c: __m256d) -> __m256d = _mm256_fmadd_pd(a, b, c);
@@ -102,6 +106,7 @@ impl Simd for Avx512Vl<f32> {
     type Mask = __mmask8;
     type Order = __m256i;
     type Narrow = Self;
+    type Half = Avx2Half<f32>;
     const LANES: usize = 8;
     const REGISTERS: usize = 32;
 
@@ -110,7 +115,7 @@ impl Simd for Avx512Vl<f32> {
         fn load(p: *const f32) -> __m256 = _mm256_loadu_ps(p);
         fn load_masked(p: *const f32, mask: __mmask8) -> __m256 = _mm256_maskz_loadu_ps(mask, p);
         fn store(p: *mut f32, v: __m256) = _mm256_storeu_ps(p, v);
-        fn store_masked(p: *mut f32, mask: __mmask8, v: __m256) = _mm256_mask_storeu_ps(p, mask, v);
+        fn store_first(p: *mut f32, count: usize, v: __m256) = _mm256_mask_storeu_ps(p, Self::mask(count), v);
         fn mask(count: usize) -> __mmask8 = (0xff_u16 >> (8 - count)) as __mmask8;
         fn mul(a: __m256, b: __m256) -> __m256 = _mm256_mul_ps(a, b);
         fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);

@@ -52,8 +52,8 @@ pub trait Work {
 /// A vector of `LANES` real numbers.
 ///
 /// # Safety
-/// Of every function: the CPU has the instructions. Pointers are good for what is read or written: `LANES` elements, or
-/// the lanes of the mask.
+/// Of every function: the CPU has the instructions. Pointers are good for what is read or written: `LANES` elements,
+/// the lanes of the mask, or `count`.
 pub trait Simd: Copy + Send + Sync + 'static {
     /// An element.
     type Real: Real;
@@ -65,10 +65,14 @@ pub trait Simd: Copy + Send + Sync + 'static {
     type Order: Copy;
     /// Vectors for small matrices, of which less is wasted; the CPU has both or neither.
     type Narrow: Simd<Real = Self::Real>;
+    /// Vectors of four elements, for columns that are no longer.
+    type Half: Simd<Real = Self::Real>;
     /// Elements of a vector, at most [`MOST_LANES`].
     const LANES: usize;
     /// Vectors that the CPU holds.
     const REGISTERS: usize;
+    /// Whether [`Simd::store_first`] is as good as whole vectors: loads near it do not wait.
+    const STORES_PARTS: bool = false;
     /// Most columns of C that are computed at once.
     const MOST_COLUMNS: usize = 6;
 
@@ -82,8 +86,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     unsafe fn load_masked(p: *const Self::Real, mask: Self::Mask) -> Self::Vector;
     /// `LANES` elements.
     unsafe fn store(p: *mut Self::Real, v: Self::Vector);
-    /// The elements of the mask.
-    unsafe fn store_masked(p: *mut Self::Real, mask: Self::Mask, v: Self::Vector);
+    /// The first `count` elements, at least one.
+    unsafe fn store_first(p: *mut Self::Real, count: usize, v: Self::Vector);
     /// The first `count` lanes, at most `LANES`.
     unsafe fn mask(count: usize) -> Self::Mask;
     /// a · b.

@@ -18,6 +18,7 @@ impl<R: Real, const LANES: usize> Simd for Portable<R, LANES> {
     type Mask = usize;
     type Order = [usize; LANES];
     type Narrow = Self;
+    type Half = Self;
     const LANES: usize = LANES;
     const REGISTERS: usize = 16;
     const MOST_COLUMNS: usize = if cfg!(target_arch = "x86_64") { 2 } else { 4 };
@@ -46,9 +47,9 @@ impl<R: Real, const LANES: usize> Simd for Portable<R, LANES> {
         unsafe { *p.cast() = v }
     }
     #[inline(always)]
-    unsafe fn store_masked(p: *mut R, mask: usize, v: [R; LANES]) {
-        for (lane, x) in v.into_iter().enumerate().take(mask) {
-            // SAFETY: good for the lanes of the mask, by the caller's promise.
+    unsafe fn store_first(p: *mut R, count: usize, v: [R; LANES]) {
+        for (lane, x) in v.into_iter().enumerate().take(count) {
+            // SAFETY: good for as many elements, by the caller's promise.
             unsafe { *p.add(lane) = x }
         }
     }
