@@ -7,7 +7,8 @@ use crate::refusal::too_large;
 use crate::roofline::{Bound, Constants, Estimate, Estimator, bound};
 use crate::variants::Layout;
 use crate::variants::tsmm::widest;
-use crate::{Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant};
+use crate::{Dtype, Kernel, Machine, Operation, Problem, Refusal, VARIANTS, Variant};
+use core::ops::ControlFlow;
 
 mod across;
 mod given;
@@ -66,7 +67,12 @@ pub(crate) fn reasons<'a>(
         let (_, launched) = laid(variant, problem);
         let (tiles, registers) = (tiling(variant, launched.m, launched.n), registers_at(place, machine));
         let held = residency(machine, variant.threads, registers, tiles.shared_bytes);
-        refusals(variant, (registers, &held), &launched, &tiles, machine)
+        let (mut all, mut count) = ([None; 8], 0);
+        let _ = refusals(variant, (registers, &held), &launched, &tiles, machine, |refusal| {
+            (all[count], count) = (Some(refusal), count + 1);
+            ControlFlow::Continue(())
+        });
+        all
     })
 }
 
@@ -83,29 +89,35 @@ pub fn choose(problem: &Problem, machine: &Machine, force: Option<&str>) -> Resu
     let (mut leasts, mut fits) = ([(0.0, 0); VARIANTS.len()], 0);
     let mut refusal = Refusal::NoSuchDtype { dtype: problem.dtype };
     for place in in_question(problem, force) {
-        match Fit::new(place, problem, machine) {
-            Ok(fit) => (leasts[fits], fits) = ((fit.least_s(), place), fits + 1),
+        match Laid::new(place, problem, machine) {
+            Ok(laid) => (leasts[fits], fits) = ((laid.estimator(machine).least_s(), place), fits + 1),
             Err(why) => refusal = why,
         }
     }
-    let mut best: Option<(usize, Choice)> = None;
+    let mut best: Option<Best<'_>> = None;
     while let Some(at) = first_of_least(&leasts[..fits]) {
         let (_, place) = leasts[at];
         (leasts[at], fits) = (leasts[fits - 1], fits - 1);
-        let enough_s = best.map_or(f64::INFINITY, |(_, best)| best.estimate.seconds);
-        let Some(choice) = Fit::new(place, problem, machine)?.choice_within(enough_s) else { continue };
+        let enough_s = best.as_ref().map_or(f64::INFINITY, |best| best.seconds);
+        let mut fit = Fit::new(place, problem, machine)?;
+        let Some((splits, seconds)) = best_split(&mut fit.estimator, enough_s) else { continue };
         // The first of equals.
-        let is_better = |(so_far, best): (usize, Choice)| {
-            choice.estimate.seconds < best.estimate.seconds
-                || (choice.estimate.seconds == best.estimate.seconds && place < so_far)
-        };
-        if best.is_none_or(is_better) {
-            best = Some((place, choice));
-            fits = kept(&mut leasts[..fits], choice.estimate.seconds);
+        let is_better = |best: &Best<'_>| seconds < best.seconds || (seconds == best.seconds && place < best.place);
+        if best.as_ref().is_none_or(is_better) {
+            best = Some(Best { seconds, place, splits, fit });
+            fits = kept(&mut leasts[..fits], seconds);
         }
     }
     let chooser = if force.is_some() { Chooser::Caller } else { Chooser::Model };
-    best.map(|(_, choice)| Choice { chooser, ..choice }).ok_or(refusal)
+    best.map(|best| Choice { chooser, ..best.fit.launch(best.splits) }).ok_or(refusal)
+}
+
+/// The best so far.
+struct Best<'a> {
+    seconds: f64,
+    place: usize,
+    splits: u32,
+    fit: Fit<'a>,
 }
 
 /// Where the least number is, the first of equals.
@@ -168,9 +180,42 @@ fn named(variant: &Variant, force: Option<&str>) -> bool {
 /// The places in [`VARIANTS`] of the entries that are in question for a problem.
 fn in_question<'a>(problem: &'a Problem, force: Option<&'a str>) -> impl Iterator<Item = usize> + 'a {
     let asked = move |v: &Variant| if force.is_none() { serves(v, problem) } else { named(v, force) };
-    let of_kind = move |v: &Variant| v.dtype == problem.dtype && (v.kernel == Kernel::Gram) == problem.gram;
-    (0..VARIANTS.len()).filter(move |place| of_kind(&VARIANTS[*place]) && asked(&VARIANTS[*place]))
+    of_kind(problem.dtype, problem.gram).filter(move |place| asked(&VARIANTS[*place]))
 }
+
+/// The places of the entries of an element type, for Gram matrices or for other products.
+fn of_kind(dtype: Dtype, gram: bool) -> impl Iterator<Item = usize> {
+    let (places, ends) = &BY_KIND;
+    let kind = kind(dtype, gram);
+    let first = if kind == 0 { 0 } else { ends[kind - 1] };
+    places[first..ends[kind]].iter().map(|place| usize::from(*place))
+}
+
+/// A number for each element type and kind of product.
+const fn kind(dtype: Dtype, gram: bool) -> usize {
+    2 * dtype as usize + gram as usize
+}
+
+const KINDS: usize = 2 * Dtype::ALL.len();
+
+/// The places of all entries by their kinds, and where in that the places of each kind end: a choice looks at no others.
+const BY_KIND: ([u16; VARIANTS.len()], [usize; KINDS]) = {
+    let (mut places, mut ends, mut count) = ([0; VARIANTS.len()], [0; KINDS], 0);
+    let mut of = 0;
+    while of < KINDS {
+        let mut place = 0;
+        while place < VARIANTS.len() {
+            let v = &VARIANTS[place];
+            if kind(v.dtype, matches!(v.kernel, Kernel::Gram)) == of {
+                (places[count], count) = (place as u16, count + 1);
+            }
+            place += 1;
+        }
+        ends[of] = count;
+        of += 1;
+    }
+    (places, ends)
+};
 
 /// The same, each with what it would do or why it cannot.
 fn considered<'a>(
@@ -233,7 +278,7 @@ fn takes(layout: Layout, launched: &Problem) -> bool {
     }
 }
 
-/// Every reason why an entry cannot compute a product that is launched so.
+/// Every reason why an entry cannot compute a product that is launched so, until `found` has heard enough.
 #[inline(always)]
 fn refusals(
     variant: &Variant,
@@ -241,32 +286,36 @@ fn refusals(
     launched: &Problem,
     tiles: &Tiling,
     machine: &Machine,
-) -> [Option<Refusal>; 8] {
-    let groups = u64::from(GRID_YZ);
-    let too_many = if tiles.z > groups {
-        Some(Refusal::GridTooLarge { columns: groups * u64::from(variant.t2) })
-    } else {
-        (tiles.x > GRID_X).then_some(Refusal::TooManyTiles { tiles: tiles.x })
-    };
-    let too_wide = most(variant)
-        .filter(|(columns, steps)| launched.n > u64::from(*columns) || steps.is_some_and(|k| launched.k > u64::from(k)))
-        .map(|(columns, steps)| Refusal::TooWide { columns, steps });
-    let sizes = [launched.m, launched.n, launched.k];
-    let not_whole = variant
-        .multiples()
-        .filter(|of| sizes.iter().zip(of).any(|(size, of)| size % u64::from(*of) != 0))
-        .map(|of| Refusal::NotWhole { of });
-    let [shared, by_registers, threads] = too_large(held, registers, tiles.shared_bytes, machine);
-    [
-        too_wide,
-        not_whole,
-        (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() }),
-        (!takes(variant.layout, launched)).then_some(Refusal::Layout { wanted: variant.layout }),
-        shared,
-        by_registers,
-        threads,
-        too_many,
-    ]
+    mut found: impl FnMut(Refusal) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    if let Some((columns, steps)) = most(variant) {
+        if launched.n > u64::from(columns) || steps.is_some_and(|k| launched.k > u64::from(k)) {
+            found(Refusal::TooWide { columns, steps })?;
+        }
+    }
+    if let Some(of) = variant.multiples() {
+        let sizes = [launched.m, launched.n, launched.k];
+        if sizes.iter().zip(&of).any(|(size, of)| size % u64::from(*of) != 0) {
+            found(Refusal::NotWhole { of })?;
+        }
+    }
+    if machine.compute_capability < variant.since() {
+        found(Refusal::TooOld { needs: variant.since() })?;
+    }
+    if !takes(variant.layout, launched) {
+        found(Refusal::Layout { wanted: variant.layout })?;
+    }
+    if held.blocks() == 0 {
+        for reason in too_large(held, registers, tiles.shared_bytes, machine).into_iter().flatten() {
+            found(reason)?;
+        }
+    }
+    if tiles.z > u64::from(GRID_YZ) {
+        found(Refusal::GridTooLarge { columns: u64::from(GRID_YZ) * u64::from(variant.t2) })?;
+    } else if tiles.x > GRID_X {
+        found(Refusal::TooManyTiles { tiles: tiles.x })?;
+    }
+    ControlFlow::Continue(())
 }
 
 /// The most columns of C that an entry serves, and the most that k may be, where there are limits.
@@ -296,91 +345,86 @@ fn finish(variant: &Variant, tiles: &Tiling, launched: &Problem, splits: u32) ->
     }
 }
 
-/// An entry laid over a problem.
-struct Fit<'a> {
+/// A launch that is allowed: what an entry is laid over, and what an SM holds of it.
+struct Laid {
     variant: &'static Variant,
-    problem: &'a Problem,
-    machine: &'a Machine,
     /// Whether the product is computed transposed.
     swapped: bool,
     /// The problem as it is launched.
     launched: Problem,
     tiles: Tiling,
-    estimator: Estimator<'a>,
+    /// Blocks that an SM holds.
+    resident: u32,
 }
 
-impl<'a> Fit<'a> {
+impl Laid {
     #[inline(always)]
-    fn new(place: usize, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
-        Self::lying(place, problem, machine, laid(&VARIANTS[place], problem))
+    fn new(place: usize, problem: &Problem, machine: &Machine) -> Result<Self, Refusal> {
+        Self::lying(place, machine, laid(&VARIANTS[place], problem))
     }
 
     /// The same for a problem that is launched so, transposed or not.
     #[inline(always)]
-    fn lying(
-        place: usize,
-        problem: &'a Problem,
-        machine: &'a Machine,
-        (swapped, launched): (bool, Problem),
-    ) -> Result<Self, Refusal> {
+    fn lying(place: usize, machine: &Machine, (swapped, launched): (bool, Problem)) -> Result<Self, Refusal> {
         let variant = &VARIANTS[place];
         let tiles = tiling(variant, launched.m, launched.n);
         let registers = registers_at(place, machine);
         let held = residency(machine, variant.threads, registers, tiles.shared_bytes);
-        let refused = refusals(variant, (registers, &held), &launched, &tiles, machine);
-        if let Some(refusal) = refused.iter().flatten().next() {
-            return Err(*refusal);
+        let mut refused = None;
+        let _ = refusals(variant, (registers, &held), &launched, &tiles, machine, |refusal| {
+            refused = Some(refusal);
+            ControlFlow::Break(())
+        });
+        match refused {
+            Some(refusal) => Err(refusal),
+            None => Ok(Laid { variant, swapped, launched, tiles, resident: held.blocks() }),
         }
-        let estimator = Estimator::of(&Constants::FITTED, held.blocks(), variant, &tiles, &launched, machine);
-        Ok(Fit { variant, problem, machine, swapped, launched, tiles, estimator })
     }
 
-    /// What the entry cannot take less than, s.
     #[inline(always)]
-    fn least_s(&self) -> f64 {
-        let most = self.estimator.most_splits();
-        // Where few parts take least, their latency counts, and where many do, their slots.
-        let ranges = [(1, 1), (2, most)].into_iter().filter(|(first, _)| *first <= most);
-        ranges.fold(f64::INFINITY, |least, (first, last)| {
-            least.min(self.estimator.least_between_s(first, last.min(most)))
-        })
+    fn estimator<'a>(&self, machine: &'a Machine) -> Estimator<'a> {
+        Estimator::of(&Constants::FITTED, self.resident, self.variant, &self.tiles, &self.launched, machine)
+    }
+}
+
+/// An entry laid over a problem, and its estimates.
+struct Fit<'a> {
+    problem: &'a Problem,
+    laid: Laid,
+    estimator: Estimator<'a>,
+}
+
+impl<'a> Fit<'a> {
+    fn new(place: usize, problem: &'a Problem, machine: &'a Machine) -> Result<Self, Refusal> {
+        Ok(Self::of(Laid::new(place, problem, machine)?, problem, machine))
+    }
+
+    fn of(laid: Laid, problem: &'a Problem, machine: &'a Machine) -> Self {
+        Fit { problem, estimator: laid.estimator(machine), laid }
     }
 
     /// The best launch of the entry.
     fn choice(mut self) -> Choice {
-        let splits = best_split(&mut self.estimator, f64::INFINITY).unwrap_or(1);
+        let splits = best_split(&mut self.estimator, f64::INFINITY).map_or(1, |(splits, _)| splits);
         self.launch(splits)
     }
 
-    /// The best launch of the entry; `None` if it is found to take more than `enough_s` whatever its splits.
-    fn choice_within(mut self, enough_s: f64) -> Option<Choice> {
-        best_split(&mut self.estimator, enough_s).map(|splits| self.launch(splits))
-    }
-
     fn launch(&self, splits: u32) -> Choice {
+        let Laid { variant, swapped, launched, tiles, .. } = &self.laid;
         let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
-        let x = blocks_along_x(
-            self.variant,
-            &self.tiles,
-            (self.launched.m, self.launched.n, self.launched.k),
-            self.estimator.places(),
-        );
+        let x = blocks_along_x(variant, tiles, (launched.m, launched.n, launched.k), self.estimator.places());
         Choice {
             operation: self.problem.operation(),
-            problem: self.launched,
-            swapped: self.swapped,
-            variant: self.variant,
-            grid: [narrow(x), splits, narrow(self.tiles.z)],
-            threads: self.variant.threads,
-            shared_bytes: self.tiles.shared_bytes,
+            problem: *launched,
+            swapped: *swapped,
+            variant,
+            grid: [narrow(x), splits, narrow(tiles.z)],
+            threads: variant.threads,
+            shared_bytes: tiles.shared_bytes,
             splits,
-            slots_len: if self.variant.adds_atomically() {
-                0
-            } else {
-                slots_len(self.launched.m, self.launched.n, splits)
-            },
-            finish: finish(self.variant, &self.tiles, &self.launched, splits),
-            bound: bound(&self.launched, self.machine),
+            slots_len: if variant.adds_atomically() { 0 } else { slots_len(launched.m, launched.n, splits) },
+            finish: finish(variant, tiles, launched, splits),
+            bound: bound(launched, self.estimator.machine()),
             estimate: self.estimator.estimate(splits),
             chooser: Chooser::Model,
         }

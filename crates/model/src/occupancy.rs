@@ -199,10 +199,11 @@ pub fn residency(machine: &Machine, threads: u32, registers: u32, shared_bytes: 
 
 /// Blocks of so many bytes each for which an SM's shared memory lasts.
 pub(crate) fn by_shared(machine: &Machine, shared_bytes: u32) -> u32 {
-    let block_bytes = shared_bytes.saturating_add(machine.shared_reserved);
-    let granules = u64::from(block_bytes.div_ceil(machine.shared_granule)).max(1);
-    let blocks = u64::from(machine.shared_per_sm) / (granules * u64::from(machine.shared_granule));
-    if shared_bytes <= machine.shared_per_block { u32::try_from(blocks).unwrap_or(u32::MAX) } else { 0 }
+    if shared_bytes > machine.shared_per_block {
+        return 0;
+    }
+    let block_bytes = shared_bytes.saturating_add(machine.shared_reserved).max(1);
+    machine.shared_per_sm / block_bytes.next_multiple_of(machine.shared_granule)
 }
 
 /// Blocks that an SM holds at a time: [`residency`] without its reason.

@@ -77,7 +77,9 @@ impl Fit<'_> {
     fn given(mut self, parts: Parts) -> Choice {
         let best = match parts {
             Parts::Exactly(_) => 1,
-            Parts::Best | Parts::Scaled { .. } => best_split(&mut self.estimator, f64::INFINITY).unwrap_or(1),
+            Parts::Best | Parts::Scaled { .. } => {
+                best_split(&mut self.estimator, f64::INFINITY).map_or(1, |(splits, _)| splits)
+            }
         };
         let splits = parts.among(best, self.estimator.most_splits());
         Choice { chooser: Chooser::Caller, ..self.launch(splits) }

@@ -1,6 +1,6 @@
 //! C where A lies.
 
-use super::{Choice, Fit, check};
+use super::{Choice, Fit, Laid, check};
 use crate::variants::tsmm::WIDEST;
 use crate::{Machine, Problem, Refusal, VARIANTS};
 
@@ -18,7 +18,8 @@ pub fn choose_in_place(problem: &Problem, machine: &Machine) -> Result<Choice, R
     let mut best: Result<Choice, Refusal> = Err(Refusal::NoSuchDtype { dtype: problem.dtype });
     let fits = |place: &usize| VARIANTS[*place].dtype == problem.dtype && VARIANTS[*place].may_be_in_place();
     for place in (0..VARIANTS.len()).filter(fits) {
-        let candidate = Fit::lying(place, problem, machine, (false, *problem)).map(|fit| fit.choice());
+        let candidate =
+            Laid::lying(place, machine, (false, *problem)).map(|laid| Fit::of(laid, problem, machine).choice());
         best = match (best, candidate) {
             (Ok(so_far), Ok(next)) if next.estimate.seconds < so_far.estimate.seconds => Ok(next),
             (Ok(so_far), _) => Ok(so_far),

@@ -9,8 +9,9 @@ const OCTAVES: usize = MOST_SPLITS.ilog2() as usize + 1;
 /// Estimates closer than this are alike: then fewer splits need less scratch.
 pub(super) const ALIKE: f64 = 1.01;
 
-/// The fewest parts of k whose expected time is like the least; `None` if that is found to be more than `enough_s`.
-pub(super) fn best_split(estimator: &mut Estimator<'_>, enough_s: f64) -> Option<u32> {
+/// The fewest parts of k whose expected time is like the least, and that time, s; `None` if the least is found to be more than
+/// `enough_s`.
+pub(super) fn best_split(estimator: &mut Estimator<'_>, enough_s: f64) -> Option<(u32, f64)> {
     estimator.sharpen();
     let search = Search::new(estimator, enough_s);
     // What takes no longer is like the least, whatever that is, and no more parts are wanted.
@@ -25,7 +26,7 @@ pub(super) fn best_split(estimator: &mut Estimator<'_>, enough_s: f64) -> Option
         let Some(less_s) = search.less(time_s) else { break };
         (fewest, time_s) = search.fewest(ALIKE * less_s)?;
     }
-    Some(fewest)
+    Some((fewest, time_s))
 }
 
 /// Parts from a power of two to below the next.

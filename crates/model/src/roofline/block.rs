@@ -97,12 +97,13 @@ impl Block {
 
     /// What a wave of `blocks` takes, of which the fullest SM has `fullest_sm`.
     pub(super) fn wave(&self, blocks: f64, fullest_sm: f64) -> Alone {
+        let (multiplied_s, busy) =
+            (fullest_sm * self.arithmetic_s * self.idle_units(fullest_sm), fullest_sm * self.busy);
         Alone {
             bandwidth_s: blocks * self.bandwidth_s,
             latency_s: self.latency_s,
             delivery_s: fullest_sm * self.delivery_s,
-            arithmetic_s: fullest_sm * self.arithmetic_s * self.idle_units(fullest_sm)
-                / (fullest_sm * self.busy).min(1.0),
+            arithmetic_s: if busy < 1.0 { multiplied_s / busy } else { multiplied_s },
             issue_s: fullest_sm * self.issue_s * self.unfilled(fullest_sm),
         }
     }

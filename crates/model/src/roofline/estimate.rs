@@ -71,6 +71,8 @@ pub struct Estimator<'a> {
     machine: &'a Machine,
     constants: &'a Constants,
     resident: u32,
+    /// 1 / resident.
+    per_resident: f64,
     /// Blocks that run at once.
     wave: u64,
     /// Blocks, k whole.
@@ -177,6 +179,7 @@ impl<'a> Estimator<'a> {
             machine,
             constants,
             resident,
+            per_resident: 1.0 / f64::from(resident),
             wave,
             blocks,
             most_splits,
@@ -223,7 +226,7 @@ impl<'a> Estimator<'a> {
         super::work::count_time();
         let part = 1.0 / f64::from(splits);
         // Some wave has a block, which takes as long as on its own, and begins and ends.
-        let (slots_s, ends_s) = (self.slots_s(splits), self.block.ends.seconds(splits) / f64::from(self.resident));
+        let (slots_s, ends_s) = (self.slots_s(splits), self.block.ends.seconds(splits) * self.per_resident);
         let soonest_s = self.fixed_s + slots_s + ends_s + self.shares_s.max(self.alone_s * part);
         if soonest_s * (1.0 - ROUNDING) > limit {
             return f64::INFINITY;
@@ -231,7 +234,8 @@ impl<'a> Estimator<'a> {
         let waves = self.waves(splits);
         let (fulls, last) = (self.fulls(&waves), self.last_wave(&waves));
         let rest_s = self.fixed_s + slots_s + self.turns_s(&waves, splits);
-        if ((fulls * self.full_least_s + last.least_s()) * part + rest_s) * (1.0 - ROUNDING) > limit {
+        let left_s = (limit * (1.0 + ROUNDING) - rest_s) * f64::from(splits);
+        if last.is_above(left_s * (1.0 + ROUNDING) - fulls * self.full_least_s) {
             return f64::INFINITY;
         }
         let fulls_s = if fulls > 0.0 { fulls * self.full_s.unwrap_or_else(|| self.full.seconds()) } else { 0.0 };
@@ -285,7 +289,7 @@ impl<'a> Estimator<'a> {
     /// What of the time in which blocks begin and end is not filled by other blocks of their SM, in all waves, s.
     fn turns_s(&self, waves: &Waves, splits: u32) -> f64 {
         let last = if waves.left > 0 { 1.0 / waves.dealt } else { 0.0 };
-        self.block.ends.seconds(splits) * (waves.full / f64::from(self.resident) + last)
+        self.block.ends.seconds(splits) * (waves.full * self.per_resident + last)
     }
 
     /// The numbers of parts that k may be cut into, ascending: all up to 32, and of more those after which another part
@@ -314,6 +318,19 @@ impl<'a> Estimator<'a> {
         }
     }
 
+    /// What no number of splits takes less than, s.
+    #[inline(always)]
+    pub(crate) fn least_s(&self) -> f64 {
+        // Where few parts take least, their latency counts, and where many do, their slots.
+        let whole_s = self.least_between_s(1, 1);
+        if self.most_splits == 1 { whole_s } else { whole_s.min(self.least_between_s(2, self.most_splits)) }
+    }
+
+    /// The machine that it is of.
+    pub(crate) fn machine(&self) -> &'a Machine {
+        self.machine
+    }
+
     /// Blocks that run at once on the whole machine.
     pub(crate) fn places(&self) -> u64 {
         self.wave
@@ -327,7 +344,7 @@ impl<'a> Estimator<'a> {
     /// What no time with k in `first` to `last` parts is below, s.
     pub(crate) fn least_between_s(&self, first: u32, last: u32) -> f64 {
         let waves_s = self.block.least_waves(self.blocks, last, self.machine).least_s().max(self.shares_s);
-        let ends_s = self.block.ends.seconds(first) / f64::from(self.resident);
+        let ends_s = self.block.ends.seconds(first) * self.per_resident;
         (waves_s + ends_s + self.fixed_s + self.slots_s(first)) * (1.0 - ROUNDING)
     }
 

@@ -1,6 +1,6 @@
 //! What a time consists of.
 
-use super::norm::{least_of_cubes, least_of_fourths, root_of_cubes, root_of_fourths};
+use super::norm::{least_of_cubes, least_of_fourths, root_of_cubes, root_of_fourths, sum_of_fourths};
 
 /// What each resource alone would take, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,6 +30,13 @@ impl Alone {
     pub(super) fn least_s(&self) -> f64 {
         let memory_s = least_of_cubes(self.bandwidth_s, self.latency_s);
         least_of_fourths([memory_s, self.delivery_s, self.arithmetic_s.max(self.issue_s)])
+    }
+
+    /// Whether [`Alone::seconds`] is more, of what is soonest found alone: roots are most of what a choice costs.
+    pub(super) fn is_above(&self, seconds: f64) -> bool {
+        let memory_s = least_of_cubes(self.bandwidth_s, self.latency_s);
+        let terms = [memory_s, self.delivery_s, self.arithmetic_s.max(self.issue_s)];
+        seconds < 0.0 || sum_of_fourths(terms) > sum_of_fourths([seconds, 0.0, 0.0])
     }
 }
 

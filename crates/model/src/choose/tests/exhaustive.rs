@@ -33,7 +33,7 @@ fn by_trying_all(problem: &Problem, machine: &Machine) -> Option<(&'static str, 
         let least = times.iter().fold(f64::INFINITY, |least, (_, seconds)| least.min(*seconds));
         let (splits, seconds) = *times.iter().find(|(_, seconds)| *seconds <= splits::ALIKE * least)?;
         if best.is_none_or(|(.., so_far)| seconds < so_far) {
-            best = Some((fit.variant.entry, splits, seconds));
+            best = Some((fit.laid.variant.entry, splits, seconds));
         }
     }
     best
