@@ -1,7 +1,7 @@
 //! Batches of matrices without gaps, which warps copy whole, as they lie, into shared memory of their own and back.
 
-use super::fragments::{ISSUE_CYCLES, Needs, by_warps, upright};
-use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, narrow, scarce};
+use super::fragments::{Block, ByWarps, ISSUE_CYCLES, Needs, upright};
+use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, is_faster, narrow, scarce};
 use crate::launch::batched::{FlatTile, Laid};
 use crate::occupancy::by_shared;
 use crate::roofline::peak_fma_rate;
@@ -41,25 +41,25 @@ pub(super) fn shared_bytes(p: &BatchedProblem, problems: u32, stages: u32) -> u3
 pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
     // Strides do for any C; but of c128 the bits are to be those of `batched_fragments`.
     let upright = if p.dtype == Dtype::C128 { upright(p) } else { (*p, false) };
+    let by = ByWarps::new(variant, p, machine, upright);
+    let factors = factors(variant, &by.of, machine);
     let of = |problems, stages| {
-        let block = (problems, stages, shared_bytes(p, problems, stages));
-        by_warps(variant, p, machine, block, upright, |v, p, machine, sides, resident| {
-            needs(v, p, machine, sides, (problems, stages, resident))
-        })
+        let block = Block { problems, stages, shared_bytes: shared_bytes(p, problems, stages) };
+        (block, by.estimate(block, |by, resident| needs(by, &factors, block, resident)))
     };
     let mut best = of(1, 2);
     // Several are one run where all are.
-    let most = if best.sides.iter().all(Laid::is_seamless) { MOST_TOGETHER } else { 1 };
+    let most = if by.sides.iter().all(Laid::is_seamless) { MOST_TOGETHER } else { 1 };
     for (problems, stages) in (1..=most).flat_map(|problems| (2..=MOST_STAGES).map(move |stages| (problems, stages))) {
         if by_shared(machine, shared_bytes(p, problems, stages)) == 0 {
             continue;
         }
         let next = of(problems, stages);
-        if super::is_better(&next, &best) {
+        if is_faster(&next.1, &best.1) {
             best = next;
         }
     }
-    best
+    by.choice(best.0, best.1)
 }
 
 /// What a problem's warps do with A and B, in instructions of a warp.
@@ -90,13 +90,10 @@ fn factors(variant: &Batched, p: &BatchedProblem, machine: &Machine) -> Factors 
     }
 }
 
-fn needs(
-    variant: &Batched,
-    p: &BatchedProblem,
-    machine: &Machine,
-    sides: &[Laid; 3],
-    (problems, stages, resident): (u32, u32, u32),
-) -> Needs {
+/// What the batch needs, in blocks of which an SM holds so many.
+fn needs(by: &ByWarps<'_>, factors: &Factors, block: Block, resident: u32) -> Needs {
+    let ByWarps { variant, machine, of: p, sides, bound, .. } = by;
+    let Block { problems, stages, .. } = block;
     let (bytes, count) = (p.dtype.bytes() as f64, p.count as f64);
     let reads_c = f64::from(u8::from(p.reads_c));
     let [a, b, c] = sides.each_ref().map(|side| f64::from(side.shared.len * side.shared.lines));
@@ -104,10 +101,10 @@ fn needs(
     let each = f64::from(problems);
     let in_flight = f64::from(resident) * f64::from(stages - 1) * each * bytes * loaded;
     let between = if sides.iter().all(|side| side.code.wide) { 1.0 } else { BETWEEN };
-    let memory_s = p.bound(machine).memory_s * between * scarce(NEEDED_IN_FLIGHT, in_flight);
+    let memory_s = bound.memory_s * between * scarce(NEEDED_IN_FLIGHT, in_flight);
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
     let (parts, results) = (f64::from(variant.parts), f64::from(variant.tm * variant.tm));
-    let Factors { loads, wavefronts, units_s } = factors(variant, p, machine);
+    let Factors { loads, wavefronts, units_s } = *factors;
     // C is in as many wavefronts as its bytes are, or twice as many; what is copied goes in, and C out, once.
     let of_results = (1.5 * (1.0 + reads_c) * results + loaded + 2.0 * c) * bytes / 128.0;
     let shared_s = sms_s(wavefronts + of_results);

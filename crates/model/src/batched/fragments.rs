@@ -3,7 +3,7 @@
 use super::{BatchedChoice, BatchedEstimate, BatchedProblem, codes, scarce};
 use crate::launch::batched::{Laid, MOST_PROBLEMS, laid};
 use crate::occupancy::resident_blocks;
-use crate::roofline::{peak_fma_rate, root_of_fourths};
+use crate::roofline::{Bound, peak_fma_rate, root_of_fourths};
 use crate::variants::batched::Batched;
 use crate::{Dtype, Machine};
 
@@ -71,45 +71,87 @@ impl Needs {
     }
 }
 
-/// The launch of an entry whose warps have a problem each, or a part of one: as many warps as the GPU holds, or as there are parts. It
-/// has so many problems at a time, and its blocks so many stages and bytes of shared memory; the batch as such an entry sees it, and whether that is transposed, are
-/// [`upright`]'s, or the batch itself. What it needs is of operands that lie so, and of so many blocks an SM.
-pub(super) fn by_warps(
-    variant: &'static Batched,
-    p: &BatchedProblem,
-    machine: &Machine,
-    (problems, stages, shared_bytes): (u32, u32, u32),
-    (of, swapped): (BatchedProblem, bool),
-    needs: impl FnOnce(&Batched, &BatchedProblem, &Machine, &[Laid; 3], u32) -> Needs,
-) -> BatchedChoice {
-    let threads = variant.threads;
-    let resident = resident_blocks(machine, threads, variant.registers(machine), shared_bytes);
-    let sides = of.sides(1);
-    let tasks = p.count.div_ceil(u64::from(problems)).saturating_mul(u64::from(variant.parts));
-    let blocks = tasks.div_ceil(u64::from(threads / 32)).min(u64::from(resident) * u64::from(machine.sms));
-    let turns = tasks.div_ceil(u64::from(resident * threads / 32 * machine.sms));
-    BatchedChoice {
-        problem: *p,
-        variant,
-        problems,
-        stages,
-        blocks: blocks.min(MOST_PROBLEMS) as u32,
-        threads,
-        shared_bytes,
-        swapped,
-        sides,
-        codes: codes(&of, &sides),
-        bound: p.bound(machine),
-        estimate: needs(variant, &of, machine, &sides, resident).estimate(machine, turns, resident),
+/// Problems that the warps of a block take at a time, its stages, and its bytes of shared memory.
+#[derive(Clone, Copy)]
+pub(super) struct Block {
+    pub(super) problems: u32,
+    pub(super) stages: u32,
+    pub(super) shared_bytes: u32,
+}
+
+/// An entry whose warps have a problem each, or a part of one: what all of its launches for a batch have in common.
+pub(super) struct ByWarps<'a> {
+    pub(super) variant: &'static Batched,
+    p: &'a BatchedProblem,
+    pub(super) machine: &'a Machine,
+    /// The batch as the entry sees it.
+    pub(super) of: BatchedProblem,
+    swapped: bool,
+    pub(super) sides: [Laid; 3],
+    pub(super) bound: Bound,
+    registers: u32,
+}
+
+impl<'a> ByWarps<'a> {
+    /// The batch as the entry sees it, and whether that is transposed, are [`upright`]'s, or the batch itself.
+    pub(super) fn new(
+        variant: &'static Batched,
+        p: &'a BatchedProblem,
+        machine: &'a Machine,
+        (of, swapped): (BatchedProblem, bool),
+    ) -> Self {
+        let (sides, bound, registers) = (of.sides(1), p.bound(machine), variant.registers(machine));
+        ByWarps { variant, p, machine, of, swapped, sides, bound, registers }
+    }
+
+    /// Blocks an SM, and parts of problems.
+    fn dealt(&self, block: Block) -> (u32, u64) {
+        let Block { problems, shared_bytes, .. } = block;
+        let resident = resident_blocks(self.machine, self.variant.threads, self.registers, shared_bytes);
+        let tasks = self.p.count.div_ceil(u64::from(problems)).saturating_mul(u64::from(self.variant.parts));
+        (resident, tasks)
+    }
+
+    /// What it is expected to take, which needs so much with so many blocks an SM.
+    pub(super) fn estimate(&self, block: Block, needs: impl FnOnce(&Self, u32) -> Needs) -> BatchedEstimate {
+        let (resident, tasks) = self.dealt(block);
+        let turns = tasks.div_ceil(u64::from(resident * self.variant.threads / 32 * self.machine.sms));
+        needs(self, resident).estimate(self.machine, turns, resident)
+    }
+
+    /// The launch: as many warps as the GPU holds, or as there are parts.
+    pub(super) fn choice(&self, block: Block, estimate: BatchedEstimate) -> BatchedChoice {
+        let ((resident, tasks), threads) = (self.dealt(block), self.variant.threads);
+        let blocks = tasks.div_ceil(u64::from(threads / 32)).min(u64::from(resident) * u64::from(self.machine.sms));
+        BatchedChoice {
+            problem: *self.p,
+            variant: self.variant,
+            problems: block.problems,
+            stages: block.stages,
+            blocks: blocks.min(MOST_PROBLEMS) as u32,
+            threads,
+            shared_bytes: block.shared_bytes,
+            swapped: self.swapped,
+            sides: self.sides,
+            codes: codes(&self.of, &self.sides),
+            bound: self.bound,
+            estimate,
+        }
+    }
+
+    /// The launch of an entry that has no choice of blocks.
+    pub(super) fn only(&self, block: Block, needs: impl FnOnce(&Self, u32) -> Needs) -> BatchedChoice {
+        self.choice(block, self.estimate(block, needs))
     }
 }
 
 /// The launch of an entry.
 pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
-    by_warps(variant, p, machine, (1, 1, 0), upright(p), needs)
+    ByWarps::new(variant, p, machine, upright(p)).only(Block { problems: 1, stages: 1, shared_bytes: 0 }, needs)
 }
 
-fn needs(variant: &Batched, of: &BatchedProblem, machine: &Machine, [a, b, c]: &[Laid; 3], resident: u32) -> Needs {
+fn needs(by: &ByWarps<'_>, resident: u32) -> Needs {
+    let ByWarps { variant, machine, of, sides: [a, b, c], bound, .. } = by;
     let (bytes, count) = (of.dtype.bytes() as f64, of.count as f64);
     let (tm, tn, parts) = (f64::from(variant.tm), f64::from(variant.tn), f64::from(variant.parts));
     let warps = f64::from(resident * variant.threads / 32);
@@ -121,7 +163,7 @@ fn needs(variant: &Batched, of: &BatchedProblem, machine: &Machine, [a, b, c]: &
     // Of C some of the fragments.
     let in_flight = warps * bytes * (len(a) / turns + len(b) / turns / parts + reads_c * len(c) / 4.0 / turns);
     let by_elements = if stores_whole_sectors(of.dtype, c) { 1.0 } else { BY_ELEMENTS };
-    let memory_s = of.bound(machine).memory_s * READS * scarce(NEEDED_IN_FLIGHT, in_flight) * by_elements;
+    let memory_s = bound.memory_s * READS * scarce(NEEDED_IN_FLIGHT, in_flight) * by_elements;
     let fmas = f64::from(of.dtype.fmas());
     let blocks = (f64::from(variant.tm.next_multiple_of(rows_of_mma as u32))) / rows_of_mma;
     let padded = blocks * rows_of_mma * tm * tn * fmas;

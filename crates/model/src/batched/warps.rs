@@ -1,6 +1,6 @@
 //! Batches by a warp a problem, through shared memory of its own.
 
-use super::fragments::{BY_ELEMENTS, ISSUE_CYCLES, Needs, by_warps, stores_whole_sectors, upright};
+use super::fragments::{BY_ELEMENTS, Block, ByWarps, ISSUE_CYCLES, Needs, stores_whole_sectors, upright};
 use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, narrow, scarce};
 use crate::Machine;
 use crate::launch::batched::{Laid, WarpTile};
@@ -28,10 +28,11 @@ pub(super) fn block(variant: &Batched, of: &BatchedProblem) -> (u32, u32) {
 pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> BatchedChoice {
     let (of, swapped) = upright(p);
     let (_, shared_bytes) = block(variant, &of);
-    by_warps(variant, p, machine, (1, 2, shared_bytes), (of, swapped), needs)
+    ByWarps::new(variant, p, machine, (of, swapped)).only(Block { problems: 1, stages: 2, shared_bytes }, needs)
 }
 
-fn needs(variant: &Batched, of: &BatchedProblem, machine: &Machine, [a, b, c]: &[Laid; 3], resident: u32) -> Needs {
+fn needs(by: &ByWarps<'_>, resident: u32) -> Needs {
+    let ByWarps { variant, machine, of, sides: [a, b, c], bound, .. } = by;
     let (bytes, count, k) = (of.dtype.bytes() as f64, of.count as f64, of.k as f64);
     let (width, reads_c) = (16.0 / bytes, f64::from(u8::from(of.reads_c)));
     let (tm, tn) = (f64::from(variant.tn) / 8.0, f64::from(variant.tm) / 4.0);
@@ -43,7 +44,7 @@ fn needs(variant: &Batched, of: &BatchedProblem, machine: &Machine, [a, b, c]: &
         (false, true) => BY_ELEMENTS,
         (false, false) => BY_SINGLE_ELEMENTS,
     };
-    let memory_s = of.bound(machine).memory_s * scarce(NEEDED_IN_FLIGHT, in_flight) * by_elements;
+    let memory_s = bound.memory_s * scarce(NEEDED_IN_FLIGHT, in_flight) * by_elements;
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
     let reads = k * (tm + tn) / width;
     let shared_s = sms_s(reads * WIDE_CYCLES + (len(a) + len(b)) * bytes / 128.0);
