@@ -7,7 +7,7 @@
 use crate::epilogue::Epilogue;
 use crate::job::{Job, Source};
 use crate::simd::{MOST_LANES, Real, Simd, Work};
-use crate::stage::{Buffer, Stage};
+use crate::stage::{Buffer, Stage, end_of_stream};
 use std::ops::Range;
 
 /// A range of the batch, with sums of K steps.
@@ -33,6 +33,11 @@ pub fn a_vector<S: Simd, const PARTS: usize>(job: &Job<S::Real>) -> usize {
         return 0;
     }
     S::LANES / ((m * k).max(k * n).max(m * n) * PARTS)
+}
+
+/// Whether vectors of C, from this address on one behind the other, may be sent past the caches as they are.
+pub fn may_stream<S: Simd>(first: *const S::Real) -> bool {
+    S::STREAMS && first.addr() % 16 == 0
 }
 
 /// How far the factors of C's lanes lie from each other, in an operand's vector.
@@ -88,6 +93,8 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
             let mut buffer = Buffer::NEW;
             let to = job.c.at(self.range.start).cast_mut();
             let mut stage = Stage::new(&mut buffer, to, true, size_of::<S::Vector>(), 1);
+            let streams = self.past_caches && at_once * c_len == S::LANES && may_stream::<S>(to);
+            let is_staged = self.past_caches && !streams;
             let mut i = self.range.start;
             while i < self.range.end {
                 let count = at_once.min(self.range.end - i);
@@ -111,10 +118,12 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
                 if epilogue.reads_c {
                     result = epilogue.plus_old(result, S::load_masked(c, mask));
                 }
-                if self.past_caches {
+                if is_staged {
                     S::store(stage.room(), result);
                     stage.take(count * c_len * size_of::<S::Real>());
                     stage.send_some();
+                } else if streams && !last {
+                    S::stream(c, result);
                 } else if count * c_len == S::LANES {
                     S::store(c, result);
                 } else {
@@ -122,8 +131,11 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
                 }
                 i += count;
             }
-            if self.past_caches {
+            if is_staged {
                 stage.finish();
+            }
+            if streams {
+                end_of_stream();
             }
         }
     }

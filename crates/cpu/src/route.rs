@@ -3,7 +3,7 @@
 use crate::combine::scale;
 use crate::job::Job;
 use crate::mode::as_ieee_has_it;
-use crate::packed::{MOST_STEPS, Packed, a_vector};
+use crate::packed::{MOST_STEPS, Packed, a_vector, may_stream};
 use crate::run::{AnySize, Delivery, Kernel, Run, Square, Supply};
 use crate::simd::{Portable, Real, Simd};
 use crate::threads::threads_are_here;
@@ -188,11 +188,19 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
             && (m == n && n == k && SQUARES.contains(&n) && b_follows && !has_gaps && !c_has_gaps);
         let of_halves = is_square && m * PARTS <= <S::Half as Simd>::LANES;
         let lanes = if of_halves { <S::Half as Simd>::LANES } else { <S::Narrow as Simd>::LANES };
-        let is_staged = follows && (past_caches || (!S::STORES_PARTS && m * PARTS % lanes != 0));
+        let streams = match (of_halves, is_square) {
+            (true, _) => streams::<S::Half, PARTS>(job),
+            (_, true) => streams::<S::Narrow, PARTS>(job),
+            (_, false) => streams::<S, PARTS>(job),
+        };
+        let is_whole = m * PARTS % lanes == 0;
+        // A line that is read before it is changed takes less than parts of vectors that are collected.
+        let is_staged = follows && if S::STORES_PARTS { past_caches && is_whole } else { past_caches || !is_whole };
         let delivery = match (job.combines_later(), c_is_copied, is_staged) {
             (true, ..) => Delivery::Combined,
             (_, true, _) => Delivery::Copied,
             (_, _, false) => Delivery::InPlace,
+            (_, _, true) if past_caches && streams => Delivery::Streamed,
             (_, _, true) => Delivery::Staged { past_caches },
         };
         let how = How { supply, delivery };
@@ -204,6 +212,15 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
         }
         any_size::<S, PARTS>(job, range, how)
     }
+}
+
+/// Whether C, whose matrices follow each other, may be sent past the caches as it is computed: all lines are whole when the next
+/// block begins.
+fn streams<S: Simd, const PARTS: usize>(job: &Job<S::Real>) -> bool {
+    let rows = job.m * PARTS;
+    // SAFETY: a batch has a first matrix; each of them is whole vectors.
+    let first = unsafe { job.c.at(0) };
+    rows % S::LANES == 0 && Cuts::new::<S, PARTS>(rows, job.n).has_whole_columns() && may_stream::<S>(first)
 }
 
 #[derive(Clone, Copy)]

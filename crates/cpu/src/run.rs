@@ -5,8 +5,8 @@ use crate::combine::combine;
 use crate::epilogue::Epilogue;
 use crate::job::{Job, Source};
 use crate::simd::{Real, Simd, Work};
-use crate::stage::{Buffer, LINE_BYTES, Stage};
-use crate::tile::{Cuts, Left, Operands, Out, Overrun, Right, Sizes, product, square};
+use crate::stage::{Buffer, LINE_BYTES, Stage, end_of_stream};
+use crate::tile::{Cuts, Left, Operands, Out, Right, Sizes, Stores, product, square};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ pub trait Kernel<S: Simd>: Copy {
     /// C from A and B; `between` is called now and then, for what memory can do meanwhile.
     ///
     /// # Safety
-    /// The CPU has the instructions of S; A, B and C are good for the sizes of the job, C for a vector more where it may be
-    /// overrun.
-    unsafe fn product(&self, abc: Operands<S::Real>, overrun: Overrun, epilogue: &Epilogue<S>, between: impl FnMut());
+    /// The CPU has the instructions of S; A, B and C are good for the sizes of the job, C for what
+    /// `stores` says.
+    unsafe fn product(&self, abc: Operands<S::Real>, stores: Stores, epilogue: &Epilogue<S>, between: impl FnMut());
 
     /// How often `between` is called.
     fn steps(&self) -> usize;
@@ -35,9 +35,9 @@ pub struct AnySize<const PARTS: usize> {
 
 impl<S: Simd, const PARTS: usize> Kernel<S> for AnySize<PARTS> {
     #[inline(always)]
-    unsafe fn product(&self, abc: Operands<S::Real>, overrun: Overrun, epilogue: &Epilogue<S>, between: impl FnMut()) {
+    unsafe fn product(&self, abc: Operands<S::Real>, stores: Stores, epilogue: &Epilogue<S>, between: impl FnMut()) {
         // SAFETY: by the caller's promise.
-        unsafe { product::<S, PARTS>(self.sizes, &self.cuts, abc, overrun, epilogue, between) }
+        unsafe { product::<S, PARTS>(self.sizes, &self.cuts, abc, stores, epilogue, between) }
     }
 
     fn steps(&self) -> usize {
@@ -54,12 +54,12 @@ impl<S: Simd, const PARTS: usize, const N: usize> Kernel<S> for Square<PARTS, N>
     unsafe fn product(
         &self,
         abc: Operands<S::Real>,
-        overrun: Overrun,
+        stores: Stores,
         epilogue: &Epilogue<S>,
         mut between: impl FnMut(),
     ) {
         // SAFETY: by the caller's promise.
-        unsafe { square::<S, PARTS, N>(abc, overrun, epilogue) }
+        unsafe { square::<S, PARTS, N>(abc, stores, epilogue) }
         between();
     }
 
@@ -80,6 +80,8 @@ pub enum Supply {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     InPlace,
+    /// The same, past the caches.
+    Streamed,
     /// Collected, and sent in whole lines, past the caches or not.
     Staged {
         past_caches: bool,
@@ -142,7 +144,7 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
             let mut stage = Stage::new(&mut buffer, to, past_caches, c_bytes, kernel.steps());
             let b_by = (job.b.row, job.b.col);
             let has_gaps = job.c.col != job.m * parts;
-            let into_c = if has_gaps { Overrun::No } else { Overrun::IntoTheBlock };
+            let into_c = if has_gaps { Stores::Exactly } else { Stores::OverTheBlock };
             let mut copied = false;
             for i in range {
                 ahead.begin(job, i);
@@ -160,36 +162,39 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
                 let c = job.c.at(i).cast_mut();
                 let in_place = Out { old: c.cast_const(), old_col: job.c.col, first: c, col: job.c.col };
                 let elsewhere = |first| Out { first, col: job.m * parts, ..in_place };
-                let (out, overrun) = match delivery {
+                let (out, stores) = match delivery {
                     Delivery::InPlace => (in_place, into_c),
-                    Delivery::Staged { .. } => (elsewhere(stage.room()), Overrun::Anywhere),
-                    Delivery::Combined => (elsewhere(c_room.first()), Overrun::Anywhere),
+                    Delivery::Streamed => (in_place, Stores::PastCaches),
+                    Delivery::Staged { .. } => (elsewhere(stage.room()), Stores::Anywhere),
+                    Delivery::Combined => (elsewhere(c_room.first()), Stores::Anywhere),
                     Delivery::Copied => {
                         let first = c_room.first::<S::Real>();
                         if job.reads_c() {
                             copy_to(first, c, &job.c, (job.m, job.n), parts);
                         }
                         // What is beyond a column is the next one, which is still to be read.
-                        let overrun = if job.reads_c() { Overrun::No } else { Overrun::Anywhere };
-                        (Out { old: first.cast_const(), old_col: job.m * parts, ..elsewhere(first) }, overrun)
+                        let stores = if job.reads_c() { Stores::Exactly } else { Stores::Anywhere };
+                        (Out { old: first.cast_const(), old_col: job.m * parts, ..elsewhere(first) }, stores)
                     }
                 };
                 let is_staged = matches!(delivery, Delivery::Staged { .. });
-                kernel.product((a, b, out), overrun, &epilogue, || {
+                kernel.product((a, b, out), stores, &epilogue, || {
                     ahead.ask::<S>();
                     if is_staged {
                         stage.send_some();
                     }
                 });
                 match delivery {
-                    Delivery::InPlace => {}
+                    Delivery::InPlace | Delivery::Streamed => {}
                     Delivery::Staged { .. } => stage.take(c_bytes),
                     Delivery::Copied => copy_from(out.first, c, &job.c, (job.m, job.n), parts),
                     Delivery::Combined => combine(job, i, out.first, parts),
                 }
             }
-            if matches!(delivery, Delivery::Staged { .. }) {
-                stage.finish();
+            match delivery {
+                Delivery::Staged { .. } => stage.finish(),
+                Delivery::Streamed => end_of_stream(),
+                Delivery::InPlace | Delivery::Copied | Delivery::Combined => {}
             }
         }
     }

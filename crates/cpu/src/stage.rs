@@ -178,7 +178,7 @@ unsafe fn send_line(from: *const u8, to: *mut u8) {
 }
 
 /// Orders what was streamed before what is stored afterwards, such as that the batch is done.
-fn end_of_stream() {
+pub fn end_of_stream() {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every CPU of the target has it.
     unsafe {

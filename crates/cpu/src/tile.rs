@@ -108,6 +108,11 @@ pub struct Cuts {
 }
 
 impl Cuts {
+    /// Whether a block has all rows.
+    pub fn has_whole_columns(&self) -> bool {
+        self.vectors.count == 1
+    }
+
     /// Number of blocks.
     pub fn blocks(&self) -> usize {
         (0..self.vectors.count).map(|of_rows| self.columns[self.vectors.part(of_rows)].count).sum()
@@ -130,7 +135,7 @@ struct Tail<S: Simd> {
     /// Its lanes in C.
     len: usize,
     mask: S::Mask,
-    overrun: Overrun,
+    stores: Stores,
 }
 
 impl<S: Simd> Tail<S> {
@@ -145,36 +150,39 @@ impl<S: Simd> Tail<S> {
     /// How many of `columns`, which begin `col` after each other, are stored whole: the first ones.
     #[inline(always)]
     fn whole_columns(&self, columns: usize, col: usize) -> usize {
-        match self.overrun {
+        match self.stores {
             _ if self.len == S::LANES => columns,
-            Overrun::Anywhere => columns,
-            Overrun::IntoTheBlock => columns.saturating_sub((S::LANES - self.len).div_ceil(col)),
-            Overrun::No => 0,
+            Stores::Anywhere | Stores::PastCaches => columns,
+            Stores::OverTheBlock => columns.saturating_sub((S::LANES - self.len).div_ceil(col)),
+            Stores::Exactly => 0,
         }
     }
 }
 
-/// Which lanes beyond those of C the last vector of a column may store: parts of a vector take longer.
+/// How columns are stored: parts of a vector take longer than whole ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Overrun {
-    /// None.
-    No,
-    /// Those that are of columns of the same block, which are stored later: C has no gaps.
-    IntoTheBlock,
-    /// All: what is there is written later, or belongs to nobody.
+pub enum Stores {
+    /// The lanes of C alone.
+    Exactly,
+    /// Also those beyond, of columns of the same block, which are stored later: C has no gaps.
+    OverTheBlock,
+    /// All lanes: what is beyond is written later, or belongs to nobody.
     Anywhere,
+    /// Whole vectors past the caches: columns have no parts of vectors, and follow each other in one run of whole lines but for its
+    /// ends.
+    PastCaches,
 }
 
 /// C from A and B, block by block; `between` is called after each.
 ///
 /// # Safety
-/// The CPU has the instructions of S. A, B and C are good for `sizes`; C, where it may be overrun, for a vector beyond.
+/// The CPU has the instructions of S. A, B and C are good for `sizes`; C for what `stores` says.
 #[inline(always)]
 pub unsafe fn product<S: Simd, const PARTS: usize>(
     sizes: Sizes,
     cuts: &Cuts,
     (a, b, c): Operands<S::Real>,
-    overrun: Overrun,
+    stores: Stores,
     epilogue: &Epilogue<S>,
     mut between: impl FnMut(),
 ) {
@@ -186,7 +194,7 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
             let (col, width) = (columns.start(of_cols), columns.part(of_cols));
             // SAFETY: by the caller's promise; the block is inside C.
             unsafe {
-                let tail = tail::<S>(sizes.rows - row, vectors, cuts.vectors.count == 1, overrun);
+                let tail = tail::<S>(sizes.rows - row, vectors, cuts.vectors.count == 1, stores);
                 let at = at::<S>((a, b, c), row, col);
                 any_block::<S, PARTS>(sizes.k, (vectors, width), at, tail, epilogue);
             }
@@ -200,12 +208,12 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
 /// # Safety
 /// The CPU has the instructions of S.
 #[inline(always)]
-unsafe fn tail<S: Simd>(rows: usize, vectors: usize, is_only: bool, overrun: Overrun) -> Tail<S> {
+unsafe fn tail<S: Simd>(rows: usize, vectors: usize, is_only: bool, stores: Stores) -> Tail<S> {
     let len = (rows - (vectors - 1) * S::LANES).min(S::LANES);
     // Else the rows at the top of the next column are of a block that was stored before.
-    let overrun = if is_only { overrun } else { Overrun::No };
+    let stores = if is_only { stores } else { Stores::Exactly };
     // SAFETY: by the caller's promise.
-    Tail { len, mask: unsafe { S::mask(len) }, overrun }
+    Tail { len, mask: unsafe { S::mask(len) }, stores }
 }
 
 /// A, B and C from the block's first element on.
@@ -359,6 +367,18 @@ unsafe fn finish<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMN
                 j += 1;
             }
         }
+        if tail.stores == Stores::PastCaches {
+            let mut j = 0;
+            while j < COLUMNS {
+                let mut v = 0;
+                while v < VECTORS {
+                    S::stream(c.first.add(j * c.col + v * S::LANES), sums[j][v][0]);
+                    v += 1;
+                }
+                j += 1;
+            }
+            return;
+        }
         let whole = tail.whole_columns(COLUMNS, c.col);
         let mut j = 0;
         while j < COLUMNS {
@@ -386,7 +406,7 @@ unsafe fn finish<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMN
 #[inline(always)]
 pub unsafe fn square<S: Simd, const PARTS: usize, const N: usize>(
     (a, b, c): Operands<S::Real>,
-    overrun: Overrun,
+    stores: Stores,
     epilogue: &Epilogue<S>,
 ) {
     let packed = N * PARTS;
@@ -394,12 +414,12 @@ pub unsafe fn square<S: Simd, const PARTS: usize, const N: usize>(
     let abc = (Left { col: packed, ..a }, b, Out { col: packed, old_col: packed, ..c });
     // SAFETY: by the caller's promise. Steps beyond the cuts of N are none.
     unsafe {
-        step::<S, PARTS, N, 0, 0>(abc, overrun, epilogue);
-        step::<S, PARTS, N, 0, 1>(abc, overrun, epilogue);
-        step::<S, PARTS, N, 0, 2>(abc, overrun, epilogue);
-        step::<S, PARTS, N, 1, 0>(abc, overrun, epilogue);
-        step::<S, PARTS, N, 1, 1>(abc, overrun, epilogue);
-        step::<S, PARTS, N, 1, 2>(abc, overrun, epilogue);
+        step::<S, PARTS, N, 0, 0>(abc, stores, epilogue);
+        step::<S, PARTS, N, 0, 1>(abc, stores, epilogue);
+        step::<S, PARTS, N, 0, 2>(abc, stores, epilogue);
+        step::<S, PARTS, N, 1, 0>(abc, stores, epilogue);
+        step::<S, PARTS, N, 1, 1>(abc, stores, epilogue);
+        step::<S, PARTS, N, 1, 2>(abc, stores, epilogue);
     }
 }
 
@@ -427,7 +447,7 @@ const fn step_size<S: Simd, const PARTS: usize>(n: usize, of_rows: usize, of_col
 #[inline(always)]
 unsafe fn step<S: Simd, const PARTS: usize, const N: usize, const OF_ROWS: usize, const OF_COLS: usize>(
     abc: Operands<S::Real>,
-    overrun: Overrun,
+    stores: Stores,
     epilogue: &Epilogue<S>,
 ) {
     let cuts = const { Cuts::new::<S, PARTS>(N * PARTS, N) };
@@ -441,7 +461,7 @@ unsafe fn step<S: Simd, const PARTS: usize, const N: usize, const OF_ROWS: usize
             if const { matches!(step_size::<S, PARTS>(N, OF_ROWS, OF_COLS), ($v, $n)) } {
                 // SAFETY: by the caller's promise; the block is one of the cut of C.
                 unsafe {
-                    let tail = tail::<S>(N * PARTS - row, $v, cuts.vectors.count == 1, overrun);
+                    let tail = tail::<S>(N * PARTS - row, $v, cuts.vectors.count == 1, stores);
                     block::<S, PARTS, $v, $n>(N, at::<S>(abc, row, col), tail, epilogue);
                 }
             }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Case, Matrix, Numbers, STORES, Store, Value, available, same};
+use common::{ALIGNED, Case, GUARD, Matrix, Numbers, STORES, Store, Value, available, same};
 use lanky_cpu::Instructions;
 use num_complex::Complex;
 
@@ -75,9 +75,11 @@ fn large<T: Value>(n: usize) {
     let mut numbers = Numbers(2);
     for (c, store) in [(Store::ByCols, Store::ByCols), (Store::ByRows, Store::ByRows), (Store::ByCols, Store::ByRows)] {
         let mut case = Case::<T>::new((n, n, n), count, [store, store, c], || numbers.integer());
-        case.c = Matrix::new(c, n, n, count, || T::NAN);
-        for instructions in available() {
-            check("large", &mut case, instructions);
+        for guard in [GUARD, ALIGNED] {
+            case.c = Matrix::behind(guard, c, (n, n), count, || T::NAN);
+            for instructions in available() {
+                check("large", &mut case, instructions);
+            }
         }
     }
 }
@@ -86,6 +88,12 @@ fn large<T: Value>(n: usize) {
 fn large_batches() {
     large::<f64>(1);
     large::<f32>(2);
+    large::<f32>(4);
+    large::<f64>(4);
+    large::<f32>(8);
+    large::<Complex<f64>>(2);
+    large::<f64>(12);
+    large::<f64>(16);
     large::<Complex<f32>>(2);
     large::<f64>(3);
     large::<Complex<f64>>(5);

@@ -84,12 +84,17 @@ impl Simd for Avx2<f64> {
     const LANES: usize = 4;
     const REGISTERS: usize = 16;
     const STORES_PARTS: bool = true;
+    const STREAMS: bool = true;
 
     instructions! {
         fn splat(x: f64) -> __m256d = _mm256_set1_pd(x);
         fn load(p: *const f64) -> __m256d = _mm256_loadu_pd(p);
         fn load_masked(p: *const f64, mask: __m256i) -> __m256d = _mm256_maskload_pd(p, mask);
         fn store(p: *mut f64, v: __m256d) = _mm256_storeu_pd(p, v);
+        fn stream(p: *mut f64, v: __m256d) = {
+            _mm_stream_pd(p, _mm256_castpd256_pd128(v));
+            _mm_stream_pd(p.add(2), _mm256_extractf128_pd::<1>(v))
+        };
         fn store_first(p: *mut f64, count: usize, v: __m256d) = first_of_f64(p, count, v);
         fn mask(count: usize) -> __m256i = _mm256_loadu_si256(ONES_AND_ZEROS_64.as_ptr().add(4 - count).cast());
         fn mul(a: __m256d, b: __m256d) -> __m256d = _mm256_mul_pd(a, b);
@@ -115,12 +120,17 @@ impl Simd for Avx2<f32> {
     const LANES: usize = 8;
     const REGISTERS: usize = 16;
     const STORES_PARTS: bool = true;
+    const STREAMS: bool = true;
 
     instructions! {
         fn splat(x: f32) -> __m256 = _mm256_set1_ps(x);
         fn load(p: *const f32) -> __m256 = _mm256_loadu_ps(p);
         fn load_masked(p: *const f32, mask: __m256i) -> __m256 = _mm256_maskload_ps(p, mask);
         fn store(p: *mut f32, v: __m256) = _mm256_storeu_ps(p, v);
+        fn stream(p: *mut f32, v: __m256) = {
+            _mm_stream_ps(p, _mm256_castps256_ps128(v));
+            _mm_stream_ps(p.add(4), _mm256_extractf128_ps::<1>(v))
+        };
         fn store_first(p: *mut f32, count: usize, v: __m256) = first_of_f32(p, count, v);
         fn mask(count: usize) -> __m256i = _mm256_loadu_si256(ONES_AND_ZEROS_32.as_ptr().add(8 - count).cast());
         fn mul(a: __m256, b: __m256) -> __m256 = _mm256_mul_ps(a, b);
@@ -148,12 +158,14 @@ impl Simd for Avx2Half<f32> {
     const LANES: usize = 4;
     const REGISTERS: usize = 16;
     const STORES_PARTS: bool = true;
+    const STREAMS: bool = true;
 
     instructions! {
         fn splat(x: f32) -> __m128 = _mm_set1_ps(x);
         fn load(p: *const f32) -> __m128 = _mm_loadu_ps(p);
         fn load_masked(p: *const f32, mask: __m128i) -> __m128 = _mm_maskload_ps(p, mask);
         fn store(p: *mut f32, v: __m128) = _mm_storeu_ps(p, v);
+        fn stream(p: *mut f32, v: __m128) = _mm_stream_ps(p, v);
         fn store_first(p: *mut f32, count: usize, v: __m128) = first_of_half(p, count, v);
         fn mask(count: usize) -> __m128i = _mm_loadu_si128(ONES_AND_ZEROS_32.as_ptr().add(8 - count).cast());
         fn mul(a: __m128, b: __m128) -> __m128 = _mm_mul_ps(a, b);

@@ -71,6 +71,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     const LANES: usize;
     /// Vectors that the CPU holds.
     const REGISTERS: usize;
+    /// Whether [`Simd::stream`] goes past the caches.
+    const STREAMS: bool = false;
     /// Whether [`Simd::store_first`] is as good as whole vectors: loads near it do not wait.
     const STORES_PARTS: bool = false;
     /// Most columns of C that are computed at once.
@@ -86,6 +88,12 @@ pub trait Simd: Copy + Send + Sync + 'static {
     unsafe fn load_masked(p: *const Self::Real, mask: Self::Mask) -> Self::Vector;
     /// `LANES` elements.
     unsafe fn store(p: *mut Self::Real, v: Self::Vector);
+    /// The same past the caches, where [`Simd::STREAMS`] says so and `p` is a multiple of 16 bytes.
+    #[inline(always)]
+    unsafe fn stream(p: *mut Self::Real, v: Self::Vector) {
+        // SAFETY: by the caller's promise.
+        unsafe { Self::store(p, v) }
+    }
     /// The first `count` elements, at least one.
     unsafe fn store_first(p: *mut Self::Real, count: usize, v: Self::Vector);
     /// The first `count` lanes, at most `LANES`.

@@ -85,15 +85,30 @@ pub struct Matrix<T> {
     pub col: usize,
     pub stride: usize,
     pub count: usize,
+    /// Elements that are nobody's before the first and after the last matrix.
+    guard: usize,
     is_listed: bool,
     pub conj: bool,
 }
 
-/// Elements that are nobody's before the first and after the last matrix.
-const GUARD: usize = 67;
+/// Of a matrix that does not begin at a multiple of 16 bytes, nor end at one.
+pub const GUARD: usize = 67;
+/// Of one that begins at such a multiple.
+pub const ALIGNED: usize = 64;
 
 impl<T: Value> Matrix<T> {
-    pub fn new(store: Store, rows: usize, cols: usize, count: usize, mut value: impl FnMut() -> T) -> Self {
+    pub fn new(store: Store, rows: usize, cols: usize, count: usize, value: impl FnMut() -> T) -> Self {
+        Self::behind(GUARD, store, (rows, cols), count, value)
+    }
+
+    /// The same behind so many elements that are nobody's.
+    pub fn behind(
+        guard: usize,
+        store: Store,
+        (rows, cols): (usize, usize),
+        count: usize,
+        mut value: impl FnMut() -> T,
+    ) -> Self {
         let (row, col, len) = match store {
             Store::ByCols | Store::Shared => (1, rows, rows * cols),
             Store::ByRows => (cols, 1, rows * cols),
@@ -102,9 +117,9 @@ impl<T: Value> Matrix<T> {
             Store::NoUnit => (3, 3 * rows + 1, (3 * rows + 1) * cols),
         };
         let stride = if store == Store::Shared { 0 } else { len };
-        let data = vec![T::NAN; len * count.max(1) + 2 * GUARD];
+        let data = vec![T::NAN; len * count.max(1) + 2 * guard];
         let is_listed = store == Store::Listed;
-        let mut made = Matrix { data, rows, cols, row, col, stride, count, is_listed, conj: false };
+        let mut made = Matrix { data, rows, cols, row, col, stride, count, guard, is_listed, conj: false };
         for index in 0..if stride == 0 { 1 } else { count } {
             for (i, j) in (0..cols).flat_map(|j| (0..rows).map(move |i| (i, j))) {
                 let at = made.index(index, i, j);
@@ -116,7 +131,7 @@ impl<T: Value> Matrix<T> {
 
     pub fn index(&self, matrix: usize, i: usize, j: usize) -> usize {
         let matrix = if self.is_listed { self.count - 1 - matrix } else { matrix };
-        GUARD + matrix * self.stride + i * self.row + j * self.col
+        self.guard + matrix * self.stride + i * self.row + j * self.col
     }
 
     pub fn get(&self, matrix: usize, i: usize, j: usize) -> T {
@@ -132,7 +147,7 @@ impl<T: Value> Matrix<T> {
             *list = order.collect();
             Matrices::Listed(list.as_ptr())
         } else {
-            Matrices::Strided { first: first.wrapping_add(GUARD), stride: self.stride }
+            Matrices::Strided { first: first.wrapping_add(self.guard), stride: self.stride }
         };
         Operand { matrices, row: self.row, col: self.col, conj: self.conj }
     }
