@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Buffer, Case, Outcome, PACKED, Random, Real, Storage, bits};
-use lanky_host::{Device, Dtype, Layout, Plan, Shape, gemm};
+use lanky_host::{Device, Dtype, Layout, MatMut, MatRef, Plan, Shape, gemm};
 use proptest::prelude::*;
 
 fn storage() -> impl Strategy<Value = Storage> {
@@ -228,6 +228,36 @@ fn any_number_of_threads_gives_the_same_bits() {
             }
         }
     }
+}
+
+/// The bits of a product whose operands begin so many elements into their memory.
+fn bits_behind<T: Real>((m, n, k): (usize, usize, usize), [a, b, c]: [usize; 3]) -> Vec<u64> {
+    let mut random = Random(23);
+    let mut behind = |offset: usize, len: usize| -> Vec<T> {
+        let before = std::iter::repeat_n(T::canary(), offset);
+        before.chain((0..len).map(|_| T::of(random.unit()))).collect()
+    };
+    let (of_a, of_b, mut of_c) = (behind(a, m * k), behind(b, k * n), behind(c, m * n));
+    let (left, right) = (MatRef::column_major(&of_a[a..], m, k), MatRef::column_major(&of_b[b..], k, n));
+    let into = MatMut::column_major(&mut of_c[c..], m, n).unwrap();
+    gemm(&Device::cpu().stream().unwrap(), T::of(0.7), left.unwrap(), right.unwrap(), T::of(-0.3), into).unwrap();
+    bits(&of_c[c..])
+}
+
+#[test]
+fn where_operands_begin_changes_no_bits() {
+    fn check<T: Real>() {
+        for size in [(13, 5, 67), (131, 9, 31), (3, 2, 90_001)] {
+            let expected = bits_behind::<T>(size, [0; 3]);
+            for offset in 1..64 / size_of::<T>() {
+                for offsets in [[offset, 0, 0], [0, offset, 0], [0, 0, offset], [offset; 3]] {
+                    assert!(bits_behind::<T>(size, offsets) == expected, "{size:?} behind {offsets:?} elements");
+                }
+            }
+        }
+    }
+    check::<f32>();
+    check::<f64>();
 }
 
 #[test]
