@@ -164,7 +164,7 @@ impl<'a> Estimator<'a> {
         let filling = (waves * wave).div_ceil(blocks.max(1));
         let most_splits = u32::try_from(steps.min(filling)).unwrap_or(most).clamp(1, most);
         let full = block.wave(wave as f64, f64::from(resident));
-        // Roots are most of what a choice costs: what they are not below decides for most entries and splits.
+        // Roots cost much of a choice: what they are not below decides for most entries and splits.
         let full_least_s = full.least_s();
         // No block takes less than its share of a full wave in which no unit is idle, and a wave of few blocks takes its latency.
         let shares_s = blocks as f64 / wave as f64 * full_least_s / block.idle_units(f64::from(resident));

@@ -32,7 +32,7 @@ impl Alone {
         least_of_fourths([memory_s, self.delivery_s, self.arithmetic_s.max(self.issue_s)])
     }
 
-    /// Whether [`Alone::seconds`] is more, of what is soonest found alone: roots are most of what a choice costs.
+    /// Whether [`Alone::seconds`] is more, found without a fourth root; not always, but wherever it says so.
     pub(super) fn is_above(&self, seconds: f64) -> bool {
         let memory_s = least_of_cubes(self.bandwidth_s, self.latency_s);
         let terms = [memory_s, self.delivery_s, self.arithmetic_s.max(self.issue_s)];
