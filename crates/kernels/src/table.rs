@@ -196,6 +196,10 @@ mod reduced_tables {
         use crate::tsmttsm as entries;
         model::gram_mma_variants!(rows);
     }
+    mod folded {
+        use crate::tsmttsm as entries;
+        model::tsmttsm_folded_variants!(rows);
+    }
     mod gram_folded {
         use crate::tsmttsm as entries;
         model::gram_folded_variants!(rows);
@@ -215,7 +219,7 @@ mod reduced_tables {
     }
 
     pub fn reduced(entry: &str) -> Option<Reduced> {
-        let tall = [tiles::reduced, mma::reduced, staged::reduced, ring::reduced];
+        let tall = [tiles::reduced, mma::reduced, folded::reduced, staged::reduced, ring::reduced];
         let gram = [gram::reduced, gram_mma::reduced, gram_folded::reduced, gram_staged::reduced, gram_ring::reduced];
         let tables = tall.into_iter().chain(gram).chain([gemv::reduced as fn(&str) -> Option<Reduced>]);
         tables.into_iter().find_map(|table| table(entry))
@@ -344,7 +348,9 @@ tall!(
     tsmm_staged: tsmm_staged_variants,
     tsmm_mma: tsmm_mma_variants,
     fragments: tsmm_fragments_variants,
-    bulk: tsmm_bulk_variants
+    bulk: tsmm_bulk_variants,
+    bulk_registers: tsmm_bulk_registers_variants,
+    bulk_shared: tsmm_bulk_shared_variants
 );
 
 /// The product kernel with this entry name; `None` if no row of `model::VARIANTS` has it.
@@ -361,7 +367,8 @@ pub fn product(entry: &str) -> Option<Product> {
     let complex = [tsm2r_complex::product, staged_complex::product, mma_complex::product, gemm_complex::product];
     let tall =
         [tsm2l::product, group::product, packed::product, columns::product, tsmm_staged::product, tsmm_mma::product];
-    let tall = tall.into_iter().chain([fragments::product as fn(&str) -> Option<Product>, bulk::product]);
+    let bulk = [bulk::product, bulk_registers::product, bulk_shared::product];
+    let tall = tall.into_iter().chain([fragments::product as fn(&str) -> Option<Product>]).chain(bulk);
     real.into_iter().chain(complex).chain(tall).find_map(|table| table(entry))
 }
 

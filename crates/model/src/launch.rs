@@ -234,7 +234,7 @@ pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, (m, n, k): (u64, u64, u
     match (variant.kernel, variant.name) {
         (Kernel::Tall, "tsm2l_tiled" | "tsm2l_interleaved") => tiles.x.div_ceil(u64::from(tcf(variant.dtype, m))),
         (Kernel::Tall, "tsmm_packed") => tiles.x,
-        (Kernel::Tsmm, "tsmm_bulk") => {
+        (Kernel::Tsmm, _) if variant.is_bulk() => {
             let cols = n.max(k);
             let tiles = m.div_ceil(variant.bulk_rows(cols));
             tiles.min(places.max(1)).max(tiles.div_ceil(slot_turns(cols)))

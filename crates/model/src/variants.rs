@@ -315,7 +315,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 29] = [
+const TABLES: [&[Variant]; 32] = [
     TSM2R,
     STAGED,
     MMA,
@@ -335,10 +335,13 @@ const TABLES: [&[Variant]; 29] = [
     tsmm::MMA,
     tsmm::FRAGMENTS,
     tsmm::BULK,
+    tsmm::BULK_REGISTERS,
+    tsmm::BULK_SHARED,
     tsmttsm::TILES,
     tsmttsm::MMA,
     tsmttsm::GRAM,
     tsmttsm::GRAM_MMA,
+    tsmttsm::FOLDED,
     tsmttsm::GRAM_FOLDED,
     tsmttsm::STAGED,
     tsmttsm::GRAM_STAGED,
@@ -373,6 +376,9 @@ pub const VARIANTS: &[Variant] = &{
 impl Variant {
     /// Rows of C a thread, or a warp of the matrix units.
     pub const fn own_rows(&self) -> u32 {
+        if self.is_bulk() && !self.mma {
+            return self.bulk_lane_rows();
+        }
         let owners = if self.mma { self.threads / 32 } else { self.threads };
         match self.kernel {
             // A Gram matrix's warps own squares.
@@ -393,14 +399,12 @@ impl Variant {
         matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged" | b"tsmttsm_ring" | b"gram_ring")
     }
 
-    /// The most columns of a Gram matrix, of an entry whose blocks take B to be what they have of A.
+    /// The most rows and columns of C, of an entry that has one tile of it: of a Gram matrix, whose blocks take B to be what they have of
+    /// A, or of folded fragments.
     pub const fn most_columns(&self) -> Option<u32> {
         let is_whole = self.own_rows() == self.rows && self.cols == self.t2;
-        if matches!(self.kernel, Kernel::Gram) && (self.mma || self.is_staged() || is_whole) {
-            Some(self.rows)
-        } else {
-            None
-        }
+        let is_gram = matches!(self.kernel, Kernel::Gram) && (self.mma || self.is_staged() || is_whole);
+        if is_gram || matches!(self.name.as_bytes(), b"tsmttsm_folded") { Some(self.rows) } else { None }
     }
 
     /// What m, n and k must be multiples of, of an entry that serves whole tiles alone.
@@ -426,6 +430,7 @@ impl Variant {
     pub const fn since(&self) -> (u32, u32) {
         match (self.kernel, self.mma) {
             (_, true) => (9, 0),
+            _ if self.is_bulk() => (9, 0),
             (Kernel::Ring | Kernel::GemmRing | Kernel::Tsmm, _) => (8, 0),
             _ if self.is_staged() => (8, 0),
             // They need nothing that any GPU of the machines' table lacks.

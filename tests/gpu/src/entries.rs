@@ -48,6 +48,7 @@ pub fn serves(entry: Entry, (m, n, k): (usize, usize, usize)) -> bool {
     let is_whole = |of: [u32; 3]| [m, n, k].iter().zip(of).all(|(size, of)| size % of as usize == 0);
     variant(entry).and_then(Variant::multiples).is_none_or(is_whole)
         && most.is_none_or(|(columns, steps)| m.min(n) <= columns as usize && k <= steps as usize)
+        && variant(entry).and_then(Variant::most_columns).is_none_or(|most| m.max(n) <= most as usize)
 }
 
 /// Fails unless the plan was refused because A does not lie as the entry wants it, or the product is too wide for it.

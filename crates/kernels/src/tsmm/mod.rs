@@ -16,7 +16,7 @@
 //! | [`columns`] | | columns straight between registers and memory, a chunk always in flight |
 //! | [`staged`] | | tiles as they lie in memory through shared memory, in and out, in whole sectors |
 //! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
-//! | [`bulk`] | | rows by bulk copies through slots of each warp, multiplied by the matrix units: f64 and c128, from sm_90 on |
+//! | [`bulk`] | | rows by bulk copies through slots of each warp, from sm_90 on; by the matrix units: f64 and c128; by the vector units: f32 and c64, `tsmm_bulk_registers` and `tsmm_bulk_shared` |
 //! | [`fragments`] | | these units' fragments straight between registers and memory: f64 and c128, from sm_90 on |
 //!
 //! # Zero β, tails
@@ -125,8 +125,28 @@ macro_rules! bulk_entries {
     ($($entry:ident: $elem:ident, $warps:literal, $r:literal, $nt:literal, $ks:literal, $slots:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            product_entry!($entry, $elem, bulk::body::<$elem, $warps, $r, $nt, $ks, $slots>);
+            product_entry!($entry, $elem, bulk::body::<$elem, bulk::matrix::Matrix<$elem, $nt, $ks>, $warps, $r, $slots>);
         )*
     };
 }
 model::tsmm_bulk_variants!(bulk_entries);
+
+macro_rules! bulk_registers_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $r:literal, $lc:literal, $ct:literal, $k:literal, $slots:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!($entry, $elem, bulk::body::<$elem, bulk::registers::Registers<$elem, $lc, $ct, $k>, $warps, $r, $slots>);
+        )*
+    };
+}
+model::tsmm_bulk_registers_variants!(bulk_registers_entries);
+
+macro_rules! bulk_shared_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $r:literal, $tn:literal, $k:literal, $slots:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!($entry, $elem, bulk::body::<$elem, bulk::shared::SharedB<$elem, $tn, $k>, $warps, $r, $slots>);
+        )*
+    };
+}
+model::tsmm_bulk_shared_variants!(bulk_shared_entries);

@@ -5,8 +5,8 @@
 //! A and B agree. So the layout of a fragment can be that of memory: no shared memory, no barrier, nothing but loads of 16
 //! bytes in flight and multiplications. A Gram matrix uses what it loaded twice, and leaves out the tiles above the diagonal.
 //!
-//! Of a Gram matrix of no more lines than half a side, `gram_folded`, a fragment has two pieces of k in place of lines that are not
-//! there: those from half a side on are the same lines, a side of rows further down. Two of the square's quarters are then sums for C, which are
+//! Of matrices of no more lines than half a side, `tsmttsm_folded` and `gram_folded`, a fragment has two pieces of k in place of lines that
+//! are not there: those from half a side on are the same lines, a side of rows further down. Two of the square's quarters are then sums for C, which are
 //! added at the end; the others mix the pieces and are dropped. That is half the loads and products for each row.
 //! # Thread mapping
 //! Squares of C have a side of 16, in c128 of 8. A warp owns X x Y of them, WX x WY warps have all of the block's, and KG groups
@@ -46,14 +46,14 @@ impl<const WX: usize, const WY: usize, const KG: usize, const GRAM: bool> Shape 
     const GRAM: bool = GRAM;
 }
 
-/// KG groups along k of a warp each, of a Gram matrix of at most half a side.
-pub struct Folded<const KG: usize>;
+/// KG groups along k of a warp each, of a C of at most half a side, a GRAM matrix or not.
+pub struct Folded<const KG: usize, const GRAM: bool>;
 
-impl<const KG: usize> Shape for Folded<KG> {
+impl<const KG: usize, const GRAM: bool> Shape for Folded<KG, GRAM> {
     const WX: u32 = 1;
     const WY: u32 = 1;
     const KG: u32 = KG as u32;
-    const GRAM: bool = true;
+    const GRAM: bool = GRAM;
     const FOLD: u32 = 2;
 }
 
@@ -74,7 +74,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
     const OK: () = {
         assert!(X > 0 && Y > 0 && DEPTH > 0, "empty tiles");
         assert!(!S::GRAM || (X == Y && S::WX == S::WY), "a Gram matrix is square, and so is what a warp has of it");
-        assert!(S::FOLD == 1 || (S::GRAM && X == 1 && S::WX == 1), "what is folded is one square of a Gram matrix");
+        assert!(S::FOLD == 1 || (X == 1 && Y == 1 && S::WX == 1 && S::WY == 1), "what is folded is one square");
     };
     pub(super) const BM: u32 = T::SIDE * X as u32 * S::WX / S::FOLD;
     pub(super) const BN: u32 = T::SIDE * Y as u32 * S::WY / S::FOLD;
@@ -184,7 +184,8 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
         unsafe {
             if S::FOLD > 1 {
                 let ra = T::folded::<PATH>(p.a, (p.a_row, p.a_col), p.m, (l, end));
-                return ([ra; X], [ra; Y]);
+                let rb = if Self::SHARED { ra } else { T::folded::<PATH>(p.b, (p.b_col, p.b_row), p.n, (l, end)) };
+                return ([ra; X], [rb; Y]);
             }
             let ra = T::straight::<PATH, X>(p.a, (p.a_row, p.a_col), (p.m, row), (l, end));
             if Self::SHARED {
@@ -228,7 +229,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
                         }
                         for e in 0..T::SUMS {
                             let (row, col, sum) = T::sum(self.rc[i][j], e, paired);
-                            if S::FOLD > 1 && (row / Self::BM, col / Self::BM) != (turn % S::FOLD, turn % S::FOLD) {
+                            if S::FOLD > 1 && (row / Self::BM, col / Self::BN) != (turn % S::FOLD, turn % S::FOLD) {
                                 continue;
                             }
                             let (row, col) = (self.row + T::SIDE * i as u32 + row, self.col + T::SIDE * j as u32 + col);

@@ -170,11 +170,21 @@ macro_rules! gram_mma_entries {
 }
 model::gram_mma_variants!(gram_mma_entries);
 
+macro_rules! folded_entries {
+    ($($entry:ident: $elem:ident, $kg:literal, $depth:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, mma::Mma::<$elem, mma::Folded<$kg, false>, 1, 1, $depth>::body);
+        )*
+    };
+}
+model::tsmttsm_folded_variants!(folded_entries);
+
 macro_rules! gram_folded_entries {
     ($($entry:ident: $elem:ident, $kg:literal, $depth:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, mma::Mma::<$elem, mma::Folded<$kg>, 1, 1, $depth>::body);
+            reduced_entry!($entry, $elem, mma::Mma::<$elem, mma::Folded<$kg, true>, 1, 1, $depth>::body);
         )*
     };
 }

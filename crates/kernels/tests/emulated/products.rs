@@ -159,6 +159,7 @@ tests!(
     tsmttsm_atomic,
     tsmttsm_along,
     tsmttsm_mma,
+    tsmttsm_folded,
     tsmttsm_staged,
     tsmttsm_ring,
     gram_ring,

@@ -2,6 +2,7 @@
 //! in several.
 
 use crate::harness::{Case, Element, Layout, check_in_turn, order};
+use cuda_std::Complex;
 use lanky_kernels::table::{self, Product, ProductFn};
 use model::launch::tiling;
 use model::variants::tsmm::widest;
@@ -23,7 +24,8 @@ fn rows(variant: &Variant, n: u32) -> u32 {
 fn cases(variant: &Variant) -> Vec<(Case, u32)> {
     let Some((columns, steps)) = widest(variant) else { panic!("{} serves any width", variant.entry) };
     let near = |most: u32| {
-        let mut widths = vec![most, most - 1, most.div_ceil(2), most / 2 + 1, most.div_ceil(4), 3, 1];
+        let mut widths =
+            vec![most, most - 1, most.div_ceil(2), most / 2 + 1, most.saturating_sub(2), most.div_ceil(4), 3, 1];
         widths.retain(|width| (1..=most).contains(width));
         widths
     };
@@ -91,7 +93,9 @@ tests!(
     tsmm_staged,
     tsmm_mma,
     tsmm_fragments,
-    tsmm_bulk
+    tsmm_bulk,
+    tsmm_bulk_registers,
+    tsmm_bulk_shared
 );
 
 fn is_tall(variant: &&Variant) -> bool {
@@ -128,6 +132,59 @@ fn cases_cover_widths_layouts_factors_and_turns() {
         let round = 2 * variant.stages * rows(variant, columns);
         assert!(has(&|case, blocks| blocks == 1 && case.n == columns && case.m > round), "{}", variant.entry);
         assert!(has(&|case, _| case.m % 16 != 0) && has(&|case, _| case.gap == 4 && case.offset == 0));
+    }
+}
+
+/// Not a number in a row of A, and infinities in the next: no other row of C has any, whatever a row's elements are loaded with.
+#[test]
+fn nan_and_infinity_stay_in_their_rows() {
+    let every = if cfg!(debug_assertions) { 5 } else { 1 };
+    for variant in VARIANTS.iter().filter(is_tall).step_by(every) {
+        let Some((n, steps)) = widest(variant) else { continue };
+        for k in (steps.saturating_sub(3)..=steps).filter(|k| *k > 0) {
+            match table::product(variant.entry) {
+                Some(Product::F32(entry)) => run_with_nan(variant, entry, [n, k], f32::INFINITY),
+                Some(Product::F64(entry)) => run_with_nan(variant, entry, [n, k], f64::INFINITY),
+                Some(Product::C64(entry)) => run_with_nan(variant, entry, [n, k], Complex::new(f32::INFINITY, 0.0)),
+                Some(Product::C128(entry)) => run_with_nan(variant, entry, [n, k], Complex::new(f64::INFINITY, 0.0)),
+                None => panic!("{}", variant.entry),
+            }
+        }
+    }
+}
+
+fn run_with_nan<T: Element>(variant: &Variant, entry: ProductFn<T>, [n, k]: [u32; 2], infinity: T) {
+    let m = 2 * rows(variant, n) + 3;
+    let layouts @ [at, at_b, at_c] = [(m, k), (k, n), (m, n)].map(|(rows, cols)| Layout::new(rows, cols, true, 0));
+    let (mut a, b) = (at.filled::<T>(1), at_b.filled::<T>(2));
+    let wild = m / 2;
+    for l in 0..k {
+        (a[at.at(wild, l)], a[at.at(wild + 1, l)]) = (T::NAN, infinity);
+    }
+    let mut memory = Memory::new();
+    let buffers = [memory.input("A", &a), memory.input("B", &b), memory.inout("C", &vec![T::NAN; at_c.len])];
+    let launch = Launch {
+        kernel: variant.entry,
+        grid: [2, 1, 1],
+        block: [variant.threads, 1, 1],
+        shared_bytes: tiling(variant, m.into(), n.into()).shared_bytes,
+        ..Launch::default()
+    };
+    let outcome = launch.run(&mut memory, |operands| {
+        let [a, b, c] = buffers.map(|buffer| operands.global(buffer));
+        let [s, sb, sc] = layouts.map(|layout| layout.strides);
+        // SAFETY: the operands span their elements, and C is not A or B. The emulator checks.
+        unsafe { entry(m, n, k, a, s.row, s.col, b, sb.row, sb.col, T::ONE, T::ZERO, c, sc.row, sc.col, 0, 0) };
+    });
+    if let Err(fault) = outcome {
+        panic!("{} n = {n}, k = {k}: {fault}", variant.entry);
+    }
+    let got = memory.read(buffers[2]);
+    for i in (0..m).filter(|i| *i != wild && *i != wild + 1) {
+        for j in 0..n {
+            let sum = (0..k).fold(T::ZERO, |sum, l| sum.add(a[at.at(i, l)].mul(b[at_b.at(l, j)])));
+            assert!(got[at_c.at(i, j)] == sum, "{} n = {n}, k = {k}: ({i}, {j})", variant.entry);
+        }
     }
 }
 

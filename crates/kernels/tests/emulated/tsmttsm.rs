@@ -44,8 +44,9 @@ pub fn check(variant: &Variant, case: Case) -> Counters {
 
 fn check_all<T: Element>(variant: &Variant, entry: ReducedFn<T>, mut case: Case) -> Counters {
     let gram = variant.kernel == Kernel::Gram;
+    let most = variant.most_columns().unwrap_or(u32::MAX);
+    (case.m, case.n) = (case.m.min(most), case.n.min(most));
     if gram {
-        case.m = case.m.min(variant.most_columns().unwrap_or(u32::MAX));
         (case.n, case.by_rows[1]) = (case.m, !case.by_rows[0]);
     }
     if variant.kernel == Kernel::Gemv {

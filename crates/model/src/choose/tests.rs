@@ -20,6 +20,14 @@ fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
                 Err(Refusal::TooWide { columns, steps: Some(steps) })
             );
         }
+        if let (Kernel::Tsmttsm, Some(columns)) = (v.kernel, v.most_columns()) {
+            let too_wide = Err(Refusal::TooWide { columns, steps: None });
+            for (m, n) in [(columns + 1, 1), (1, columns + 1)] {
+                let p = Problem::column_major(v.dtype, m.into(), n.into(), k);
+                assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), too_wide);
+            }
+            p = Problem::column_major(v.dtype, columns.into(), columns.into(), k);
+        }
         if v.kernel == Kernel::Gram {
             assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::OtherOperation { gram: false }));
             p = Problem::gram(v.dtype, 1, 300, p.a);
@@ -175,7 +183,7 @@ fn tall_products_have_kernels_of_their_own() -> Result<(), Refusal> {
                     assert!(choice.splits == 1 && choice.slots_len == 0, "{choice}");
                     let places = u64::from(choice.estimate.resident) * u64::from(Machine::H200.sms);
                     let name = choice.variant.name;
-                    let are_short = name.starts_with("tsm2l_") || matches!(name, "tsmm_bulk" | "tsmm_packed");
+                    let are_short = ["tsm2l_", "tsmm_bulk", "tsmm_packed"].iter().any(|start| name.starts_with(start));
                     assert!(u64::from(choice.grid[0]) <= places || are_short, "{choice}");
                 }
             }

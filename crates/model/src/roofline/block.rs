@@ -272,11 +272,17 @@ fn reduced_detour(variant: &Variant, problem: &Problem) -> f64 {
     if !is_fit {
         return UNFIT;
     }
+    if variant.name == "tsmttsm_columns" && variant.dtype == Dtype::C128 {
+        return COLUMNS_C128;
+    }
     // Of a vector's product alone: blocks side by side that have less than a sector of a row each, which all of them load.
     let tile_bytes = u64::from(variant.rows) * problem.dtype.bytes();
     let shares = problem.n == 1 && !along && problem.m > u64::from(variant.rows) && tile_bytes < SECTOR_BYTES;
     if shares { SECTOR_BYTES as f64 / tile_bytes as f64 } else { 1.0 }
 }
+
+/// On an H200 on 2026-11-23, 3 and 4 columns of 4 GB: 93 and 95% of the ceiling, where `tsmttsm_folded` had 95 and 98% of 1 GB.
+const COLUMNS_C128: f64 = 1.05;
 
 /// Bytes that the memory gives at least.
 const SECTOR_BYTES: u64 = 32;
@@ -298,7 +304,7 @@ mod tests {
     #[test]
     fn what_lies_above_the_diagonal_is_not_multiplied() {
         for (entry, side, fmas) in [
-            ("dgram_mma_32x32_m32n32_d2_t256", 32, 3.0 / 4.0),
+            ("dgram_mma_32x32_m32n32_d3_t256", 32, 3.0 / 4.0),
             ("zgram_mma_32x32_m32n32_d2_t256", 32, 4.0 * 10.0 / 16.0),
             ("zgram_ring_16x16_m64n64_d2_t320", 64, 4.0 * 10.0 / 16.0),
             ("zgram_staged_4x4_m32n32_u8_t256", 32, 4.0),

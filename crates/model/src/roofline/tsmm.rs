@@ -3,6 +3,7 @@
 //! Blocks walk over tiles, of which some are on their way in, and C's on their way out, while one is multiplied.
 
 use super::Constants;
+use super::streamed::both_ways;
 use crate::variants::tsmm::fragment;
 use crate::{Dtype, Kernel, Machine, Operation, Problem, Variant};
 
@@ -38,20 +39,24 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
 }
 
 /// How many times as long C's bytes take of a kernel that does not [`streams`]: of a tall C by rows the tiles of `gemm_tiled`, whose
-/// lanes run down the columns, are written by elements.
+/// lanes run down the columns, are written by elements. Of one that lies the other way it is a guess: half of a tile is not there.
 ///
 /// # Source
 /// An H200 on 2026-11-22, c128, 2 to 51 columns: 5 to 24 times as long, as a whole.
 pub(super) fn scattered(variant: &Variant, problem: &Problem) -> f64 {
     let is_tall = problem.operation() == Operation::Tsmm && problem.n > 1;
-    if variant.kernel == Kernel::Gemm && is_tall && problem.c.row != 1 { 5.0 } else { 1.0 }
+    match variant.kernel {
+        Kernel::Gemm if is_tall && problem.c.row != 1 => 5.0,
+        Kernel::Gemm if is_tall && problem.n > problem.m => 1.5,
+        _ => 1.0,
+    }
 }
 
 /// Rows of C that a block has at a time.
 fn rows(variant: &Variant, problem: &Problem) -> f64 {
     match variant.name {
         "tsmm_element" => f64::from(variant.threads) / problem.n as f64,
-        "tsmm_bulk" => variant.bulk_rows(problem.n.max(problem.k)) as f64,
+        _ if variant.is_bulk() => variant.bulk_rows(problem.n.max(problem.k)) as f64,
         _ => f64::from(variant.rows),
     }
 }
@@ -75,9 +80,15 @@ fn steps(variant: &Variant, problem: &Problem) -> f64 {
 /// elements of A in flight.
 pub(super) fn work(variant: &Variant, problem: &Problem) -> (f64, f64, f64, f64) {
     let (rows, columns, k) = (rows(variant, problem), columns(variant, problem), problem.k as f64);
-    let fmas = rows * columns * steps(variant, problem);
+    let fmas = match variant.is_bulk() {
+        // What is multiplied and is not there is in the time of a row: [`both_ways`].
+        true => rows * problem.n as f64 * k,
+        false => rows * columns * steps(variant, problem),
+    };
     let cols = f64::from(variant.cols);
     let (delivered, loads) = match (variant.kernel, variant.name) {
+        // What shared memory hands their lanes is in the time of a row: [`both_ways`].
+        (_, "tsmm_bulk_registers" | "tsmm_bulk_shared") => (0.0, f64::from(variant.stages - 1) * rows * k),
         (Kernel::Tsmm, _) => {
             let own = f64::from(variant.own_rows());
             ((own + cols) / (own * cols), f64::from(variant.stages - 1) * rows * k)
@@ -107,6 +118,11 @@ pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Con
         (_, "tsmm_fragments") => {
             let (a, c) = if variant.dtype.is_complex() { (2.0 * LOAD + 6.0, 2.0) } else { (8.0 * LOAD, 4.0) };
             steps / f64::from(fragment(variant.dtype)) * (a + 4.0 * cols / 8.0) + cols / 8.0 * c * LOAD
+        }
+        // Of a lane's rows the products; the rest is in the time of a row.
+        (_, "tsmm_bulk_registers" | "tsmm_bulk_shared") => {
+            let fragments = rows / (threads / 32.0) / f64::from(variant.bulk_fragment());
+            fragments * steps * f64::from(variant.bulk_lane_rows()) * fmas * cols + constants.stage_slots
         }
         // Of each fragment of rows what its steps load of A, by 16 bytes or by elements, and of B, and multiply; then C's elements.
         (_, "tsmm_bulk") => {
@@ -142,11 +158,6 @@ pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Con
     }
 }
 
-/// Whether rows lie behind each other, so that those of a tile are one run: `tsmm_packed` and `tsmm_bulk` look at the base too.
-fn packed(strides: crate::Strides, columns: u64) -> bool {
-    (strides.col == 1 || columns == 1) && strides.row == columns
-}
-
 /// Whether tiles of these strides are copied by pieces: [`Kernel::Tsmm`] looks at the base too, which is not known here.
 fn in_pieces(problem: &Problem, strides: crate::Strides) -> bool {
     let width = 16 / problem.dtype.bytes();
@@ -156,91 +167,6 @@ fn in_pieces(problem: &Problem, strides: crate::Strides) -> bool {
         _ => return false,
     };
     packed || ld % width == 0
-}
-
-/// How many times as long `tsmm_packed` and `tsmm_bulk` take where rows are no runs, and go element by element. Not measured.
-const BY_ELEMENTS: f64 = 4.0;
-
-/// How many times as long the bytes of A and of C take that a kernel reads and writes at the same time, by rows, and of which little may be
-/// at once on an SM. `None` of kernels whose reads of A alone are longer ([`detour`]), of columns, and of f32 and c64 by others than runs.
-///
-/// # Source
-/// An H200 on 2026-11-22 and 23, packed rows, k = n from 1 to 64 with k · m of 4 GB, and the suite's other widths from 10⁶ rows on, f64 and
-/// c128: times of each variant there, the chosen ones in results/h200/tsmm.csv, against R/read + W/write. What is not there was not measured.
-fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
-    let (n, is_complex) = (problem.n as f64, variant.dtype.is_complex());
-    let is_double = variant.dtype.real() == Dtype::F64;
-    // Columns that are multiplied and are not there, as a share.
-    let missing = (1.0 - n / f64::from(variant.t2)).max(0.0);
-    let rows = |strides: crate::Strides, columns: u64| strides.row != 1 && columns * problem.dtype.bytes() % 16 != 0;
-    let by_elements = rows(problem.a, problem.k) || rows(problem.c, problem.n);
-    let is_wide = variant.t2 > 32 && variant.t3 > 32;
-    let is_narrow = variant.t2 <= 16;
-    Some(match variant.name {
-        "tsmm_packed" | "tsmm_bulk" if !packed(problem.a, problem.k) || !packed(problem.c, problem.n) => BY_ELEMENTS,
-        "tsmm_packed" if problem.n.max(problem.k) < u64::from(variant.t2) => 2.0,
-        "tsmm_packed" => 1.01,
-        "tsmm_bulk" => bulk(variant, problem, missing),
-        _ if problem.a.row == 1 && problem.k > 1 => return None,
-        "tsmm_element" | "tsmm_registers" if is_double && problem.n.max(problem.k) <= 2 => 1.13,
-        "tsmm_group" if is_double && problem.k > 2 => 2.3,
-        name if is_double && name.starts_with("tsm2l_") && problem.n > 2 && problem.c.row != 1 => 8.0,
-        "tsmm_fragments" => {
-            let base = match (is_complex, is_wide) {
-                (true, true) if variant.t2 > 48 => 1.63,
-                (_, true) => 1.3,
-                (true, false) if variant.t2 > 16 && variant.t3 > 16 => 1.3,
-                (_, false) => 1.12,
-            };
-            let odd = match (is_complex, problem.n % 2) {
-                (false, _) if by_elements => 1.5,
-                (true, 1) if is_narrow => 1.2,
-                _ => 1.0,
-            };
-            base * odd * (1.0 + 0.6 * missing)
-        }
-        "tsmm_mma" if by_elements => {
-            let base = if is_narrow { 1.2 } else { 1.5 };
-            base * (1.0 + 0.8 * (f64::from(variant.t2) / n - 1.0))
-        }
-        "tsmm_mma" => {
-            let base = match (is_wide, is_narrow) {
-                (true, _) => 1.41,
-                (_, true) => 1.15,
-                _ => 1.22,
-            };
-            base * (1.0 + 0.6 * missing)
-        }
-        "tsmm_staged" if is_double && is_complex && variant.t2 > 4 => 1.6 * (1.0 + 1.2 * missing),
-        "tsmm_staged" if is_double && !by_elements => 1.13,
-        "tsmm_staged" if is_double && variant.t2 <= 8 => 1.25,
-        "tsmm_staged" if is_double => 1.55,
-        _ => return None,
-    })
-}
-
-/// [`both_ways`] of packed rows by bulk copies: with all columns, and how much more for those that are not there.
-fn bulk(variant: &Variant, problem: &Problem, missing: f64) -> f64 {
-    let is_complex = variant.dtype.is_complex();
-    let (base, more) = match (is_complex, variant.t2) {
-        (_, 0..=16) => (1.03, 0.0),
-        (false, 17..=24) => (1.12, 0.45),
-        (false, 25..=32) => (1.05, 0.45),
-        (false, 33..=40) => (1.09, 0.45),
-        (false, 41..=48) => (1.06, 0.45),
-        (false, 49..=56) => (1.33, 0.45),
-        (false, _) => (1.26, 0.45),
-        (true, 17..=24) => (1.15, 0.6),
-        (true, _) => (1.25, 0.6),
-    };
-    // A fragment's rows take what they take, however short.
-    let columns = (problem.n + problem.k) as f64;
-    let of_rows = match (is_complex, problem.k % 2) {
-        (true, _) => 0.0,
-        (_, 0) => 8.2 / columns,
-        _ => 10.5 / columns,
-    };
-    (base * (1.0 + more * missing)).max(of_rows)
 }
 
 /// How many times as long as a read kernel's reads of A take: where the lanes of a warp are a row apart and rows are not

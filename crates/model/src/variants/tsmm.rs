@@ -236,18 +236,62 @@ macro_rules! tsmm_bulk_variants {
         $emit! {
             // entry                               elem warps R NT KS slots blocks
             dtsmm_bulk_32x8_n8_k16_s3_t256:        f64,  8, 32, 1, 1, 3, 2;
+            dtsmm_bulk_16x8_n8_k64_s3_t256:        f64,  8, 16, 1, 4, 3, 1;
             dtsmm_bulk_32x16_n16_k16_s3_t256:      f64,  8, 32, 2, 1, 3, 2;
-            dtsmm_bulk_16x24_n24_k32_s3_t128:      f64,  4, 16, 3, 2, 3, 3;
+            dtsmm_bulk_16x16_n16_k64_s3_t256:      f64,  8, 16, 2, 4, 3, 1;
+            dtsmm_bulk_16x24_n24_k64_s3_t128:      f64,  4, 16, 3, 4, 3, 2;
             dtsmm_bulk_16x32_n32_k32_s3_t128:      f64,  4, 16, 4, 2, 3, 3;
-            dtsmm_bulk_16x40_n40_k48_s3_t256:      f64,  8, 16, 5, 3, 3, 1;
+            dtsmm_bulk_16x32_n32_k64_s3_t128:      f64,  4, 16, 4, 4, 3, 2;
+            dtsmm_bulk_16x40_n40_k64_s3_t256:      f64,  8, 16, 5, 4, 3, 1;
             dtsmm_bulk_16x48_n48_k48_s3_t256:      f64,  8, 16, 6, 3, 3, 1;
-            dtsmm_bulk_16x56_n56_k64_s2_t128:      f64,  4, 16, 7, 4, 2, 2;
-            dtsmm_bulk_16x64_n64_k64_s2_t128:      f64,  4, 16, 8, 4, 2, 2;
+            dtsmm_bulk_16x56_n56_k64_s3_t256:      f64,  8, 16, 7, 4, 3, 1;
+            dtsmm_bulk_16x64_n64_k64_s3_t256:      f64,  8, 16, 8, 4, 3, 1;
 
-            ztsmm_bulk_32x8_n8_k8_s3_t256:         c128, 8, 32, 1, 1, 3, 2;
+            ztsmm_bulk_16x8_n8_k16_s3_t256:        c128, 8, 16, 1, 2, 3, 2;
+            ztsmm_bulk_8x8_n8_k64_s3_t128:         c128, 4, 8, 1, 8, 3, 2;
             ztsmm_bulk_16x16_n16_k16_s3_t256:      c128, 8, 16, 2, 2, 3, 2;
-            ztsmm_bulk_8x24_n24_k24_s3_t128:       c128, 4, 8, 3, 3, 3, 3;
-            ztsmm_bulk_8x32_n32_k32_s3_t128:       c128, 4, 8, 4, 4, 3, 3;
+            ztsmm_bulk_8x16_n16_k64_s3_t128:       c128, 4, 8, 2, 8, 3, 2;
+            ztsmm_bulk_8x24_n24_k64_s2_t128:       c128, 4, 8, 3, 8, 2, 2;
+            ztsmm_bulk_16x32_n32_k32_s3_t128:      c128, 4, 16, 4, 4, 3, 2;
+            ztsmm_bulk_8x32_n32_k64_s2_t128:       c128, 4, 8, 4, 8, 2, 2;
+            ztsmm_bulk_8x40_n40_k40_s3_t256:       c128, 8, 8, 5, 5, 3, 1;
+            ztsmm_bulk_8x48_n48_k48_s3_t128:       c128, 4, 8, 6, 6, 3, 2;
+            ztsmm_bulk_8x64_n64_k64_s2_t256:       c128, 8, 8, 8, 8, 2, 1;
+        }
+    };
+}
+
+/// Those of f32 and c64 on the vector units with B in registers: `entry: element, warps, R, LC, CT, K, slots, blocks an SM`; LC lanes have CT
+/// columns each, and up to K steps of them.
+#[macro_export]
+macro_rules! tsmm_bulk_registers_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                         elem warps R LC CT K slots blocks
+            stsmm_bulk_registers_4x1_n8_k16_s3_t256:         f32, 8, 64, 8, 1, 16, 3, 2;
+            stsmm_bulk_registers_4x1_n8_k32_s3_t128:         f32, 4, 32, 8, 1, 32, 3, 3;
+            stsmm_bulk_registers_4x1_n8_k64_s3_t128:         f32, 4, 32, 8, 1, 64, 3, 2;
+            stsmm_bulk_registers_4x2_n16_k16_s3_t256:        f32, 8, 64, 8, 2, 16, 3, 2;
+            stsmm_bulk_registers_4x3_n24_k16_s3_t256:        f32, 8, 32, 8, 3, 16, 3, 2;
+            stsmm_bulk_registers_4x5_n40_k32_s3_t128:        f32, 4, 32, 8, 5, 32, 3, 2;
+
+            ctsmm_bulk_registers_4x1_n8_k16_s3_t256:         c64, 8, 32, 8, 1, 16, 3, 2;
+            ctsmm_bulk_registers_4x2_n16_k16_s3_t128:        c64, 4, 32, 8, 2, 16, 3, 3;
+            ctsmm_bulk_registers_4x2_n64_k16_s3_t128:        c64, 4, 8, 32, 2, 16, 3, 3;
+        }
+    };
+}
+
+/// Those with B in shared memory: `entry: element, warps, R, TN, K, slots, blocks an SM`; a lane has 8 x TN sums.
+#[macro_export]
+macro_rules! tsmm_bulk_shared_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                      elem warps R TN K slots blocks
+            stsmm_bulk_shared_8x4_n32_k64_s3_t128:        f32, 4, 32, 4, 64, 3, 2;
+            stsmm_bulk_shared_8x8_n64_k64_s3_t128:        f32, 4, 32, 8, 64, 3, 2;
+
+            ctsmm_bulk_shared_8x4_n32_k32_s3_t128:        c64, 4, 32, 4, 32, 3, 2;
         }
     };
 }
@@ -409,10 +453,46 @@ macro_rules! bulk_rows {
 }
 tsmm_bulk_variants!(bulk_rows);
 
+macro_rules! bulk_registers_rows {
+    ($($entry:ident: $elem:ident, $warps:literal, $r:literal, $lc:literal, $ct:literal, $k:literal, $slots:literal, $blocks:literal;)*) => {
+        pub(super) const BULK_REGISTERS: &[Variant] = &[$(Variant {
+            name: "tsmm_bulk_registers", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmm, threads: 32 * $warps,
+            t2: $lc * $ct, t3: $k, rows: $r * $warps, cols: $ct, stages: $slots,
+            layout: Layout::Any, mma: false, min_blocks: $blocks, wide_shared: true,
+        }),*];
+    };
+}
+tsmm_bulk_registers_variants!(bulk_registers_rows);
+
+macro_rules! bulk_shared_rows {
+    ($($entry:ident: $elem:ident, $warps:literal, $r:literal, $tn:literal, $k:literal, $slots:literal, $blocks:literal;)*) => {
+        pub(super) const BULK_SHARED: &[Variant] = &[$(Variant {
+            name: "tsmm_bulk_shared", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmm, threads: 32 * $warps,
+            t2: 8 * $tn, t3: $k, rows: $r * $warps, cols: $tn, stages: $slots,
+            layout: Layout::Any, mma: false, min_blocks: $blocks, wide_shared: true,
+        }),*];
+    };
+}
+tsmm_bulk_shared_variants!(bulk_shared_rows);
+
+/// Rows of a lane of `tsmm_bulk_registers` and of `tsmm_bulk_shared`.
+const ROWS_IN_REGISTERS: u32 = 4;
+const ROWS_IN_SHARED: u32 = 8;
+
 impl Variant {
+    /// Rows that a lane of [`Variant::is_bulk`] on the vector units multiplies at a time.
+    pub(crate) const fn bulk_lane_rows(&self) -> u32 {
+        if matches!(self.name.as_bytes(), b"tsmm_bulk_shared") { ROWS_IN_SHARED } else { ROWS_IN_REGISTERS }
+    }
+
+    /// Rows that a warp of [`Variant::is_bulk`] multiplies at a time.
+    pub(crate) const fn bulk_fragment(&self) -> u32 {
+        if self.mma { fragment(self.dtype) } else { self.bulk_lane_rows() * 32 / (self.t2 / self.cols) }
+    }
+
     /// Whether its warps have rings of slots, which bulk copies fill.
     pub(crate) const fn is_bulk(&self) -> bool {
-        matches!(self.name.as_bytes(), b"tsmm_bulk")
+        matches!(self.name.as_bytes(), b"tsmm_bulk" | b"tsmm_bulk_registers" | b"tsmm_bulk_shared")
     }
 
     /// Elements of a slot of `tsmm_bulk`.
@@ -423,7 +503,7 @@ impl Variant {
     /// Rows that the warps of a block of `tsmm_bulk` have in a slot each, of `cols` columns of A or of C, whichever has more.
     pub(crate) fn bulk_rows(&self, cols: u64) -> u64 {
         let cols = u32::try_from(cols).unwrap_or(u32::MAX);
-        u64::from(slot_rows(self.slot_len(), cols, fragment(self.dtype)) * (self.threads / 32))
+        u64::from(slot_rows(self.slot_len(), cols, self.bulk_fragment()) * (self.threads / 32))
     }
 
     /// Whether its warps load and store fragments themselves, and shared memory has B alone.

@@ -172,7 +172,7 @@ macro_rules! gram_mma_variants {
         $emit! {
             // entry                       elem X WX KG depth blocks
             dgram_mma_16x16_m16n16_d8_t256:                f64, 1, 1, 8, 8, 1;
-            dgram_mma_32x32_m32n32_d2_t256:                f64, 2, 1, 8, 2, 1;
+            dgram_mma_32x32_m32n32_d3_t256:                f64, 2, 1, 8, 3, 1;
             dgram_mma_48x48_m48n48_d1_t256:                f64, 3, 1, 8, 1, 1;
             dgram_mma_32x32_m64n64_d1_t192:                f64, 2, 2, 2, 1, 1;
 
@@ -186,6 +186,18 @@ macro_rules! gram_mma_variants {
 
 /// Those whose fragments hold two pieces of k: `entry: element, groups along k, steps in flight, blocks an SM`; half a square's side at
 /// most.
+#[macro_export]
+macro_rules! tsmttsm_folded_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                          elem KG depth blocks
+            dtsmttsm_folded_8x8_m8n8_d2_t256: f64,  8, 2, 2;
+            ztsmttsm_folded_4x4_m4n4_d4_t256: c128, 8, 4, 1;
+        }
+    };
+}
+
+/// The same of Gram matrices.
 #[macro_export]
 macro_rules! gram_folded_variants {
     ($emit:ident) => {
@@ -339,14 +351,22 @@ macro_rules! gram_mma_rows {
     };
 }
 
-macro_rules! gram_folded_rows {
-    ($($entry:ident: $elem:ident, $kg:literal, $depth:literal, $blocks:literal;)*) => {
+macro_rules! folded_rows {
+    ($kernel:ident, $name:literal; $($entry:ident: $elem:ident, $kg:literal, $depth:literal, $blocks:literal;)*) => {
         &[$(Variant {
-            name: "gram_folded", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
+            name: $name, entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::$kernel,
             threads: 32 * $kg, t2: square_side(elem::$elem) / 2, t3: $depth, rows: square_side(elem::$elem) / 2, cols: square_side(elem::$elem) / 2,
             stages: $kg, layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: elem::$elem.bytes() == 16,
         }),*]
     };
+}
+
+macro_rules! tsmttsm_folded_rows {
+    ($($rows:tt)*) => { folded_rows!(Tsmttsm, "tsmttsm_folded"; $($rows)*) };
+}
+
+macro_rules! gram_folded_rows {
+    ($($rows:tt)*) => { folded_rows!(Gram, "gram_folded"; $($rows)*) };
 }
 
 macro_rules! ring_rows {
@@ -381,6 +401,9 @@ pub(super) const MMA: &[Variant] = tsmttsm_mma_variants!(mma_rows);
 pub(super) const GRAM: &[Variant] = gram_variants!(gram_rows);
 /// Gram matrices on the matrix units.
 pub(super) const GRAM_MMA: &[Variant] = gram_mma_variants!(gram_mma_rows);
+/// TSMTTSM of few columns there.
+pub(super) const FOLDED: &[Variant] = tsmttsm_folded_variants!(tsmttsm_folded_rows);
+/// Gram matrices of few columns there.
 pub(super) const GRAM_FOLDED: &[Variant] = gram_folded_variants!(gram_folded_rows);
 /// TSMTTSM through a ring.
 pub(super) const STAGED: &[Variant] = tsmttsm_staged_variants!(tsmttsm_staged_rows);

@@ -69,7 +69,9 @@ fn aligned_bits<T: Real>(
     let mut references = Vec::new();
     for entry in entries.into_iter().filter(|entry| case.spec.suits(*entry)).collect::<Vec<_>>() {
         let plan = case.plan(lab, entry)?;
-        references.push((entry, splits(&plan), case.run(lab, &plan)?));
+        // The model may choose another entry for operands that lie elsewhere: the promise is of one plan.
+        let taken = entry.or(plan.choice().map(|choice| choice.variant.entry));
+        references.push((taken, splits(&plan), case.run(lab, &plan)?));
     }
     Ok(references)
 }

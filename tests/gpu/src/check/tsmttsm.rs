@@ -79,7 +79,8 @@ fn sweep<T: Real>(lab: &Lab, steps: &[usize]) -> Outcome {
 fn products<T: Real>(lab: &Lab, spec: Spec) -> Outcome {
     let mut case = spec.integers::<T>(lab)?;
     let expected = exact(&case);
-    for entry in entries::<T>(lab, Kernel::Tsmttsm) {
+    let (m, n, _) = spec.size;
+    for entry in entries::<T>(lab, Kernel::Tsmttsm).into_iter().filter(|entry| serves(*entry, m.max(n))) {
         let result = case.plan(lab, entry.map(|v| v.entry)).map_err(Into::into).and_then(|plan| {
             // Twice: the second finds the ticket that the first has left.
             case.run(lab, &plan)?;
@@ -137,7 +138,7 @@ pub fn asked_for(triangle: Triangle, i: usize, j: usize) -> bool {
     }
 }
 
-/// Whether an entry has columns enough.
+/// Whether an entry has rows and columns enough.
 pub fn serves(entry: Option<&Variant>, n: usize) -> bool {
     entry.and_then(Variant::most_columns).is_none_or(|columns| n <= columns as usize)
 }
@@ -282,10 +283,8 @@ fn same_bits<T: Real>(lab: &Lab, k: usize, runs: usize) -> Outcome {
 
 fn bits_of_products<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut Anywhere) -> Outcome {
     let mut case = spec.make::<T>(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |_, _| 0.0)?;
-    for entry in entries::<T>(lab, Kernel::Tsmttsm) {
-        if entry.is_some_and(|v| v.adds_atomically()) {
-            continue;
-        }
+    let suits = |entry: &Option<&Variant>| serves(*entry, spec.size.1) && !entry.is_some_and(Variant::adds_atomically);
+    for entry in entries::<T>(lab, Kernel::Tsmttsm).into_iter().filter(suits) {
         let by = by(lab, Kernel::Tsmttsm, entry);
         let plan = case.builder(lab).and_then(|builder| before.plan(builder, by, entry));
         let result = plan.map_err(Into::into).and_then(|plan| {

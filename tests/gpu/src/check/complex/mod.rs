@@ -262,6 +262,8 @@ where
         }
         let plan = reference.plan(lab, entry)?;
         let parts = plan.choice().map_or(1, |choice| choice.splits);
+        // The model may choose another entry for operands that lie elsewhere: the promise is of one plan.
+        let taken = entry.or(plan.choice().map(|choice| choice.variant.entry));
         let bits = reference.run(lab, &plan)?;
         for (operand, offset, pad) in (0..3).flat_map(|o| [(o, 1, 0), (o, 0, 1), (o, 2, 1), (o, 3, 2)]) {
             let mut storage = plain.storage;
@@ -272,7 +274,7 @@ where
             let given = moved.builder(lab)?;
             let given = match entry.filter(|_| plain.size.1 == 1) {
                 Some(name) => given.variant(name).parts(parts).build(),
-                None => moved.plan(lab, entry),
+                None => moved.plan(lab, taken),
             };
             let result = given.map_err(Into::into).and_then(|plan| {
                 let found = plan.choice().map_or(1, |choice| choice.splits);

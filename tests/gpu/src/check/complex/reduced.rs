@@ -57,7 +57,9 @@ where
                 alpha: ALPHAS[turn % ALPHAS.len()],
                 beta: BETAS[turn % BETAS.len()],
             };
-            let forced = entries::<R>(lab, Kernel::Tsmttsm).into_iter().map(|entry| entry.map(|v| v.entry));
+            let suits = |entry: &Option<&'static Variant>| serves(*entry, sides.0.max(sides.1));
+            let forced = entries::<R>(lab, Kernel::Tsmttsm).into_iter().filter(suits);
+            let forced = forced.map(|entry| entry.map(|v| v.entry));
             integers::<R>(lab, "complex-tsmttsm", &spec, forced.collect())?;
             if sides.0 == sides.1 {
                 grams::<R>(lab, spec, index)?;
