@@ -204,11 +204,8 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
             (_, _, true) => Delivery::Staged { past_caches },
         };
         let how = How { supply, delivery };
-        if of_halves {
-            return squares::<S::Half, PARTS>(job, range, how);
-        }
         if is_square {
-            return squares::<S::Narrow, PARTS>(job, range, how);
+            return squares::<S, PARTS>(job, range, how);
         }
         any_size::<S, PARTS>(job, range, how)
     }
@@ -246,14 +243,22 @@ unsafe fn any_size<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range
     unsafe { run::<S, PARTS, _>(job, range, how, AnySize::<PARTS> { sizes, cuts }) }
 }
 
+/// By halves of vectors where their columns fit into those.
+///
 /// # Safety
 /// As [`by_parts`]; the sizes are equal and among [`SQUARES`], all matrices by columns without gaps.
 unsafe fn squares<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<usize>, how: How) {
     macro_rules! of_size {
         ($($n:literal)*) => {
             match job.n {
-                // SAFETY: by the caller's promise.
-                $($n => unsafe { run::<S, PARTS, _>(job, range, how, Square::<PARTS, $n>) },)*
+                // Each size is compiled once. SAFETY: by the caller's promise.
+                $($n => unsafe {
+                    if const { $n * PARTS <= <S::Half as Simd>::LANES } {
+                        run::<S::Half, PARTS, _>(job, range, how, Square::<PARTS, $n>)
+                    } else {
+                        run::<S::Narrow, PARTS, _>(job, range, how, Square::<PARTS, $n>)
+                    }
+                },)*
                 _ => debug_assert!(false, "no square of {}", job.n),
             }
         };
