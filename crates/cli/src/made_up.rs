@@ -8,6 +8,9 @@ use rayon::prelude::*;
 /// Elements that one task makes: enough to be worth a task.
 const GRAIN: usize = 1 << 14;
 
+/// Sums of a block that are formed beside each other, so that they are vectors'.
+const LANES: usize = 16;
+
 /// A source of elements in [-1, 1).
 #[derive(Clone, Copy, Debug)]
 pub struct MadeUp {
@@ -70,6 +73,20 @@ impl Dot {
         self.sum = sum;
         self.lost += product_lost + sum_lost;
         self.magnitude += product.abs();
+    }
+
+    /// Adds the products of a block, or takes them off (`sign` -1), summed plainly in `LANES` sums: of a block of 1024 at most
+    /// gamma(1024/16 + 5) of their magnitudes is lost, where `add`, ten times as slow, would lose next to nothing.
+    pub fn add_block(&mut self, sign: f64, a: &[f64], b: &[f64]) {
+        let (mut sums, mut magnitudes) = ([0.0; LANES], [0.0; LANES]);
+        for (a, b) in a.chunks(LANES).zip(b.chunks(LANES)) {
+            let lanes = sums.iter_mut().zip(&mut magnitudes);
+            for ((a, b), (sum, magnitude)) in a.iter().zip(b).zip(lanes) {
+                *sum += a * b;
+                *magnitude += (a * b).abs();
+            }
+        }
+        self.join(Dot { sum: sign * sums.iter().sum::<f64>(), lost: 0.0, magnitude: magnitudes.iter().sum() });
     }
 
     /// The sum of both.
@@ -186,6 +203,27 @@ mod tests {
             terms[first..].iter().for_each(|(a, b)| rest.add(*a, *b));
             dot.join(rest);
             assert_eq!((dot.value(), dot.magnitude()), (2.0 + 2.0_f64.powi(-29), 2e16 + 2.0), "{first}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_sums_of_their_products() {
+        let source = MadeUp { seed: 5 };
+        let (mut a, mut b) = (vec![0.0_f64; 1024], vec![0.0_f64; 1024]);
+        source.fill(0, &mut a);
+        source.fill(4096, &mut b);
+        for length in [0, 1, 15, 16, 17, 1000, 1024] {
+            for sign in [1.0, -1.0] {
+                // On top of what was there.
+                let mut dot = Dot::default();
+                dot.add(3.0, 0.25);
+                let mut block = dot;
+                block.add_block(sign, &a[..length], &b[..length]);
+                a[..length].iter().zip(&b).for_each(|(a, b)| dot.add(sign * a, *b));
+                let bound = 69.0 * f64::EPSILON / 2.0 * dot.magnitude();
+                assert!((block.value() - dot.value()).abs() <= bound, "{length}");
+                assert!((block.magnitude() - dot.magnitude()).abs() <= bound, "{length}");
+            }
         }
     }
 

@@ -58,9 +58,9 @@ pub struct BenchArgs {
     /// Begin no case after so many seconds
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = seconds)]
     pub time_limit: Option<f64>,
-    /// Also time a forced variant (the model's entry of it), an entry, or all entries that can compute a case; of all, those
-    /// that take 1.5 times as long as the fastest are timed once
-    #[arg(long, value_name = "NAME|all")]
+    /// Also time a forced variant (the model's entry of it), an entry, all entries whose variant or own name begins so, or all
+    /// that can compute a case; of several, those that take 1.5 times as long as the fastest are timed once
+    #[arg(long, value_name = "NAME|NAME*|all")]
     pub variant: Option<String>,
     /// Whom to compare with, by the first letters of their names, or none [default: all that are found]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
@@ -90,6 +90,35 @@ pub struct BenchArgs {
     /// Percent by which something may become slower
     #[arg(long, default_value = "5", value_name = "PERCENT", allow_hyphen_values = true, value_parser = percent)]
     pub tolerance: f64,
+}
+
+/// What is timed beside the plan's choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside<'a> {
+    /// Nothing.
+    Nothing,
+    /// An entry, or the model's of a variant.
+    One(&'a str),
+    /// Every entry whose variant or own name begins so.
+    Every(&'a str),
+}
+
+impl Beside<'_> {
+    /// Whether an entry of a variant is one of [`Beside::Every`].
+    pub fn has(self, variant: &str, entry: &str) -> bool {
+        matches!(self, Beside::Every(start) if variant.starts_with(start) || entry.starts_with(start))
+    }
+}
+
+impl BenchArgs {
+    /// What `--variant` says.
+    pub fn beside(&self) -> Beside<'_> {
+        match self.variant.as_deref() {
+            None => Beside::Nothing,
+            Some("all") => Beside::Every(""),
+            Some(name) => name.strip_suffix('*').map_or(Beside::One(name), Beside::Every),
+        }
+    }
 }
 
 fn length(text: &str) -> Result<u64, String> {

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::contest::Run;
 use super::data::{Data, Place};
+use super::job::Job;
 use super::looked::sampled;
 use crate::error::Fault;
 use crate::made_up::{Dot, gamma, spread};
@@ -117,6 +118,9 @@ pub enum Verdict {
 const PIECE: u64 = 1 << 10;
 /// Parts of k that threads take, at most.
 const PARTS: u64 = 64;
+/// Steps of k from which on the products of a piece are summed plainly: by the worst case that is 1% of what an element of f64
+/// with so many terms may be off by.
+const LONG: u64 = 1 << 20;
 
 /// Real and imaginary part of the sampled elements of A B, row by row; of real numbers the second is nothing.
 fn sums<T: Real>(data: &Data<'_, T>, member: u64, rows: &[u64], cols: &[u64]) -> Vec<[Dot; 2]> {
@@ -126,14 +130,17 @@ fn sums<T: Real>(data: &Data<'_, T>, member: u64, rows: &[u64], cols: &[u64]) ->
         let last = data.job.problem.k.min(first + steps);
         for piece in (first..last).step_by(PIECE as usize) {
             let steps = || piece..last.min(piece + PIECE);
-            let line = |operand, of: &dyn Fn(u64) -> (u64, u64)| -> Vec<[f64; 2]> {
-                let element = |(i, j)| data.element(operand, TURN, (member, i, j));
-                steps().map(|l| element(of(l))).collect()
+            let line = |operand, of: &dyn Fn(u64) -> (u64, u64)| -> [Vec<f64>; 2] {
+                steps()
+                    .map(|l| of(l))
+                    .map(|(i, j)| <(f64, f64)>::from(data.element(operand, TURN, (member, i, j))))
+                    .unzip()
+                    .into()
             };
             let a: Vec<_> = rows.iter().map(|&i| line(0, &|l| (i, l))).collect();
             let b: Vec<_> = cols.iter().map(|&j| line(1, &|l| (l, j))).collect();
             let pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
-            sums.iter_mut().zip(pairs).for_each(|(sum, (a, b))| add(sum, a, b, data.job.reals));
+            sums.iter_mut().zip(pairs).for_each(|(sum, (a, b))| add(sum, a, b, data.job));
         }
         sums
     };
@@ -148,15 +155,20 @@ fn sums<T: Real>(data: &Data<'_, T>, member: u64, rows: &[u64], cols: &[u64]) ->
     sums
 }
 
-/// Adds products to a real and an imaginary part.
-fn add([real, imaginary]: &mut [Dot; 2], a: &[[f64; 2]], b: &[[f64; 2]], reals: u64) {
-    for (x, y) in a.iter().zip(b) {
-        real.add(x[0], y[0]);
-        if reals == 2 {
-            real.add(-x[1], y[1]);
-            imaginary.add(x[0], y[1]);
-            imaginary.add(x[1], y[0]);
+/// Adds the products of a piece, of real and of imaginary parts, to a real and an imaginary part.
+fn add([real, imaginary]: &mut [Dot; 2], a: &[Vec<f64>; 2], b: &[Vec<f64>; 2], job: Job) {
+    let products = |sum: &mut Dot, sign: f64, a: &[f64], b: &[f64]| {
+        if job.problem.k >= LONG {
+            sum.add_block(sign, a, b);
+        } else {
+            a.iter().zip(b).for_each(|(a, b)| sum.add(sign * a, *b));
         }
+    };
+    products(real, 1.0, &a[0], &b[0]);
+    if job.reals == 2 {
+        products(real, -1.0, &a[1], &b[1]);
+        products(imaginary, 1.0, &a[0], &b[1]);
+        products(imaginary, 1.0, &a[1], &b[0]);
     }
 }
 
@@ -173,26 +185,36 @@ mod tests {
     use lanky::Device;
     use model::{Dtype, Problem, Strides};
 
-    /// 64 of 40960 terms, which the worst case of rounding in f32 would hide.
+    /// 64 of 40960 terms, which the worst case of rounding in f32 would hide, and of so many that blocks are summed plainly.
     #[test]
     fn a_lost_stage_of_a_long_sum_is_found() -> Result<(), Fault> {
+        loses_a_stage::<f32>(Job::single(Problem::column_major(Dtype::F32, 33, 3, 40960)))?;
+        loses_a_stage::<f64>(Job::single(Problem::column_major(Dtype::F64, 3, 1, LONG + 77)))?;
+        loses_a_stage::<f64>(Job { reals: 2, ..Job::single(Problem::column_major(Dtype::F64, 2, 1, LONG)) })
+    }
+
+    fn loses_a_stage<T: Real>(job: Job) -> Result<(), Fault> {
         let stream = Device::cpu().stream()?;
-        let job = Job::single(Problem::column_major(Dtype::F32, 33, 3, 40960));
         let parts = Parts::new(&job, 1 << 16, false).expect("it fits");
         let [len_a, len_b, _] = parts.lengths().expect("it fits");
-        let a = Pool::<f32>::new(&stream, MadeUp { seed: 1 << 60 }, len_a)?;
+        let a = Pool::<T>::new(&stream, MadeUp { seed: 1 << 60 }, len_a)?;
         let b = Pool::new(&stream, MadeUp { seed: 2 << 60 }, len_b)?;
         let data = Data::new(&stream, job, 0.0, parts, [&a, &b], MadeUp { seed: 3 << 60 })?;
         let oracle = Oracle::new(&data);
-        let product = |terms: std::ops::Range<u64>| -> Vec<[f32; 2]> {
+        let product = |terms: std::ops::Range<u64>| -> Vec<[T; 2]> {
+            let rounded = |x: f64| T::from(x).expect("a number");
             let sum = |&(t, i, j): &Place| {
-                let term = |l| data.element(0, 1, (t, i, l))[0] as f32 * data.element(1, 1, (t, l, j))[0] as f32;
-                [terms.clone().map(term).sum(), 0.0]
+                let terms = terms.clone().map(|l| [data.element(0, 1, (t, i, l)), data.element(1, 1, (t, l, j))]);
+                terms.fold([rounded(0.0); 2], |[real, imaginary], [a, b]| {
+                    let ([ar, ai], [br, bi]) = (a.map(rounded), b.map(rounded));
+                    [real + ar * br - ai * bi, imaginary + ar * bi + ai * br]
+                })
             };
             oracle.places.iter().map(sum).collect()
         };
-        assert_eq!(oracle.compare(&product(0..40960)), Ok(()));
-        assert!(oracle.compare(&product(0..40896)).is_err());
+        let k = job.problem.k;
+        assert_eq!(oracle.compare(&product(0..k)), Ok(()));
+        assert!(oracle.compare(&product(0..k - 64)).is_err());
         Ok(())
     }
 

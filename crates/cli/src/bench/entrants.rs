@@ -5,6 +5,7 @@ use model::shape::SKINNY;
 use model::variants::batched::BATCHED;
 use model::{Kernel, Operation, Problem, VARIANTS, Variant};
 
+use super::args::Beside;
 use super::case::Case;
 use super::check::{Oracle, Verdict};
 use super::contest::{Role, Run};
@@ -58,7 +59,7 @@ impl<'b> Bench<'b> {
         }
         let problem = data.job.of_elements();
         let mut right = Vec::new();
-        for (variant, role) in self.variants(&problem) {
+        for (variant, role) in self.with_beside(entries(&problem)) {
             let by = variant.unwrap_or("the plan's choice");
             let mut ours = match Ours::<E>::new(self.stream, &problem, case.beta, variant, None) {
                 Ok(ours) => ours,
@@ -94,15 +95,9 @@ impl<'b> Bench<'b> {
         oracle: &Oracle,
     ) -> Result<Served<'b>, Fault> {
         let dtype = data.job.of_elements().dtype;
-        let entries = || BATCHED.iter().filter(|v| v.dtype == dtype).map(|v| (Some(v.entry), Role::Entry));
-        let mut all = vec![(None, Role::Ours)];
-        match self.args.variant.as_deref() {
-            Some("all") if self.stream.device().is_cuda() => all.extend(entries()),
-            Some("all") | None => {}
-            forced => all.push((forced, Role::Ours)),
-        }
+        let batched = BATCHED.iter().filter(|v| v.dtype == dtype).map(|v| (v.name, v.entry));
         let mut right = Vec::new();
-        for (variant, role) in all {
+        for (variant, role) in self.with_beside(batched) {
             let mut ours = match OursBatched::<E>::new(self.stream, &data.job, case.beta, variant) {
                 Ok(ours) => ours,
                 Err(refused) => match (variant, role) {
@@ -125,15 +120,16 @@ impl<'b> Bench<'b> {
         Ok(Served::By(right))
     }
 
-    /// The plan's choice, and what is forced besides.
-    fn variants(&self, problem: &Problem) -> Vec<(Option<&'b str>, Role)> {
+    /// The plan's choice, and what is forced besides, of entries by the names of their variants and their own.
+    fn with_beside(&self, entries: impl Iterator<Item = (&'static str, &'static str)>) -> Vec<(Option<&'b str>, Role)> {
         let mut all = vec![(None, Role::Ours)];
-        match self.args.variant.as_deref() {
-            Some("all") if self.stream.device().is_cuda() => {
-                all.extend(entries(problem).map(|entry| (Some(entry), Role::Entry)));
+        match self.args.beside() {
+            Beside::One(name) => all.push((Some(name), Role::Ours)),
+            every if self.stream.device().is_cuda() => {
+                let asked = entries.filter(|(variant, entry)| every.has(variant, entry));
+                all.extend(asked.map(|(_, entry)| (Some(entry), Role::Entry)));
             }
-            Some("all") | None => {}
-            forced => all.push((forced, Role::Ours)),
+            _ => {}
         }
         all
     }
@@ -167,7 +163,7 @@ impl<'b> Bench<'b> {
 
 /// All entries of an element type that are made for the shape: where both sides of C are skinny those of two tall matrices,
 /// where none is those of any shape, else the others, and for vectors those of GEMV. What is left out would run for minutes: a thread a row has few rows here, and long ones.
-fn entries(problem: &Problem) -> impl Iterator<Item = &'static str> {
+fn entries(problem: &Problem) -> impl Iterator<Item = (&'static str, &'static str)> {
     let tall = problem.gram || (problem.m.max(problem.n) <= SKINNY && problem.k > SKINNY);
     let (dtype, vector) = (problem.dtype, problem.m.min(problem.n) == 1);
     let square = problem.operation() == Operation::Gemm;
@@ -178,7 +174,22 @@ fn entries(problem: &Problem) -> impl Iterator<Item = &'static str> {
         _ if square => false,
         _ => v.is_reduced() == tall,
     };
-    VARIANTS.iter().filter(move |v| v.dtype == dtype && suits(v)).map(|variant| variant.entry)
+    VARIANTS.iter().filter(move |v| v.dtype == dtype && suits(v)).map(|variant| (variant.name, variant.entry))
+}
+
+/// Refuses names of which no entry's begins so.
+///
+/// # Errors
+/// [`Fault::Input`].
+pub fn check(beside: Beside<'_>) -> Result<(), Fault> {
+    let products = VARIANTS.iter().map(|v| (v.name, v.entry));
+    let mut names = products.chain(BATCHED.iter().map(|v| (v.name, v.entry)));
+    match beside {
+        Beside::Every(start) if !names.any(|(variant, entry)| beside.has(variant, entry)) => {
+            Err(Fault::Input(format!("no entry and no variant begins with '{start}'")))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -190,7 +201,8 @@ mod tests {
     #[test]
     fn all_entries_have_names_of_their_own() {
         for dtype in [Dtype::F32, Dtype::F64] {
-            let of = |(m, n, k)| entries(&Problem::column_major(dtype, m, n, k)).collect::<Vec<_>>();
+            let of =
+                |(m, n, k)| entries(&Problem::column_major(dtype, m, n, k)).map(|(_, entry)| entry).collect::<Vec<_>>();
             let (large, tall) = (of((1000, 4, 1000)), of((64, 64, 65)));
             let vector = of((1000, 1, 1000));
             let square = of((100, 100, 100));

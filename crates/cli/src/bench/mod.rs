@@ -34,6 +34,8 @@ mod suite;
 mod table;
 mod target;
 
+use args::Beside;
+
 pub use args::BenchArgs;
 use journal::Journal;
 pub use pending::say_missing;
@@ -47,8 +49,9 @@ pub fn run(args: &BenchArgs) -> Result<(), Fault> {
     if let Some([old, new]) = args.compare.as_deref() {
         return compare::run(old, new, args.tolerance, args.json);
     }
-    let forced = args.variant.as_deref().filter(|name| *name != "all");
+    let forced = if let Beside::One(name) = args.beside() { Some(name) } else { None };
     check_variant(forced)?;
+    entrants::check(args.beside())?;
     let device = device::open(args.device)?;
     device::check_variant(&device, args.device, forced)?;
     let cases = suite::cases(args, &device)?;
