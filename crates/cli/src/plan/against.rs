@@ -330,7 +330,7 @@ mod tests {
         let others = |name: &str| {
             let rows = result::read(&benches.join("results/h200").join(name)).expect("results");
             let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, None)).collect();
-            assert!(timed.len() == rows.len() && rows.len() >= 30, "{name}");
+            assert!(timed.len() == rows.len() && rows.len() >= 150, "{name}");
             let chosen = |one: &&Timed<'_>| choose(&one.problem, &one.machine, None).map(|choice| choice.variant.entry);
             let others = timed.iter().filter(|one| chosen(one) != Ok(one.entry)).count();
             assert!(others * 5 <= rows.len(), "{name}: {others} of {}", rows.len());
