@@ -132,7 +132,7 @@ fn sums<T: Real>(data: &Data<'_, T>, member: u64, rows: &[u64], cols: &[u64]) ->
             let steps = || piece..last.min(piece + PIECE);
             let line = |operand, of: &dyn Fn(u64) -> (u64, u64)| -> [Vec<f64>; 2] {
                 steps()
-                    .map(|l| of(l))
+                    .map(of)
                     .map(|(i, j)| <(f64, f64)>::from(data.element(operand, TURN, (member, i, j))))
                     .unzip()
                     .into()
