@@ -8,9 +8,10 @@
 //! ⎣Im C⎦ = ⎣Im A   Re A⎦ ⎣Im B⎦
 //! ```
 //!
-//! So eight rows of A by eight steps by eight columns of B are two `mma.m16n8k8`, of which nothing is wasted, and what a lane
-//! gives are two numbers of each factor, as they come from memory: no shuffles. The first takes A's registers as they were loaded.
-//! One `mma.m16n8k16` for both would have each part of A twice in the registers of its operand: of as many blocks an SM it spilled.
+//! So eight rows of A by four steps by eight columns of B are an `mma.m16n8k8`, of which nothing is wasted. Which of its eight steps is which
+//! part of which of the four is free: steps q and q + 4 are both parts of step q, so that what a lane gives of B is an element as it comes from
+//! memory, without a shuffle or a move, and of A an element, and i times it.
+//! Two of them take eight steps. One `mma.m16n8k16` for both would hold twice as many registers at a time: of as many blocks an SM it spilled.
 //!
 //! # Thread mapping
 //! Lane (g, q) = (lane / 4, lane % 4) gives row g of A and column g of B at steps q and q + 4, and gets columns 2q and 2q + 1
@@ -40,8 +41,8 @@ pub unsafe fn multiply(
     let ([re0, im0], [re1, im1]) = (turned(a0, conj_b), turned(a1, conj_b));
     // SAFETY: promised by the caller.
     unsafe {
-        let by_re = ptx::mma_m16n8k8_f64([a0.re, a0.im, a1.re, a1.im], [b0.re, b1.re], sums);
-        ptx::mma_m16n8k8_f64([re0, im0, re1, im1], [b0.im, b1.im], by_re)
+        let by_first = ptx::mma_m16n8k8_f64([a0.re, a0.im, re0, im0], [b0.re, b0.im], sums);
+        ptx::mma_m16n8k8_f64([a1.re, a1.im, re1, im1], [b1.re, b1.im], by_first)
     }
 }
 

@@ -218,7 +218,7 @@ macro_rules! tsmm_fragments_variants {
             dtsmm_fragments_16x64_n64_k64_s2_t64:  f64, 2,    8, 4, 4;
 
             ztsmm_fragments_8x8_n8_k8_s2_t128:     c128, 4,   1, 1, 8;
-            ztsmm_fragments_8x8_n8_k64_s2_t128:    c128, 4,   1, 8, 3;
+            ztsmm_fragments_8x8_n8_k64_s2_t128:    c128, 4,   1, 8, 2;
             ztsmm_fragments_8x16_n16_k16_s2_t128:  c128, 4,   2, 2, 4;
             ztsmm_fragments_8x32_n32_k32_s2_t128:  c128, 4,   4, 4, 3;
             ztsmm_fragments_8x48_n48_k48_s2_t128:  c128, 4,   6, 6, 2;
