@@ -226,7 +226,7 @@ fn considered<'a>(
     in_question(problem, force).map(move |place| Fit::new(place, problem, machine))
 }
 
-/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but GEMV's where that side
+/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall; GEMV's where that side
 /// is 1 and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
     let few = problem.k <= few_steps(problem) || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
@@ -235,7 +235,8 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     }
     match variant.kernel {
         Kernel::Tsm2r | Kernel::Ring => {
-            problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY
+            let skinny = problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;
+            skinny && !are_two_tall(problem)
         }
         Kernel::Gemm => true,
         // They teach.
@@ -251,6 +252,14 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY
         }
     }
+}
+
+/// Whether both matrices are tall, and lie as the kernels for them load best: both along their rows, or both along k. Those of TSM2R, which have
+/// few rows to cut then, took 1.1 to 4 times as long on an H200.
+fn are_two_tall(problem: &Problem) -> bool {
+    let Problem { a, b, m, n, .. } = problem;
+    let along = |a: u64, b: u64| (a == 1 || *m == 1) && (b == 1 || *n == 1);
+    *m.max(n) <= crate::shape::SKINNY && (along(a.row, b.col) || (a.col == 1 && b.row == 1))
 }
 
 /// Most steps of a vector's product for which the kernels of a tall A are considered: those of GEMV have more on their way than

@@ -394,6 +394,11 @@ impl Variant {
         matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv)
     }
 
+    /// Whether it multiplies two tall matrices, or one by itself.
+    pub(crate) const fn is_two_tall(&self) -> bool {
+        matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram)
+    }
+
     /// Whether it is one of those that has its rows come through a ring of stages.
     pub const fn is_staged(&self) -> bool {
         matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged" | b"tsmttsm_ring" | b"gram_ring")

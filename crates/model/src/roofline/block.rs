@@ -4,8 +4,8 @@ use super::ends::Ends;
 use super::gemv;
 use super::issue::issue_s;
 use super::terms::Alone;
-use super::tsmm;
 use super::{Constants, WARP, fma_rate};
+use super::{reduced, tsmm};
 use crate::launch::Tiling;
 use crate::launch::reduced::{STAGES, folds, k_step, square_side};
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight};
@@ -30,10 +30,12 @@ pub(super) struct Block {
     issue_s: f64,
     /// Warps that it gives each scheduler of its SM.
     warps: f64,
-    /// [`Constants::lone_warp`] of threads with many sums.
+    /// [`Constants::lone_warp`] of threads with many sums, and what was fitted of two tall matrices.
     lone_warp: f64,
     /// Whether its multiply-adds are the matrix units', of which each scheduler has its own.
     has_units: bool,
+    /// Times of the multiply-adds as the units would take them, and as many more over the warps of a scheduler.
+    units: (f64, f64),
     /// Share of the multiply-adds that must be in flight on an SM that it has.
     busy: f64,
     /// Of its begin and end, s.
@@ -60,10 +62,15 @@ impl Block {
         let drawn_s = (a_bytes + b_bytes) / blocks / machine.read_bytes_per_s;
         // Blocks that share rows or columns draw most of them from the second-level cache, all of them through it.
         let pulled_bytes = f64::from(variant.rows + variant.t2) * k * e;
+        let fit = variant.is_two_tall().then(|| reduced::fitted(variant));
+        let latencies_s = drawn_s * sms * bytes_needed_in_flight(machine);
         let (bandwidth_s, latencies_s) = if variant.kernel == Kernel::GemmRing {
             (drawn_s.max(pulled_bytes / cache_rate(machine)), pulled_bytes * machine.memory_latency_s)
+        } else if let Some(fit) = fit {
+            let detour = detour(variant, problem, constants);
+            (reduced::bandwidth_s(variant, problem, machine, detour) / blocks, latencies_s * fit.latency)
         } else {
-            (drawn_s, drawn_s * sms * bytes_needed_in_flight(machine))
+            (drawn_s, latencies_s)
         };
         let streamed_s = tsmm::streamed_s(variant, problem, machine) / blocks;
         let in_flight_bytes = e * loads;
@@ -87,8 +94,9 @@ impl Block {
             delivery_s: fmas / f64::from(problem.dtype.fmas()) * delivered * e / (handed * machine.clock_hz),
             arithmetic_s: sms * fmas / (rate * share),
             issue_s: issue_s(variant, problem, machine, constants),
+            units: fit.map_or((1.0, 0.0), |fit| fit.units),
             warps: f64::from(variant.threads) / WARP / f64::from(machine.register_partitions),
-            lone_warp: if large_tile { constants.lone_warp } else { 0.0 },
+            lone_warp: if large_tile { constants.lone_warp } else { fit.map_or(0.0, |fit| fit.lone_warp) },
             has_units,
             busy: chains / fmas_needed_in_flight(machine, rate),
             ends: Ends::of(variant, problem, machine, rate, constants),
@@ -98,7 +106,7 @@ impl Block {
     /// What a wave of `blocks` takes, of which the fullest SM has `fullest_sm`.
     pub(super) fn wave(&self, blocks: f64, fullest_sm: f64) -> Alone {
         let (multiplied_s, busy) =
-            (fullest_sm * self.arithmetic_s * self.idle_units(fullest_sm), fullest_sm * self.busy);
+            (self.multiplied_s(fullest_sm) * self.idle_units(fullest_sm), fullest_sm * self.busy);
         Alone {
             bandwidth_s: blocks * self.bandwidth_s,
             latency_s: self.latency_s,
@@ -106,6 +114,11 @@ impl Block {
             arithmetic_s: if busy < 1.0 { multiplied_s / busy } else { multiplied_s },
             issue_s: fullest_sm * self.issue_s * self.unfilled(fullest_sm),
         }
+    }
+
+    /// What an SM takes for the multiply-adds of so many blocks.
+    fn multiplied_s(&self, blocks: f64) -> f64 {
+        self.arithmetic_s * (self.units.0 * blocks + self.units.1 / self.warps)
     }
 
     /// How many times as long the matrix units take because some schedulers of an SM have more warps than others.
@@ -133,7 +146,7 @@ impl Block {
             bandwidth_s: blocks as f64 * self.bandwidth_s,
             latency_s: self.latency_s * part,
             delivery_s: fullest_sm * self.delivery_s,
-            arithmetic_s: (fullest_sm * self.arithmetic_s).max(self.arithmetic_s / self.busy * part),
+            arithmetic_s: self.arithmetic_s * self.units.0 * fullest_sm.max(part / self.busy),
             issue_s: fullest_sm * self.issue_s,
         }
     }
@@ -146,7 +159,7 @@ fn ceil(x: f64) -> f64 {
 }
 
 /// Bytes a second from the second-level cache; where nobody has measured it, as from the memory twice.
-fn cache_rate(machine: &Machine) -> f64 {
+pub(super) fn cache_rate(machine: &Machine) -> f64 {
     let measured = machine.l2_read_bytes_per_s;
     if measured > 0.0 { measured } else { 2.0 * machine.read_bytes_per_s }
 }
@@ -218,7 +231,7 @@ impl Work {
     /// Of two tall matrices: both stream, and each group of threads has its own rows of them in flight.
     fn of_reduced(variant: &Variant, problem: &Problem) -> Work {
         let (rows, cols) = (f64::from(variant.rows), f64::from(variant.t2));
-        let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
+        let a = f64::from(variant.own_rows());
         let lines = if problem.gram { 1.0 } else { 2.0 };
         let wide = (rows.min(problem.m as f64) + cols.min(problem.n as f64)) * lines / 2.0;
         let ahead = if variant.is_staged() { STAGES - 1 } else { 1 };
@@ -231,7 +244,7 @@ impl Work {
         };
         Work {
             fmas: rows * cols * share * problem.k as f64,
-            delivered: (a + b) / (a * b) / if variant.mma { 16.0 } else { 1.0 },
+            delivered: reduced::delivered(variant),
             chains: rows * cols * f64::from(variant.stages),
             loads: f64::from(k_step(variant) * ahead) * wide,
         }
@@ -338,7 +351,7 @@ mod tests {
             let block = Block::new(variant, &tiles, &problem, &h200, &Constants::FITTED);
             assert!((block.idle_units(blocks) - wanted).abs() <= 1e-12, "{entry}: {}", block.idle_units(blocks));
             let wave = block.wave(blocks, blocks).arithmetic_s;
-            assert!(wave >= wanted * blocks * block.arithmetic_s, "{entry}");
+            assert!(wave >= wanted * block.multiplied_s(blocks), "{entry}");
         }
     }
 }

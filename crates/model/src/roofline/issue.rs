@@ -1,6 +1,6 @@
 //! Instructions, against the slots in which an SM issues them.
 
-use super::{Constants, WARP};
+use super::{Constants, WARP, reduced};
 use crate::launch::{reduced::folds, ring_takes_turns};
 use crate::variants::MMA_FMAS;
 use crate::{Kernel, Layout, Machine, Problem, Variant};
@@ -66,17 +66,18 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
     let wide = multiple(problem.m) && multiple(problem.n) && multiple(problem.a.row.max(problem.a.col));
     let width = if wide || variant.name.ends_with("_along") { width } else { 1.0 };
     let lines = if problem.gram && variant.mma { rows } else { rows + cols };
-    if variant.mma {
+    let counted = if variant.mma {
         // Of real numbers 16 x 8 x 16 together, of complex ones half of that, and of lines an element in 32 a lane.
         let together = f64::from(MMA_FMAS) / if variant.dtype.is_complex() { 2.0 } else { 1.0 };
-        let products = rows * cols * f64::from(folds(variant) * variant.dtype.fmas()) / together;
-        return (products + COPY * lines / WARP / width) / groups;
-    }
-    // Loads, predicates and addresses of elements.
-    let steps = f64::from(variant.dtype.fmas()) * rows * cols
-        + lines / width * COPY
-        + constants.step_slots / f64::from(variant.t3);
-    steps / groups
+        rows * cols * f64::from(folds(variant) * variant.dtype.fmas()) / together + COPY * lines / WARP / width
+    } else {
+        // Loads, predicates and addresses of elements.
+        f64::from(variant.dtype.fmas()) * rows * cols
+            + lines / width * COPY
+            + constants.step_slots / f64::from(variant.t3)
+    };
+    let single = if wide { 0.0 } else { reduced::by_element(variant) };
+    counted * reduced::fitted(variant).issue / groups + single
 }
 
 /// What a warp of a ring issues a stage: multiply-adds, loads from shared memory, copies of A by 16 bytes and of B by
@@ -176,8 +177,9 @@ mod tests {
             ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 134.0 + 8.0 / 8.0),
             // Of 4 steps 8 products of 16 x 8 and 4 loads; of 32 steps 16 copies of both operands' 64 x 32.
             ("dgemm_mma_32x32_m64_n64_k32_s2_t128", 12.0 / 4.0 + 32.0 / 32.0),
-            // Two tall matrices, four groups: of 16 steps two products and, n being odd, 16 loads by elements.
-            ("dtsmttsm_mma_16x16_m16n16_d2_t128", (2.0 + 2.0 * 16.0) / 16.0 / 4.0),
+            // Two tall matrices, four groups: of 16 steps two products and, n being odd, 16 loads by elements, and what those of a row
+            // take beside that, shared by four warps.
+            ("dtsmttsm_mma_16x16_m16n16_d2_t128", (2.0 + 2.0 * 16.0) / 16.0 / 4.0 + 8.57 * 32.0 / 128.0),
             // Complex, eight groups: of 8 steps 32 products, and 16 loads of an element.
             ("ztsmttsm_mma_32x32_m32n32_d1_t256", (32.0 + 2.0 * 16.0) / 8.0 / 8.0),
             // Of 16 steps of 16 x 16 16 products, 16 loads, and 16 instructions that turn A; of those steps 8 copies of 64 x 16 and 2 of 16 x 16.
@@ -186,7 +188,8 @@ mod tests {
             ("stsm2r_staged_4x4_n16_k32_s2_t128_rows", (32.0 * 26.0 + 24.0) / 32.0),
         ] {
             let problem = Problem::column_major(variant(entry).dtype, 1000, 3, 100);
-            assert_eq!(instructions(variant(entry), &problem, &none), 100.0 * a_step, "{entry}");
+            let found = instructions(variant(entry), &problem, &none);
+            assert!((found / (100.0 * a_step) - 1.0).abs() <= 1e-12, "{entry}: {found}");
         }
     }
 }

@@ -7,6 +7,7 @@ mod estimate;
 mod gemv;
 mod issue;
 mod norm;
+mod reduced;
 mod streamed;
 mod terms;
 mod tsmm;

@@ -1,0 +1,220 @@
+//! What entries of two tall matrices, and of Gram matrices, draw, and how far they are from what their units could do.
+
+use super::Constants;
+use super::block::cache_rate;
+use crate::{Dtype, Kernel, Machine, Problem, Variant};
+
+/// Bytes that the memory gives at least.
+const SECTOR_BYTES: u64 = 32;
+/// Bytes that the first-level cache looks up at a time: with rows as long as that each lane's load is one to itself.
+const LINE_BYTES: u64 = 128;
+
+/// What counts of how much more than the mean the first tile draws: while its blocks run on, those of narrower tiles are done.
+const UNEVEN: f64 = 0.25;
+
+/// What was fitted to the times of an H200, of one kind of entries.
+///
+/// From 796 times of 2026-11-23, driver 580.159, packed rows, those within 1.5 times of the fastest entry of their case: three quarters are within 10% of
+/// the estimate, of rings 95%, of f32 a third.
+pub(super) struct Fitted {
+    /// Latencies of the memory between loads, where the loop waits for more than them.
+    pub(super) latency: f64,
+    /// Times of the multiply-adds as their units would take them alone, and as many more as this over the warps of a scheduler: a warp
+    /// that copies, waits at a barrier or loads a fragment leaves them idle if there is no other.
+    pub(super) units: (f64, f64),
+    /// Bytes handed to lanes, against those of a cache that hands 128 a cycle.
+    pub(super) handed: f64,
+    /// Instructions, or as long as those take, of 32 elements that are loaded or copied one by one.
+    by_element: f64,
+    /// What blocks take to begin and to end, and each group of a block to add its sums: latencies of the memory.
+    ends: (f64, f64),
+    /// Instructions against those that are counted.
+    pub(super) issue: f64,
+    /// How much longer they take with one warp a scheduler than with two: less than 1, or a block on its own would take longer than two.
+    pub(super) lone_warp: f64,
+    /// How many times as long the caches take for long rows of which a tile has less than [`SECTOR_BYTES`].
+    narrow: f64,
+    /// Bytes drawn of those that a read kernel draws.
+    reads: f64,
+}
+
+const MATRIX: Fitted = Fitted {
+    latency: 1.0,
+    units: (1.0, 0.7),
+    handed: 0.0,
+    by_element: 0.0,
+    ends: (0.0, 0.0),
+    issue: 1.0,
+    lone_warp: 0.0,
+    narrow: 4.0,
+    reads: 1.01,
+};
+const VECTOR: Fitted = Fitted { latency: 0.5, reads: 1.03, ..MATRIX };
+
+const MMA_F64: Fitted = Fitted { latency: 1.28, units: (2.0, 0.0), by_element: 8.57, ends: (2.27, 0.89), ..MATRIX };
+const MMA_F64_GRAM: Fitted =
+    Fitted { latency: 1.79, units: (0.1, 2.35), by_element: 3.98, ends: (4.07, 1.61), ..MATRIX };
+const MMA_C128: Fitted = Fitted { latency: 1.09, units: (0.95, 0.58), handed: 1.38, ends: (5.3, 1.33), ..MATRIX };
+const MMA_C128_GRAM: Fitted = Fitted { latency: 1.57, units: (0.62, 1.32), ends: (6.9, 0.32), ..MATRIX };
+/// 33 columns took 789 us with six warps an SM, and 464 with twelve.
+const RING_F64: Fitted = Fitted {
+    latency: 0.5,
+    units: (0.1, 1.92),
+    handed: 2.81,
+    by_element: 60.0,
+    ends: (0.0, 0.93),
+    lone_warp: 0.95,
+    ..MATRIX
+};
+const RING_F64_GRAM: Fitted = Fitted { units: (1.34, 0.82), handed: 0.95, by_element: 26.9, ..MATRIX };
+/// With one warp a scheduler it was not measured.
+const RING_C128: Fitted = Fitted { latency: 0.5, units: (1.1, 0.3), handed: 0.68, ends: (4.0, 0.0), ..MATRIX };
+const RING_C128_GRAM: Fitted = Fitted { units: (0.91, 1.76), handed: 0.1, ..MATRIX };
+const STAGED: Fitted =
+    Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 10.7, ends: (13.3, 0.0), issue: 1.59, ..VECTOR };
+const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
+const TILES_F32: Fitted = Fitted {
+    latency: 0.87,
+    units: (0.92, 0.03),
+    handed: 2.44,
+    by_element: 5.35,
+    ends: (6.8, 0.0),
+    issue: 2.58,
+    ..VECTOR
+};
+const TILES_F64: Fitted = Fitted {
+    latency: 1.0,
+    units: (2.1, 6.0),
+    handed: 1.61,
+    by_element: 4.41,
+    ends: (3.67, 0.0),
+    issue: 3.41,
+    ..VECTOR
+};
+
+/// Of an entry of two tall matrices.
+pub(super) fn fitted(variant: &Variant) -> &'static Fitted {
+    let is_gram = variant.kernel == Kernel::Gram;
+    let is_f32 = matches!(variant.dtype, Dtype::F32 | Dtype::C64);
+    match (variant.mma, variant.is_staged(), variant.dtype.is_complex()) {
+        (true, true, false) => {
+            if is_gram {
+                &RING_F64_GRAM
+            } else {
+                &RING_F64
+            }
+        }
+        (true, true, true) => {
+            if is_gram {
+                &RING_C128_GRAM
+            } else {
+                &RING_C128
+            }
+        }
+        (true, false, false) => {
+            if is_gram {
+                &MMA_F64_GRAM
+            } else {
+                &MMA_F64
+            }
+        }
+        (true, false, true) => {
+            if is_gram {
+                &MMA_C128_GRAM
+            } else {
+                &MMA_C128
+            }
+        }
+        (false, true, _) => {
+            if is_f32 {
+                &STAGED
+            } else {
+                &STAGED_C128
+            }
+        }
+        (false, false, _) => {
+            if is_f32 {
+                &TILES_F32
+            } else {
+                &TILES_F64
+            }
+        }
+    }
+}
+
+/// Time in which the memory gives A and B, or the second-level cache what all tiles ask of it, whichever is longer, s.
+///
+/// Blocks of a part of k run side by side, and what one of them has loaded the others find in that cache.
+pub(super) fn bandwidth_s(variant: &Variant, problem: &Problem, machine: &Machine, detour: f64) -> f64 {
+    let Problem { m, n, k, gram, .. } = *problem;
+    let e = problem.dtype.bytes();
+    let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
+    let line_bytes = k as f64 * e as f64;
+    let (b_lines, b_again) = if gram { (0, 0) } else { (n, n.saturating_mul(x)) };
+    let is_narrow = |lines: u64, tile: u32| lines * e >= LINE_BYTES && u64::from(tile) * e < SECTOR_BYTES;
+    let narrow = is_narrow(m, variant.rows) || (!gram && is_narrow(n, variant.t2));
+    let fit = fitted(variant);
+    let drawn_s = fit.reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
+    let again = m.saturating_mul(z) as f64 + b_again as f64;
+    let lines = m.min(u64::from(variant.rows)) + if gram { 0 } else { n.min(u64::from(variant.t2)) };
+    let uneven = 1.0 + UNEVEN * (lines as f64 * (x as f64 * z as f64) / again - 1.0);
+    uneven * drawn_s.max(again * line_bytes * if narrow { fit.narrow } else { 1.0 } / cache_rate(machine))
+}
+
+/// What a warp issues for a row of the tall matrices beside what is counted, where 16 bytes are not whole elements of it.
+pub(super) fn by_element(variant: &Variant) -> f64 {
+    let (rows, cols) = (f64::from(variant.rows), f64::from(variant.t2));
+    let (own_rows, own_cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
+    let lines = match (variant.is_staged() && variant.mma, variant.kernel) {
+        (true, Kernel::Gram) => rows,
+        (true, _) => rows + cols,
+        _ => rows * cols * (own_rows + own_cols) / (own_rows * own_cols),
+    };
+    fitted(variant).by_element * lines / f64::from(variant.threads)
+}
+
+/// What the blocks of an entry take to begin and to end, which others do not fill: they are all alike, and run all at once. s.
+pub(super) fn ends_s(variant: &Variant, machine: &Machine) -> f64 {
+    let (once, a_group) = fitted(variant).ends;
+    let groups = f64::from(variant.stages);
+    (once + a_group * groups) * machine.memory_latency_s
+}
+
+/// Elements that lanes are handed for a multiply-add, so that they take what [`Constants::wide_bytes_per_cycle`] makes of them.
+pub(super) fn delivered(variant: &Variant) -> f64 {
+    const BYTES_PER_CYCLE: f64 = 128.0;
+    let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
+    (a + b) / (a * b) * fitted(variant).handed * Constants::FITTED.wide_bytes_per_cycle / BYTES_PER_CYCLE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Strides, VARIANTS};
+
+    fn variant(entry: &str) -> &'static Variant {
+        VARIANTS.iter().find(|v| v.entry == entry).expect("an entry")
+    }
+
+    /// 64 x 64 of 10⁶ rows are 1.024 GB; by tiles of 16 x 16 each matrix is read four times, from the cache.
+    #[test]
+    fn tiles_read_again_from_the_cache() {
+        let h200 = Machine::H200;
+        let p = Problem {
+            a: Strides::row_major(64).transposed(),
+            b: Strides::row_major(64),
+            ..Problem::column_major(Dtype::F64, 64, 64, 1_000_000)
+        };
+        let at = |entry| bandwidth_s(variant(entry), &p, &h200, 1.0);
+        let (once, again) = (at("dtsmttsm_ring_32x32_m64n64_d1_t128"), at("dtsmttsm_mma_16x16_m16n16_d2_t256"));
+        assert!((once / (1.01 * 1.024e9 / h200.read_bytes_per_s) - 1.0).abs() <= 1e-12);
+        assert!((again / (4.0 * 1.024e9 / h200.l2_read_bytes_per_s) - 1.0).abs() <= 1e-12);
+    }
+
+    /// Four warps a block: one or two a scheduler. On an H200 64 x 64 took 349 us of 10⁶ rows with one, as a rate 271 with two.
+    #[test]
+    fn two_blocks_an_sm_are_faster_than_one() {
+        let (one, two) = (RING_F64.units.0 + RING_F64.units.1, RING_F64.units.0 + RING_F64.units.1 / 2.0);
+        assert!(one / two > 1.5 && one / two < 2.0);
+    }
+}
