@@ -50,6 +50,9 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// | arithmetic | f · FMAs · SMs / rate | the vector or matrix units' rate, less where a wave has too few independent sums, and of the matrix units where some schedulers have more warps than others |
 /// | issue | f · warps · instructions / (schedulers · clock) | what a warp issues: multiply-adds, loads, copies and [`Constants::stage_slots`]; longer where schedulers have one warp: [`Constants::lone_warp`] |
 ///
+/// Of two tall matrices each term is as much longer as was fitted to their kinds of entries, arithmetic most where schedulers have few warps, and their
+/// bandwidth counts what tiles read again as the second-level cache gives it: `reduced.rs`.
+///
 /// A first wave is dealt evenly, f = ⌈b / SMs⌉; a last one after full ones takes what places become free, and is nearer to
 /// SMs that are full by [`Constants::crowded`]; while the blocks before it end, as many places as it leaves empty draw
 /// nothing for [`Constants::drained`] of a full wave's time. So few blocks that their bytes in flight suffice draw the whole bandwidth,
