@@ -49,7 +49,7 @@ struct Search<'a> {
 }
 
 /// More parts than that are seldom asked for again.
-const KNOWN: usize = 64;
+const KNOWN: usize = 256;
 
 impl<'a> Search<'a> {
     fn new(estimator: &'a Estimator<'a>, enough_s: f64) -> Self {

@@ -57,7 +57,8 @@ impl Block {
         let sms = f64::from(machine.sms);
         let Work { fmas, delivered, chains, loads } = Work::of(variant, problem);
         let again = (tiling.a_reads as f64 - 1.0) * constants.read_again;
-        let a_bytes = m * k * (1.0 + again) * e * detour(variant, problem, constants);
+        let detour = detour(variant, problem, constants);
+        let a_bytes = m * k * (1.0 + again) * e * detour;
         let b_bytes = if problem.gram { 0.0 } else { k * n * e };
         let drawn_s = (a_bytes + b_bytes) / blocks / machine.read_bytes_per_s;
         // Blocks that share rows or columns draw most of them from the second-level cache, all of them through it.
@@ -67,8 +68,7 @@ impl Block {
         let (bandwidth_s, latencies_s) = if variant.kernel == Kernel::GemmRing {
             (drawn_s.max(pulled_bytes / cache_rate(machine)), pulled_bytes * machine.memory_latency_s)
         } else if let Some(fit) = fit {
-            let detour = detour(variant, problem, constants);
-            (reduced::bandwidth_s(variant, problem, machine, detour) / blocks, latencies_s * fit.latency)
+            (reduced::bandwidth_s(variant, tiling, problem, machine, detour) / blocks, latencies_s * fit.latency)
         } else {
             (drawn_s, latencies_s)
         };

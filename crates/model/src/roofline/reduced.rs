@@ -2,6 +2,7 @@
 
 use super::Constants;
 use super::block::cache_rate;
+use crate::launch::Tiling;
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
 /// Bytes that the memory gives at least.
@@ -114,19 +115,24 @@ pub(super) fn fitted(variant: &Variant) -> &'static Fitted {
 /// Time in which the memory gives A and B, or the second-level cache what all tiles ask of it, whichever is longer, s.
 ///
 /// Blocks of a part of k run side by side, and what one of them has loaded the others find in that cache.
-pub(super) fn bandwidth_s(variant: &Variant, problem: &Problem, machine: &Machine, detour: f64) -> f64 {
+pub(super) fn bandwidth_s(
+    variant: &Variant,
+    Tiling { x, z, .. }: &Tiling,
+    problem: &Problem,
+    machine: &Machine,
+    detour: f64,
+) -> f64 {
     let Problem { m, n, k, gram, .. } = *problem;
     let e = problem.dtype.bytes();
-    let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
     let line_bytes = k as f64 * e as f64;
-    let (b_lines, b_again) = if gram { (0, 0) } else { (n, n.saturating_mul(x)) };
+    let (b_lines, b_again) = if gram { (0, 0) } else { (n, n.saturating_mul(*x)) };
     let is_narrow = |lines: u64, tile: u32| lines * e >= LINE_BYTES && u64::from(tile) * e < SECTOR_BYTES;
     let narrow = is_narrow(m, variant.rows) || (!gram && is_narrow(n, variant.t2));
     let fit = fitted(variant);
     let drawn_s = fit.reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
-    let again = m.saturating_mul(z) as f64 + b_again as f64;
+    let again = m.saturating_mul(*z) as f64 + b_again as f64;
     let lines = m.min(u64::from(variant.rows)) + if gram { 0 } else { n.min(u64::from(variant.t2)) };
-    let uneven = 1.0 + UNEVEN * (lines as f64 * (x as f64 * z as f64) / again - 1.0);
+    let uneven = 1.0 + UNEVEN * (lines as f64 * (*x as f64 * *z as f64) / again - 1.0);
     uneven * drawn_s.max(again * line_bytes * if narrow { fit.narrow } else { 1.0 } / cache_rate(machine))
 }
 
@@ -159,6 +165,7 @@ pub(super) fn delivered(variant: &Variant) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::tiling;
     use crate::{Strides, VARIANTS};
 
     fn variant(entry: &str) -> &'static Variant {
@@ -174,7 +181,7 @@ mod tests {
             b: Strides::row_major(64),
             ..Problem::column_major(Dtype::F64, 64, 64, 1_000_000)
         };
-        let at = |entry| bandwidth_s(variant(entry), &p, &h200, 1.0);
+        let at = |entry| bandwidth_s(variant(entry), &tiling(variant(entry), 64, 64), &p, &h200, 1.0);
         let (once, again) = (at("dtsmttsm_ring_32x32_m64n64_d1_t128"), at("dtsmttsm_mma_16x16_m16n16_d2_t256"));
         assert!((once / (1.01 * 1.024e9 / h200.read_bytes_per_s) - 1.0).abs() <= 1e-12);
         assert!((again / (4.0 * 1.024e9 / h200.l2_read_bytes_per_s) - 1.0).abs() <= 1e-12);
