@@ -7,7 +7,7 @@
 //!
 //! # Thread mapping
 //! LC lanes, each with every LC-th of up to LC · CT columns, are a group; the 32 / LC groups have TM = 4 rows each. Where k is whole 16 bytes
-//! they are every so-manieth row, and group g takes the pieces of a row in an order of its own ([`turned`]), so that rows of a power of two of
+//! they are every so-manieth row, and group g takes the pieces of a row in an order of its own (`turned`), so that rows of a power of two of
 //! pieces meet in no bank. Where it is not they are neighbours: four rows together begin at a multiple of 16 bytes, and the i-th of them
 //! as many elements behind one as i·k leaves, which for each is known when this is compiled.
 //!
