@@ -79,9 +79,10 @@ impl Block {
         let has_units = variant.mma && machine.mma_f64_per_s > 0.0;
         let rate = if has_units { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
         let share = if variant.mma { constants.mma_share } else { 1.0 };
-        // Two tall matrices' tiles are loaded by 16 bytes too, from the first-level cache.
-        let wide = variant.wide_shared || variant.is_reduced();
+        // A vector is loaded by 16 bytes too, from the first-level cache.
+        let wide = variant.wide_shared || variant.kernel == Kernel::Gemv;
         let handed = match (variant.kernel, wide) {
+            (Kernel::Tsmttsm | Kernel::Gram, _) => reduced::BYTES_PER_CYCLE,
             (Kernel::Ring | Kernel::GemmRing, _) => constants.ring_bytes_per_cycle,
             (_, true) => constants.wide_bytes_per_cycle,
             (_, false) => constants.narrow_bytes_per_cycle,

@@ -1,14 +1,18 @@
 //! What entries of two tall matrices, and of Gram matrices, draw, and how far they are from what their units could do.
 
-use super::Constants;
 use super::block::cache_rate;
 use crate::launch::Tiling;
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
+/// Bytes that a cache, or shared memory, hands the lanes of an SM a cycle.
+pub(super) const BYTES_PER_CYCLE: f64 = 128.0;
 /// Bytes that the memory gives at least.
 const SECTOR_BYTES: u64 = 32;
 /// Bytes that the first-level cache looks up at a time: with rows as long as that each lane's load is one to itself.
 const LINE_BYTES: u64 = 128;
+
+/// How many times as long the caches take for such rows of which a tile has less than [`SECTOR_BYTES`].
+const NARROW: f64 = 4.0;
 
 /// What counts of how much more than the mean the first tile draws: while its blocks run on, those of narrower tiles are done.
 const UNEVEN: f64 = 0.25;
@@ -23,7 +27,7 @@ pub(super) struct Fitted {
     /// Times of the multiply-adds as their units would take them alone, and as many more as this over the warps of a scheduler: a warp
     /// that copies, waits at a barrier or loads a fragment leaves them idle if there is no other.
     pub(super) units: (f64, f64),
-    /// Bytes handed to lanes, against those of a cache that hands 128 a cycle.
+    /// Bytes handed to lanes, against those that [`BYTES_PER_CYCLE`] would be enough for.
     pub(super) handed: f64,
     /// Instructions, or as long as those take, of 32 elements that are loaded or copied one by one.
     by_element: f64,
@@ -33,8 +37,6 @@ pub(super) struct Fitted {
     pub(super) issue: f64,
     /// How much longer they take with one warp a scheduler than with two: less than 1, or a block on its own would take longer than two.
     pub(super) lone_warp: f64,
-    /// How many times as long the caches take for long rows of which a tile has less than [`SECTOR_BYTES`].
-    narrow: f64,
     /// Bytes drawn of those that a read kernel draws.
     reads: f64,
 }
@@ -47,7 +49,6 @@ const MATRIX: Fitted = Fitted {
     ends: (0.0, 0.0),
     issue: 1.0,
     lone_warp: 0.0,
-    narrow: 4.0,
     reads: 1.01,
 };
 const VECTOR: Fitted = Fitted { latency: 0.5, reads: 1.03, ..MATRIX };
@@ -128,12 +129,11 @@ pub(super) fn bandwidth_s(
     let (b_lines, b_again) = if gram { (0, 0) } else { (n, n.saturating_mul(*x)) };
     let is_narrow = |lines: u64, tile: u32| lines * e >= LINE_BYTES && u64::from(tile) * e < SECTOR_BYTES;
     let narrow = is_narrow(m, variant.rows) || (!gram && is_narrow(n, variant.t2));
-    let fit = fitted(variant);
-    let drawn_s = fit.reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
+    let drawn_s = fitted(variant).reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
     let again = m.saturating_mul(*z) as f64 + b_again as f64;
     let lines = m.min(u64::from(variant.rows)) + if gram { 0 } else { n.min(u64::from(variant.t2)) };
     let uneven = 1.0 + UNEVEN * (lines as f64 * (*x as f64 * *z as f64) / again - 1.0);
-    uneven * drawn_s.max(again * line_bytes * if narrow { fit.narrow } else { 1.0 } / cache_rate(machine))
+    uneven * drawn_s.max(again * line_bytes * if narrow { NARROW } else { 1.0 } / cache_rate(machine))
 }
 
 /// What a warp issues for a row of the tall matrices beside what is counted, where 16 bytes are not whole elements of it.
@@ -155,11 +155,10 @@ pub(super) fn ends_s(variant: &Variant, machine: &Machine) -> f64 {
     (once + a_group * groups) * machine.memory_latency_s
 }
 
-/// Elements that lanes are handed for a multiply-add, so that they take what [`Constants::wide_bytes_per_cycle`] makes of them.
+/// Elements that lanes are handed for a multiply-add, each as long as it takes at [`BYTES_PER_CYCLE`].
 pub(super) fn delivered(variant: &Variant) -> f64 {
-    const BYTES_PER_CYCLE: f64 = 128.0;
     let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
-    (a + b) / (a * b) * fitted(variant).handed * Constants::FITTED.wide_bytes_per_cycle / BYTES_PER_CYCLE
+    (a + b) / (a * b) * fitted(variant).handed
 }
 
 #[cfg(test)]
@@ -185,12 +184,5 @@ mod tests {
         let (once, again) = (at("dtsmttsm_ring_32x32_m64n64_d1_t128"), at("dtsmttsm_mma_16x16_m16n16_d2_t256"));
         assert!((once / (1.01 * 1.024e9 / h200.read_bytes_per_s) - 1.0).abs() <= 1e-12);
         assert!((again / (4.0 * 1.024e9 / h200.l2_read_bytes_per_s) - 1.0).abs() <= 1e-12);
-    }
-
-    /// Four warps a block: one or two a scheduler. On an H200 64 x 64 took 349 us of 10⁶ rows with one, as a rate 271 with two.
-    #[test]
-    fn two_blocks_an_sm_are_faster_than_one() {
-        let (one, two) = (RING_F64.units.0 + RING_F64.units.1, RING_F64.units.0 + RING_F64.units.1 / 2.0);
-        assert!(one / two > 1.5 && one / two < 2.0);
     }
 }
