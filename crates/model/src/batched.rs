@@ -5,17 +5,20 @@
 //! tile before the next one is there.
 
 use crate::launch::BlockShape;
-use crate::launch::batched::{CONJ_BIT, Laid, Lie, MOST_PROBLEMS, Tile, laid};
-use crate::occupancy::{by_shared, resident_blocks};
+use crate::launch::batched::{CONJ_BIT, Laid, Lie, MOST_PROBLEMS, laid};
+use crate::occupancy::resident_blocks;
 use crate::paper::batched as paper;
-use crate::roofline::{Bound, fma_rate, peak_fma_rate, root_of_fourths};
+use crate::roofline::{Bound, peak_fma_rate};
 use crate::variants::batched::{BATCHED, Batched, Design};
 use crate::{Dtype, Machine, Refusal};
 
 mod flat;
 mod fragments;
 mod reasons;
+mod tile;
 mod warps;
+
+use tile::{Tiled, Work};
 
 /// The largest m, n and k of batches.
 pub const LARGEST: u64 = 32;
@@ -221,14 +224,6 @@ fn narrow(length: u64) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Numbers of problems a tile, from the largest on: some multiples of what a block's threads compute at a time, that, and fewer.
-fn tiles(at_a_time: u32) -> impl Iterator<Item = u32> {
-    (2..=MOST_TURNS).rev().map(move |turns| turns * at_a_time).chain((1..=at_a_time).rev())
-}
-
-/// Most turns in which the threads of a block take the problems of a tile.
-const MOST_TURNS: u32 = 8;
-
 /// How the operands lie, as an entry is told.
 fn codes(p: &BatchedProblem, sides: &[Laid; 3]) -> u32 {
     let [a, b, c] = sides.map(|side| side.code.pack());
@@ -258,200 +253,16 @@ fn papers(variant: &'static Batched, p: &BatchedProblem, machine: &Machine) -> B
     BatchedChoice { blocks, threads, ..choice }
 }
 
-/// Cycles of an access to shared memory until its value is there.
-const SHARED_CYCLES: f64 = 30.0;
-/// Cycles a copy takes of a warp that has several one after the other: a dozen instructions, of layouts with gaps twice as many.
-const COPY_CYCLES: f64 = 30.0;
-
-/// Cycles a step takes longer for each real sum of a thread whose tile reaches past the matrix, where sums have conditions. On an H200
-/// on 2026-11-22, m = n = k of 3 and 5 by 4 x 4 sums took 4 to 10 times as long as without.
-const GUARD_CYCLES: f64 = 12.0;
-
-/// How many times as long tiles take because their threads copy, multiply, and wait for each other. It says nothing of which tile is best.
-///
-/// # Source
-/// An H200 on 2026-11-22, 2 GB of problems, m = n = k: medians of what sizes took against the estimate without it.
-fn at_the_same_time(dtype: Dtype, side: u64) -> f64 {
-    match (dtype, side) {
-        (Dtype::C64, ..=8) => 1.25,
-        (Dtype::C64, ..=12) => 1.4,
-        (Dtype::C64, _) => 1.7,
-        (_, ..=8) => 1.15,
-        (_, ..=12) => 1.2,
-        (_, _) => 1.3,
-    }
-}
-
-/// An entry laid over a batch: what all of its tiles have in common.
-struct Work<'a> {
-    variant: &'static Batched,
-    p: &'a BatchedProblem,
-    machine: &'a Machine,
-    sides: [Laid; 3],
-    /// Threads a problem.
-    owners: u32,
-    /// Blocks an SM holds whatever their shared memory.
-    most_resident: u32,
-    bound: Bound,
-    /// Elements that a problem loads.
-    loaded: f64,
-    /// Multiply-adds, s.
-    arithmetic_s: f64,
-    /// Cycles that a block's threads take for the problems that they compute at a time.
-    turn_cycles: f64,
-    /// How many times as long tiles take because they do all of it at the same time.
-    at_the_same_time: f64,
-    /// A launch, and a latency, s.
-    fixed_s: f64,
-}
-
 /// How many times as long memory takes where less is in flight than is needed. Where nothing is loaded nothing is waited for.
 fn scarce(needed: f64, in_flight: f64) -> f64 {
     if in_flight > 0.0 { (needed / in_flight).max(1.0) } else { 1.0 }
 }
 
-/// A tile, and what it is expected to take.
-#[derive(Clone, Copy)]
-struct Tiled {
-    problems: u32,
-    stages: u32,
-    shared_bytes: u32,
-    estimate: BatchedEstimate,
-}
-
-fn len(side: &Laid) -> f64 {
-    f64::from(side.shared.len * side.shared.lines)
-}
-
-impl<'a> Work<'a> {
-    fn new(variant: &'static Batched, p: &'a BatchedProblem, machine: &'a Machine) -> Self {
-        let owners = variant.owners(narrow(p.m), narrow(p.n), narrow(p.k));
-        let (sides, k) = (p.sides(owners), p.k as f64);
-        let (tm, tn, fmas) = (f64::from(variant.tm), f64::from(variant.tn), f64::from(p.dtype.fmas()));
-        let (rate, sms) = (fma_rate(machine, p.dtype), f64::from(machine.sms));
-        let fma_cycles = 8.0 * sms * machine.clock_hz / rate;
-        let is_guarded = p.m % u64::from(variant.tm) != 0 || p.n % u64::from(variant.tn) != 0;
-        let guards = if is_guarded && !p.dtype.is_complex() { GUARD_CYCLES * tm * tn } else { 0.0 };
-        let steps = k * (SHARED_CYCLES / 4.0 + tm + tn + tm * tn * fmas * fma_cycles.max(1.0) + guards);
-        Work {
-            variant,
-            p,
-            machine,
-            owners,
-            most_resident: resident_blocks(machine, variant.threads, variant.registers(machine), 0),
-            bound: p.bound(machine),
-            loaded: len(&sides[0]) + len(&sides[1]) + if p.reads_c { len(&sides[2]) } else { 0.0 },
-            arithmetic_s: f64::from(owners) * tm * tn * k * fmas * p.count as f64 / rate,
-            turn_cycles: steps + 4.0 * tm * tn,
-            at_the_same_time: at_the_same_time(p.dtype, p.m.max(p.n).max(p.k)),
-            fixed_s: machine.launch_s + machine.memory_latency_s,
-            sides,
-        }
-    }
-
-    /// The best tile; `None` if all are found to take more than `enough_s`.
-    fn choose_tile(&self, enough_s: f64) -> Option<BatchedChoice> {
-        let bytes = narrow(self.p.dtype.bytes());
-        let mut best: Option<Tiled> = None;
-        let mut limit_s = enough_s;
-        let there_are = |problems: &u32| u64::from(*problems) <= self.p.count.max(1);
-        for problems in tiles(self.variant.threads / self.owners).filter(there_are) {
-            // Smaller ones have less in flight.
-            if self.least_s(self.in_flight(problems, 4, self.most_resident)) > limit_s {
-                break;
-            }
-            let tile = Tile::new(self.sides.map(|side| side.shared), problems, self.p.reads_c, 16 / bytes);
-            let mut of_stages: Option<Tiled> = None;
-            for stages in [2, 3, 4] {
-                let Some(shared_bytes) = tile.shared_len(stages).checked_mul(bytes) else { break };
-                let resident = by_shared(self.machine, shared_bytes).min(self.most_resident);
-                if resident == 0 {
-                    break;
-                }
-                if self.least_s(self.in_flight(problems, stages, resident)) > limit_s {
-                    continue;
-                }
-                let estimate = self.estimate(problems, stages, resident);
-                if of_stages.is_none_or(|best| is_faster(&estimate, &best.estimate)) {
-                    of_stages = Some(Tiled { problems, stages, shared_bytes, estimate });
-                }
-            }
-            // Of equals the smallest.
-            if let Some(tiled) =
-                of_stages.filter(|next| best.is_none_or(|best| !is_faster(&best.estimate, &next.estimate)))
-            {
-                limit_s = limit_s.min(tiled.estimate.seconds);
-                best = Some(tiled);
-            }
-        }
-        best.map(|tiled| self.launch(tiled))
-    }
-
-    fn launch(&self, Tiled { problems, stages, shared_bytes, estimate }: Tiled) -> BatchedChoice {
-        let tiles = self.p.count.div_ceil(u64::from(problems));
-        let places = u64::from(estimate.resident) * u64::from(self.machine.sms);
-        BatchedChoice {
-            problem: *self.p,
-            variant: self.variant,
-            problems,
-            stages,
-            blocks: tiles.min(places).min(MOST_PROBLEMS) as u32,
-            threads: self.variant.threads,
-            shared_bytes,
-            swapped: false,
-            sides: self.sides,
-            codes: codes(self.p, &self.sides),
-            bound: self.bound,
-            estimate,
-        }
-    }
-
-    /// Bytes that an SM has in flight: what is multiplied next is there by then, in part.
-    fn in_flight(&self, problems: u32, stages: u32, resident: u32) -> f64 {
-        let bytes = self.p.dtype.bytes() as f64;
-        f64::from(resident) * (f64::from(stages) - 1.5) * f64::from(problems) * self.loaded * bytes
-    }
-
-    fn memory_s(&self, in_flight: f64) -> f64 {
-        self.bound.memory_s * scarce(NEEDED_IN_FLIGHT, in_flight)
-    }
-
-    /// What tiles cannot take less than with so much in flight: the memory's time alone, less what roots are rounded by.
-    fn least_s(&self, in_flight: f64) -> f64 {
-        self.memory_s(in_flight) * self.at_the_same_time * (1.0 - 1e-9) + self.fixed_s
-    }
-
-    fn estimate(&self, problems: u32, stages: u32, resident: u32) -> BatchedEstimate {
-        let Work { variant, p, machine, sides, owners, .. } = self;
-        let (bytes, count, k) = (p.dtype.bytes() as f64, p.count as f64, p.k as f64);
-        let (tm, tn, each) = (f64::from(variant.tm), f64::from(variant.tn), f64::from(problems));
-        let in_flight = self.in_flight(problems, stages, resident);
-        let memory_s = self.memory_s(in_flight);
-        // A warp's access of 4 or 8 bytes a lane is one of the memory's, since lanes share what they read; of 16 two.
-        let warps = f64::from((problems * owners).div_ceil(32)) / each;
-        let moved = (self.loaded + len(&sides[2])) * bytes / 128.0;
-        let accesses = warps * (k * (tm + tn) + 2.0 * tm * tn) * (bytes / 8.0).max(1.0) + 2.0 * moved;
-        let shared_s = accesses * count / (f64::from(machine.sms) * machine.clock_hz);
-        // Copies, steps of k whose loads go out by fours, sums into C, C's way out, two barriers.
-        let copies = |side: &Laid| {
-            let unit = if side.is_packed() || side.code.wide { 16 / narrow(p.dtype.bytes()) } else { 1 };
-            (problems * side.shared.len * side.shared.lines).div_ceil(unit * variant.threads)
-        };
-        let copies = f64::from(sides.iter().map(copies).sum::<u32>());
-        let at_a_time = (variant.threads / owners).max(1);
-        let cycles =
-            copies * COPY_CYCLES + f64::from(problems.div_ceil(at_a_time)) * self.turn_cycles + 4.0 * SHARED_CYCLES;
-        let turns = p.count.div_ceil(u64::from(problems)).div_ceil(u64::from(machine.sms * resident));
-        let turns_s = turns as f64 * cycles / machine.clock_hz;
-        let terms = [memory_s, shared_s.max(self.arithmetic_s), turns_s];
-        let seconds = root_of_fourths(terms) * self.at_the_same_time + self.fixed_s;
-        BatchedEstimate { resident, in_flight, memory_s, shared_s, arithmetic_s: self.arithmetic_s, turns_s, seconds }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::tile::at_the_same_time;
     use super::*;
+    use crate::launch::batched::Tile;
 
     fn square(dtype: Dtype, n: u64, count: u64) -> BatchedProblem {
         BatchedProblem::column_major(dtype, (n, n, n), count)

@@ -58,7 +58,10 @@ impl<'a> Search<'a> {
         let mut octaves = [Octave { first: 0, last: 0, least_s: f64::NAN }; OCTAVES];
         for (log, octave) in octaves[..=most.ilog2() as usize].iter_mut().enumerate() {
             let (first, last) = (1 << log, (2 << log).min(most + 1) - 1);
-            *octave = Octave { first, last, least_s: estimator.least_between_s(first, last) };
+            // More than is like enough need not be known.
+            if estimator.slots_from_s(first) <= ALIKE * enough_s {
+                *octave = Octave { first, last, least_s: estimator.least_between_s(first, last) };
+            }
         }
         Search { estimator, enough_s, octaves, known: [const { Cell::new(f64::NAN) }; KNOWN] }
     }

@@ -34,10 +34,12 @@ pub(super) struct Block {
     lone_warp: f64,
     /// Whether its multiply-adds are the matrix units', of which each scheduler has its own.
     has_units: bool,
-    /// Times of the multiply-adds as the units would take them, and as many more over the warps of a scheduler.
+    /// Times of the multiply-adds as the units would take them, and as many more however many blocks there are.
     units: (f64, f64),
     /// Share of the multiply-adds that must be in flight on an SM that it has.
     busy: f64,
+    /// 1 / busy.
+    per_busy: f64,
     /// Of its begin and end, s.
     pub(super) ends: Ends,
 }
@@ -87,6 +89,8 @@ impl Block {
             (_, true) => constants.wide_bytes_per_cycle,
             (_, false) => constants.narrow_bytes_per_cycle,
         };
+        let warps = f64::from(variant.threads) / WARP / f64::from(machine.register_partitions);
+        let needed_fmas = fmas_needed_in_flight(machine, rate);
         let large_tile = variant.kernel == Kernel::Ring && variant.own_rows() * variant.cols >= MANY_SUMS;
         Block {
             in_flight_bytes,
@@ -95,11 +99,12 @@ impl Block {
             delivery_s: fmas / f64::from(problem.dtype.fmas()) * delivered * e / (handed * machine.clock_hz),
             arithmetic_s: sms * fmas / (rate * share),
             issue_s: issue_s(variant, problem, machine, constants),
-            units: fit.map_or((1.0, 0.0), |fit| fit.units),
-            warps: f64::from(variant.threads) / WARP / f64::from(machine.register_partitions),
+            units: fit.map_or((1.0, 0.0), |fit| (fit.units.0, fit.units.1 / warps)),
+            warps,
             lone_warp: if large_tile { constants.lone_warp } else { fit.map_or(0.0, |fit| fit.lone_warp) },
             has_units,
-            busy: chains / fmas_needed_in_flight(machine, rate),
+            busy: chains / needed_fmas,
+            per_busy: needed_fmas / chains,
             ends: Ends::of(variant, problem, machine, rate, constants),
         }
     }
@@ -119,7 +124,7 @@ impl Block {
 
     /// What an SM takes for the multiply-adds of so many blocks.
     fn multiplied_s(&self, blocks: f64) -> f64 {
-        self.arithmetic_s * (self.units.0 * blocks + self.units.1 / self.warps)
+        self.arithmetic_s * (self.units.0 * blocks + self.units.1)
     }
 
     /// How many times as long the matrix units take because some schedulers of an SM have more warps than others.
@@ -136,18 +141,18 @@ impl Block {
         1.0 + self.lone_warp * (2.0 - blocks * self.warps).clamp(0.0, 1.0)
     }
 
-    /// A wave that takes no longer than all waves of `blocks` do, whatever k is cut into up to `most_splits` parts.
+    /// A wave that takes no longer than all waves of `blocks` do, `an_sm` on average, whatever k is cut into as long as `part` is the
+    /// least part of it.
     ///
     /// The times of several waves add up to no less than a wave of the sums of their terms would take; there is at
     /// least one wave, of at least one block on the fullest SM.
-    pub(super) fn least_waves(&self, blocks: u64, most_splits: u32, machine: &Machine) -> Alone {
-        let part = 1.0 / f64::from(most_splits);
-        let fullest_sm = (blocks as f64 / f64::from(machine.sms)).max(part);
+    pub(super) fn least_waves(&self, blocks: f64, an_sm: f64, part: f64) -> Alone {
+        let fullest_sm = an_sm.max(part);
         Alone {
-            bandwidth_s: blocks as f64 * self.bandwidth_s,
+            bandwidth_s: blocks * self.bandwidth_s,
             latency_s: self.latency_s * part,
             delivery_s: fullest_sm * self.delivery_s,
-            arithmetic_s: self.arithmetic_s * self.units.0 * fullest_sm.max(part / self.busy),
+            arithmetic_s: self.arithmetic_s * self.units.0 * fullest_sm.max(part * self.per_busy),
             issue_s: fullest_sm * self.issue_s,
         }
     }

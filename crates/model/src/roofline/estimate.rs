@@ -78,8 +78,10 @@ pub struct Estimator<'a> {
     per_resident: f64,
     /// Blocks that run at once.
     wave: u64,
-    /// Blocks, k whole.
+    /// Blocks, k whole; and of them an SM.
     blocks: u64,
+    all: f64,
+    an_sm: f64,
     block: Block,
     /// Most parts that k is cut into.
     most_splits: u32,
@@ -154,6 +156,7 @@ impl<'a> Estimator<'a> {
         let resident = resident.max(1);
         let wave = (u64::from(resident) * u64::from(machine.sms)).max(1);
         let blocks = tiling.x.saturating_mul(tiling.z);
+        let all = blocks as f64;
         let block = Block::new(variant, tiling, problem, machine, constants);
         let steps = problem.k.div_ceil(u64::from(tiling.k_step));
         // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
@@ -170,7 +173,7 @@ impl<'a> Estimator<'a> {
         // Roots cost much of a choice: what they are not below decides for most entries and splits.
         let full_least_s = full.least_s();
         // No block takes less than its share of a full wave in which no unit is idle, and a wave of few blocks takes its latency.
-        let shares_s = blocks as f64 / wave as f64 * full_least_s / block.idle_units(f64::from(resident));
+        let shares_s = all / wave as f64 * full_least_s / block.idle_units(f64::from(resident));
         let (last_block_splits, last_block_s) = if variant.is_reduced() {
             let adding_s = |splits| last_block_s(machine, tiling, c_bytes, splits);
             (most_last_block_splits(tiling, c_bytes as u64), (adding_s(0), adding_s(1)))
@@ -185,6 +188,8 @@ impl<'a> Estimator<'a> {
             per_resident: 1.0 / f64::from(resident),
             wave,
             blocks,
+            all,
+            an_sm: all / f64::from(machine.sms),
             most_splits,
             full,
             full_least_s,
@@ -214,8 +219,7 @@ impl<'a> Estimator<'a> {
     pub(crate) fn sharpen(&mut self) {
         let full_s = self.full.seconds();
         (self.full_least_s, self.full_s) = (full_s, Some(full_s));
-        self.shares_s =
-            self.blocks as f64 / self.wave as f64 * full_s / self.block.idle_units(f64::from(self.resident));
+        self.shares_s = self.all / self.wave as f64 * full_s / self.block.idle_units(f64::from(self.resident));
         self.alone_s = self.block.wave(1.0, 1.0).least_s();
     }
 
@@ -347,9 +351,14 @@ impl<'a> Estimator<'a> {
 
     /// What no time with k in `first` to `last` parts is below, s.
     pub(crate) fn least_between_s(&self, first: u32, last: u32) -> f64 {
-        let waves_s = self.block.least_waves(self.blocks, last, self.machine).least_s().max(self.shares_s);
+        let waves_s = self.block.least_waves(self.all, self.an_sm, 1.0 / f64::from(last)).least_s().max(self.shares_s);
         let ends_s = self.block.ends.seconds(first) * self.per_resident;
         (waves_s + ends_s + self.fixed_s + self.slots_s(first)) * (1.0 - ROUNDING)
+    }
+
+    /// What no time with k in `first` parts or more is below, sooner found: each part costs a slot.
+    pub(crate) fn slots_from_s(&self, first: u32) -> f64 {
+        (self.shares_s + self.fixed_s + self.slots_s(first)) * (1.0 - ROUNDING)
     }
 
     /// Time of the slots and of what adds them, s: last blocks, or another launch, which at most they take as long as.

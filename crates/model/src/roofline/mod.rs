@@ -17,7 +17,7 @@ pub(crate) mod work;
 pub use constants::Constants;
 pub(crate) use estimate::MOST_SPLITS;
 pub use estimate::{Estimate, Estimator, estimate};
-pub(crate) use norm::root_of_fourths;
+pub(crate) use norm::{root_of_fourths, sum_of_fourths};
 pub use terms::Terms;
 
 use crate::{Dtype, Machine, Problem};

@@ -41,7 +41,7 @@ pub(crate) fn root_of_fourths(terms: [f64; 3]) -> f64 {
 }
 
 /// Σ terms⁴.
-pub(super) fn sum_of_fourths(terms: [f64; 3]) -> f64 {
+pub(crate) fn sum_of_fourths(terms: [f64; 3]) -> f64 {
     terms.iter().map(|t| (t * t) * (t * t)).sum()
 }
 
