@@ -212,6 +212,14 @@ mod reduced_tables {
         use crate::tsmttsm as entries;
         model::gram_ring_variants!(rows);
     }
+    mod packed {
+        use crate::tsmttsm as entries;
+        model::tsmttsm_packed_variants!(rows);
+    }
+    mod gram_packed {
+        use crate::tsmttsm as entries;
+        model::gram_packed_variants!(rows);
+    }
 
     mod gemv {
         use crate::gemv as entries;
@@ -219,8 +227,15 @@ mod reduced_tables {
     }
 
     pub fn reduced(entry: &str) -> Option<Reduced> {
-        let tall = [tiles::reduced, mma::reduced, folded::reduced, staged::reduced, ring::reduced];
-        let gram = [gram::reduced, gram_mma::reduced, gram_folded::reduced, gram_staged::reduced, gram_ring::reduced];
+        let tall = [tiles::reduced, mma::reduced, folded::reduced, staged::reduced, ring::reduced, packed::reduced];
+        let gram = [
+            gram::reduced,
+            gram_mma::reduced,
+            gram_folded::reduced,
+            gram_staged::reduced,
+            gram_ring::reduced,
+            gram_packed::reduced,
+        ];
         let tables = tall.into_iter().chain(gram).chain([gemv::reduced as fn(&str) -> Option<Reduced>]);
         tables.into_iter().find_map(|table| table(entry))
     }

@@ -315,7 +315,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 32] = [
+const TABLES: [&[Variant]; 34] = [
     TSM2R,
     STAGED,
     MMA,
@@ -347,6 +347,8 @@ const TABLES: [&[Variant]; 32] = [
     tsmttsm::GRAM_STAGED,
     tsmttsm::RING,
     tsmttsm::GRAM_RING,
+    tsmttsm::PACKED,
+    tsmttsm::GRAM_PACKED,
     gemv::ROWS,
 ];
 
@@ -401,7 +403,13 @@ impl Variant {
 
     /// Whether it is one of those that has its rows come through a ring of stages.
     pub const fn is_staged(&self) -> bool {
-        matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged" | b"tsmttsm_ring" | b"gram_ring")
+        let rings = matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged" | b"tsmttsm_ring" | b"gram_ring");
+        rings || self.is_packed_ring()
+    }
+
+    /// Whether its rows come through that ring by bulk copies, where they are packed.
+    pub const fn is_packed_ring(&self) -> bool {
+        matches!(self.name.as_bytes(), b"tsmttsm_packed" | b"gram_packed")
     }
 
     /// The most rows and columns of C, of an entry that has one tile of it: of a Gram matrix, whose blocks take B to be what they have of
@@ -409,7 +417,8 @@ impl Variant {
     pub const fn most_columns(&self) -> Option<u32> {
         let is_whole = self.own_rows() == self.rows && self.cols == self.t2;
         let is_gram = matches!(self.kernel, Kernel::Gram) && (self.mma || self.is_staged() || is_whole);
-        if is_gram || matches!(self.name.as_bytes(), b"tsmttsm_folded") { Some(self.rows) } else { None }
+        let is_one = matches!(self.name.as_bytes(), b"tsmttsm_folded" | b"tsmttsm_packed");
+        if is_gram || is_one { Some(self.rows) } else { None }
     }
 
     /// What m, n and k must be multiples of, of an entry that serves whole tiles alone.

@@ -12,6 +12,7 @@
 //! | [`staged`] | | the same, rows coming through a ring of stages in shared memory |
 //! | [`mma`] | | fragments straight from device memory to the matrix units: f64 ([`fragments`]) and c128 ([`complex`]), from sm_90 |
 //! | [`ring`] | | the same from a ring of stages, where several warps share C |
+//! | [`packed`] | | the same of f64 rows that lie behind each other, by bulk copies, whatever their width |
 //!
 //! # Thread mapping
 //! Block (x, y, z) owns rows x·BM .. and columns z·BN .. of C, and part y of k. Its threads form groups along k; a group
@@ -42,6 +43,8 @@ pub mod finish;
 pub mod fragments;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod mma;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod packed;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod ring;
 pub mod staged;
@@ -209,3 +212,23 @@ macro_rules! gram_ring_entries {
     };
 }
 model::gram_ring_variants!(gram_ring_entries);
+
+macro_rules! packed_entries {
+    ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, packed::Packed::<mma::Warps<$wx, $wy, $kg, false>, $x, $y, $kt>::body);
+        )*
+    };
+}
+model::tsmttsm_packed_variants!(packed_entries);
+
+macro_rules! gram_packed_entries {
+    ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, packed::Packed::<mma::Warps<$wx, $wx, $kg, true>, $x, $x, $kt>::body);
+        )*
+    };
+}
+model::gram_packed_variants!(gram_packed_entries);

@@ -163,6 +163,8 @@ tests!(
     tsmttsm_staged,
     tsmttsm_ring,
     gram_ring,
+    tsmttsm_packed,
+    gram_packed,
     gram_staged,
     gram_whole,
     gram_leapfrog,

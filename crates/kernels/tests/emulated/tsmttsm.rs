@@ -14,6 +14,7 @@ pub fn streams([rows, cols, step]: [u32; 3]) -> Vec<Case> {
     let (even, k) = (|side: u32| side.next_multiple_of(4), 5 * step + 3);
     let by_rows = |case: Case| Case { by_rows: [false, true, true], ..case };
     let by_columns = |case: Case| Case { by_rows: [true, false, false], ..case };
+    let less = |side: u32, by: u32| side.saturating_sub(by).max(1);
     // Of A, which is m x k, columns are rows of the tall matrix.
     let plain = Case { alpha: 0.5, ..Case::plain(rows, cols, k) };
     vec![
@@ -28,6 +29,11 @@ pub fn streams([rows, cols, step]: [u32; 3]) -> Vec<Case> {
             ..Case::plain(rows + 1, 1, k)
         }),
         by_rows(Case { gap: 1, offset: 1, ..plain }),
+        // Rings of packed rows go round twice; of odd widths, of even ones, of multiples of 4; and from where 16 bytes do not begin.
+        by_rows(Case::plain(less(rows, 3), less(cols, 1), 9 * step + 5)),
+        by_rows(Case { splits: 2, ..Case::plain(less(rows, 2), less(cols, 6), 9 * step) }),
+        by_rows(Case { beta: 1.0, ..Case::plain(less(rows, 4), less(cols, 12), 4 * step + 2) }),
+        by_rows(Case { offset: 1, splits: 2, ..Case::plain(less(rows, 1), less(cols, 3), 3 * step + 1) }),
     ]
 }
 

@@ -133,6 +133,16 @@ pub const fn pitch(side: u32, elem_bytes: u32) -> u32 {
     side + 32 / elem_bytes
 }
 
+/// Rows from lane to lane of a step of packed rows of A and B, so many columns, of which half a warp loads four columns of four rows at a
+/// time: 4, 2 or 1, of columns that are odd, even, or multiples of 4. They meet in no bank but where columns are multiples of 8.
+pub const fn spacing(m: u32, n: u32) -> u32 {
+    match (m | n) % 4 {
+        0 => 1,
+        2 => 2,
+        _ => 4,
+    }
+}
+
 /// Elements of shared memory of a block: its tile of C, or one a thread; and what tells it that it is the last.
 pub const fn shared_len(rows: u32, cols: u32, threads: u32) -> u32 {
     let tile = rows * cols;
@@ -227,6 +237,21 @@ mod tests {
                 assert_eq!((side * bytes % 128, pitch(side, bytes) * bytes % 128), (0, 32), "{}", v.entry);
             }
         }
+    }
+
+    /// Of f64 half a warp loads four columns of four rows: 16 elements of 8 bytes, of 32 banks of 4. Of a step of 16 rows each is one lane's.
+    #[test]
+    fn packed_rows_meet_in_no_bank_but_of_multiples_of_8() {
+        for width in (1..=64).filter(|width| width % 8 != 0) {
+            let apart = spacing(width, width);
+            let mut banks = [false; 16];
+            for (row, column) in (0..4).flat_map(|row| (0..4).map(move |column| (row * apart, column))) {
+                let bank = (row * width + column) as usize % 16;
+                assert!(!banks[bank], "{width}: row {row}");
+                banks[bank] = true;
+            }
+        }
+        assert_eq!([(33, 48), (34, 48), (36, 48), (34, 33)].map(|(m, n)| spacing(m, n)), [4, 2, 1, 4]);
     }
 
     #[test]

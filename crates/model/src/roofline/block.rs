@@ -250,7 +250,7 @@ impl Work {
         };
         Work {
             fmas: rows * cols * share * problem.k as f64,
-            delivered: reduced::delivered(variant),
+            delivered: reduced::delivered(variant, problem),
             chains: rows * cols * f64::from(variant.stages),
             loads: f64::from(k_step(variant) * ahead) * wide,
         }
@@ -280,6 +280,10 @@ fn reduced_detour(variant: &Variant, problem: &Problem) -> f64 {
     let along = variant.name.ends_with("_along");
     let suits = |across: u64, down: u64, lines: u64| lines == 1 || if along { down == 1 } else { across == 1 };
     let both = [(problem.a.row, problem.a.col, problem.m), (problem.b.col, problem.b.row, problem.n)];
+    if variant.is_packed_ring() {
+        let is_run = both.into_iter().all(|(across, down, lines)| (across == 1 || lines == 1) && down == lines);
+        return if is_run { 1.0 } else { UNFIT };
+    }
     if variant.is_staged() {
         // Elements of 16 bytes are copies of their own, wherever they lie.
         let one_by_one = !variant.mma || variant.dtype.bytes() == 16;

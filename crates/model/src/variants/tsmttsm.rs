@@ -241,6 +241,32 @@ macro_rules! gram_ring_variants {
     };
 }
 
+/// The entries of TSMTTSM there whose rows come by bulk copies, as the ring's.
+#[macro_export]
+macro_rules! tsmttsm_packed_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                           elem X  Y  WX WY KG KT blocks
+            dtsmttsm_packed_32x16_m32n32_d1_t128:         f64, 2, 1, 1, 2, 2, 32, 3;
+            dtsmttsm_packed_48x16_m48n48_d1_t192:         f64, 3, 1, 1, 3, 2, 32, 2;
+            dtsmttsm_packed_32x32_m64n64_d1_t128:         f64, 2, 2, 2, 2, 1, 16, 2;
+        }
+    };
+}
+
+/// The same of Gram matrices.
+#[macro_export]
+macro_rules! gram_packed_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                           elem X  WX KG KT blocks
+            dgram_packed_32x32_m32n32_d1_t128:            f64, 2, 1, 4, 64, 3;
+            dgram_packed_48x48_m48n48_d1_t128:            f64, 3, 1, 4, 64, 2;
+            dgram_packed_32x32_m64n64_d1_t96:             f64, 2, 2, 1, 16, 4;
+        }
+    };
+}
+
 /// The entries of TSMTTSM through a ring of stages in shared memory: `entry: element, threads, BM, BN, TM, TN, KT, blocks an
 /// SM`, KT rows a stage.
 #[macro_export]
@@ -370,9 +396,9 @@ macro_rules! gram_folded_rows {
 }
 
 macro_rules! ring_rows {
-    ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+    ($name:literal; $($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
-            name: "tsmttsm_ring", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmttsm,
+            name: $name, entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmttsm,
             threads: 32 * $wx * $wy * $kg, t2: square_side(elem::$elem) * $y * $wy, t3: $kt / square_side(elem::$elem) / $kg, rows: square_side(elem::$elem) * $x * $wx, cols: square_side(elem::$elem) * $y, stages: $kg,
             layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: true,
         }),*]
@@ -380,19 +406,39 @@ macro_rules! ring_rows {
 }
 
 macro_rules! gram_ring_rows {
-    ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+    ($name:literal; $($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
-            name: "gram_ring", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
+            name: $name, entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
             threads: 16 * $wx * ($wx + 1) * $kg, t2: square_side(elem::$elem) * $x * $wx, t3: $kt / square_side(elem::$elem) / $kg, rows: square_side(elem::$elem) * $x * $wx, cols: square_side(elem::$elem) * $x, stages: $kg,
             layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: true,
         }),*]
     };
 }
 
+macro_rules! tsmttsm_ring_rows {
+    ($($rows:tt)*) => { ring_rows!("tsmttsm_ring"; $($rows)*) };
+}
+
+macro_rules! tsmttsm_packed_rows {
+    ($($rows:tt)*) => { ring_rows!("tsmttsm_packed"; $($rows)*) };
+}
+
+macro_rules! gram_of_ring_rows {
+    ($($rows:tt)*) => { gram_ring_rows!("gram_ring"; $($rows)*) };
+}
+
+macro_rules! gram_packed_rows {
+    ($($rows:tt)*) => { gram_ring_rows!("gram_packed"; $($rows)*) };
+}
+
 /// TSMTTSM on the matrix units, through a ring.
-pub(super) const RING: &[Variant] = tsmttsm_ring_variants!(ring_rows);
+pub(super) const RING: &[Variant] = tsmttsm_ring_variants!(tsmttsm_ring_rows);
 /// Gram matrices there.
-pub(super) const GRAM_RING: &[Variant] = gram_ring_variants!(gram_ring_rows);
+pub(super) const GRAM_RING: &[Variant] = gram_ring_variants!(gram_of_ring_rows);
+/// TSMTTSM there, of packed rows.
+pub(super) const PACKED: &[Variant] = tsmttsm_packed_variants!(tsmttsm_packed_rows);
+/// Gram matrices of packed rows.
+pub(super) const GRAM_PACKED: &[Variant] = gram_packed_variants!(gram_packed_rows);
 /// TSMTTSM on the vector units.
 pub(super) const TILES: &[Variant] = tsmttsm_variants!(rows);
 /// TSMTTSM on the matrix units.

@@ -1,0 +1,279 @@
+//! `tsmttsm_packed`, `gram_packed`: packed rows by bulk copies into a ring of stages, f64 multiplied by the matrix units of sm_90.
+//!
+//! # Idea
+//! KT packed rows are one run of memory whatever their width, which is a multiple of 16 bytes where KT is even: one bulk copy for each
+//! matrix and stage, which takes no registers, and of odd widths what [`super::ring`] copies element by element. What a warp loads straight from
+//! memory begins anywhere in a sector where rows do, as in [`super::mma`]; here each sector comes once.
+//!
+//! # Thread mapping
+//! Warps as in [`super::mma`], groups along k as in [`super::ring`]. Rows of a stage lie as in memory, WIDTH elements apart, and which rows of a
+//! step are which of the matrix units' is free: lane (g, q) = (lane / 4, lane % 4) has of each 16 columns g and g + 8 of four rows, the
+//! q-th lane's `spacing` rows behind those of the one before. Half a warp loads four columns of four rows at a time, which meet in no bank where
+//! spacing · WIDTH is 4 or 12 elements past a multiple of 16: of odd widths rows 4 apart, of multiples of 2 rows 2 apart, of 4 neighbours. Multiples of 8 have no such
+//! spacing. Columns past the last are those of the next row, and what comes of them is not stored.
+//!
+//! # Tails
+//! What is no run at a multiple of 16 bytes, and the last rows of k where they are no whole stage, come element by element.
+//! # Cost
+//! Of 33 x 33 a row is 528 bytes, 28 cycles of an SM's share of the memory on an H200, and of 48 x 48, which are multiplied, 2304
+//! multiply-adds, 18 cycles of its matrix units.
+
+use super::Reduced;
+use super::fragments::{Fragments, lane};
+use super::mma::{Mma, Shape};
+use super::staged::{Place, Source};
+use core::marker::PhantomData;
+use cuda_std::prelude::*;
+use model::launch::reduced::{STAGES, pitch, spacing};
+
+/// A block of warps S with X x Y squares each, and KT rows a stage; m and n no more than it has.
+pub struct Packed<S, const X: usize, const Y: usize, const KT: usize>(PhantomData<S>);
+
+/// One of the matrices: how it comes, and where this lane finds its elements.
+#[derive(Clone, Copy)]
+struct Rows {
+    of: Global<f64>,
+    source: Source<f64>,
+    width: u32,
+    /// From the stage's first element to this lane's first of a step; from its first row to its second, and to its third.
+    first: u32,
+    near: u32,
+    far: u32,
+}
+
+/// Both; `runs` if rows of both are.
+struct Operands {
+    a: Rows,
+    b: Rows,
+    runs: bool,
+}
+
+impl<S: Shape, const X: usize, const Y: usize, const KT: usize> Packed<S, X, Y, KT> {
+    const OK: () = assert!(KT as u32 % (f64::SIDE * S::KG) == 0, "groups have as many steps of a stage each");
+    const THREADS: u32 = Mma::<f64, S, X, Y, 1>::THREADS;
+    const BM: u32 = Mma::<f64, S, X, Y, 1>::BM;
+    const BN: u32 = Mma::<f64, S, X, Y, 1>::BN;
+    const A_LEN: u32 = KT as u32 * pitch(Self::BM, size_of::<f64>() as u32);
+    /// A Gram matrix's B is its A.
+    const B_LEN: u32 = if S::GRAM { 0 } else { KT as u32 * pitch(Self::BN, size_of::<f64>() as u32) };
+    /// Behind the rows of the last stage, which have no pitch.
+    const MBARRIERS: u32 = STAGES * (Self::A_LEN + Self::B_LEN) - STAGES;
+
+    /// # Safety
+    /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements; m <= BM,
+    /// n <= BN.
+    #[inline(always)]
+    pub unsafe fn body(x: Reduced<f64>) {
+        const { Self::OK };
+        let (p, kt) = (&x.p, KT as u32);
+        let (start, end) = p.part(kt);
+        let stages = (end - start).div_ceil(kt);
+        // SAFETY: all lanes are here. `end` <= k. A stage is filled behind a barrier after which nobody reads it, and read behind
+        // its mbarrier, or the barrier after everyone's copies have come. All threads take the same turns.
+        unsafe {
+            let mut sums = Mma::<f64, S, X, Y, 1>::new();
+            let both = Self::operands(&x, (sums.row, sums.col));
+            Self::begin(&both);
+            thread::sync_threads(); // the mbarriers are there
+            for ahead in 0..STAGES - 1 {
+                Self::fill(&both, ahead, (start + ahead * kt, end));
+            }
+            let (mut now, mut parity) = (0, 0);
+            for at in 0..stages {
+                let l = start + at * kt;
+                ptx::cp_async_wait_group::<{ STAGES - 2 }>();
+                if both.runs && l + kt <= end {
+                    ptx::mbarrier_wait(Self::mbarrier(now), parity);
+                }
+                thread::sync_threads();
+                let ahead = if now == 0 { STAGES - 1 } else { now - 1 };
+                Self::fill(&both, ahead, (l + (STAGES - 1) * kt, end));
+                Self::multiply(&mut sums, &both, now);
+                (now, parity) = if now + 1 == STAGES { (0, parity ^ 1) } else { (now + 1, parity) };
+            }
+            ptx::cp_async_wait_group::<0>();
+            thread::sync_threads(); // the stages' memory is the sums' now
+            sums.hand_in(&x, false);
+        }
+    }
+
+    /// A and B, or A twice, of which this warp's columns begin at `row` and `col`.
+    #[inline(always)]
+    fn operands(x: &Reduced<f64>, (row, col): (u32, u32)) -> Operands {
+        let p = &x.p;
+        let (b, b_strides, n) = if S::GRAM { (p.a, (p.a_row, p.a_col), p.m) } else { (p.b, (p.b_col, p.b_row), p.n) };
+        let spaced = spacing(p.m, n);
+        Operands {
+            a: Rows::new(p.a, (p.a_row, p.a_col), (p.m, spaced), row),
+            b: Rows::new(b, b_strides, (n, spaced), col),
+            runs: is_run(p.a, (p.a_row, p.a_col), p.m) && is_run(b, b_strides, n),
+        }
+    }
+
+    #[inline(always)]
+    fn mbarrier(stage: u32) -> ptx::SharedAddress {
+        Shared::<f64>::at(Self::MBARRIERS).address(stage)
+    }
+
+    #[inline(always)]
+    fn stage(index: u32) -> (Shared<f64>, Shared<f64>) {
+        let sa = Shared::at(index * (Self::A_LEN + Self::B_LEN));
+        (sa, if S::GRAM { sa } else { sa.starting_at(Self::A_LEN) })
+    }
+
+    /// Makes the mbarriers, and what is read behind the last row of a stage, columns that are not there.
+    ///
+    /// # Safety
+    /// All threads are here, and nobody uses the stages.
+    #[inline(always)]
+    unsafe fn begin(of: &Operands) {
+        let t = thread::thread_idx_x();
+        for index in 0..STAGES {
+            let (sa, sb) = Self::stage(index);
+            // SAFETY: rows that are narrower than the tile leave as much at the end of the stage.
+            unsafe {
+                of.a.end(sa, KT as u32, Self::BM, Self::THREADS);
+                if !S::GRAM {
+                    of.b.end(sb, KT as u32, Self::BN, Self::THREADS);
+                }
+                if t == 0 {
+                    ptx::mbarrier_init(Self::mbarrier(index), 1);
+                }
+            }
+        }
+        if t == 0 {
+            ptx::fence_proxy_async();
+        }
+    }
+
+    /// Starts filling a stage with KT rows from l on, as far as there are some before `end`, and zeros.
+    ///
+    /// # Safety
+    /// Nobody uses the stage, and whoever used it has met all others; `end` <= k.
+    #[inline(always)]
+    unsafe fn fill(&Operands { ref a, ref b, runs }: &Operands, index: u32, (l, end): (u32, u32)) {
+        let ((sa, sb), kt) = (Self::stage(index), KT as u32);
+        // SAFETY: promised by the caller; of a run KT rows are there, and aligned.
+        unsafe {
+            if runs && l + kt <= end {
+                if thread::thread_idx_x() == 0 {
+                    let ready = Self::mbarrier(index);
+                    ptx::mbarrier_expect(ready, a.bytes(kt) + if S::GRAM { 0 } else { b.bytes(kt) });
+                    a.load(sa, l, kt, ready);
+                    if !S::GRAM {
+                        b.load(sb, l, kt, ready);
+                    }
+                }
+            } else if l < end {
+                a.copy(sa, (l, end), kt, Self::THREADS);
+                if !S::GRAM {
+                    b.copy(sb, (l, end), kt, Self::THREADS);
+                }
+            }
+        }
+        ptx::cp_async_commit_group();
+    }
+
+    /// Multiplies this group's steps of a stage.
+    ///
+    /// # Safety
+    /// The stage is whole; all lanes of the warp are here.
+    #[inline(always)]
+    unsafe fn multiply(sums: &mut Mma<f64, S, X, Y, 1>, Operands { a, b, .. }: &Operands, index: u32) {
+        let (sa, sb) = Self::stage(index);
+        for step in (sums.group..KT as u32 / f64::SIDE).step_by(S::KG as usize) {
+            // SAFETY: the step is in the stage, and so are the warp's columns, or what is behind the last row; all its lanes are here.
+            unsafe {
+                let ra: [[f64; 8]; X] = a.fragments(sa, step);
+                let rb: [[f64; 8]; Y] = if Mma::<f64, S, X, Y, 1>::SHARED {
+                    core::array::from_fn(|y| ra[y % X])
+                } else {
+                    b.fragments(sb, step)
+                };
+                sums.multiply(&(ra, rb), false);
+            }
+        }
+    }
+}
+
+impl Rows {
+    /// Of a matrix of `width` columns, of which this warp's begin at `line`, with so many rows from lane to lane.
+    #[inline(always)]
+    fn new(of: Global<f64>, (across, down): (u64, u64), (width, spaced): (u32, u32), line: u32) -> Self {
+        let mut source = Source::new(of, across, down, width, 0);
+        source.wide = false; // rows in a stage are not aligned
+        let (g, q) = lane();
+        // The rows of a lane are neighbours where lanes are 4 apart, pairs of them where they are 2 apart.
+        let near = if spaced == 1 { 4 } else { 1 };
+        let far = if spaced == 4 { 2 } else { 8 };
+        let first = q * spaced * width + line + g;
+        Rows { of, source, width, first, near: near * width, far: far * width }
+    }
+
+    /// Bytes of so many rows.
+    #[inline(always)]
+    fn bytes(&self, rows: u32) -> u32 {
+        rows * self.width * size_of::<f64>() as u32
+    }
+
+    /// Zeros behind the last of so many rows, where columns that are not there are read: the tile's `side` less its own.
+    ///
+    /// # Safety
+    /// All of `threads` threads are here, and nobody uses the stage.
+    #[inline(always)]
+    unsafe fn end(&self, stage: Shared<f64>, rows: u32, side: u32, threads: u32) {
+        for at in (thread::thread_idx_x()..side - self.width).step_by(threads as usize) {
+            // SAFETY: promised by the caller.
+            unsafe { stage.store(rows * self.width + at, 0.0) };
+        }
+    }
+
+    /// Starts a bulk copy of rows from l on.
+    ///
+    /// # Safety
+    /// They are there, and a run; nobody uses the stage, and the mbarrier expects the bytes.
+    #[inline(always)]
+    unsafe fn load(&self, stage: Shared<f64>, l: u32, rows: u32, ready: ptx::SharedAddress) {
+        let from = self.of.address(l as u64 * self.width as u64);
+        // SAFETY: promised by the caller.
+        unsafe { ptx::bulk_load(stage.address(0), from, self.bytes(rows), ready) };
+    }
+
+    /// Starts copying elements of rows l .. `end`, at most `rows`, and zeros.
+    ///
+    /// # Safety
+    /// As for [`Source::fill`].
+    #[inline(always)]
+    unsafe fn copy(&self, stage: Shared<f64>, part: (u32, u32), rows: u32, threads: u32) {
+        let place = Place { rows, side: self.width, pitch: self.width };
+        // SAFETY: promised by the caller.
+        unsafe { self.source.fill(stage, place, threads, part) };
+    }
+
+    /// This lane's part of a step's fragments.
+    ///
+    /// # Safety
+    /// The stage has the step.
+    #[inline(always)]
+    unsafe fn fragments<const COUNT: usize>(&self, stage: Shared<f64>, step: u32) -> [[f64; 8]; COUNT] {
+        let from = stage.starting_at(step * f64::SIDE * self.width + self.first);
+        let rows = [0, self.near, self.far, self.far + self.near];
+        let mut all = [[0.0; 8]; COUNT];
+        for (i, row) in rows.into_iter().enumerate() {
+            let from = from.starting_at(row);
+            for at in 0..COUNT {
+                for r in 0..2 {
+                    // SAFETY: promised by the caller.
+                    all[at][2 * i + r] = unsafe { from.load(16 * at as u32 + 8 * r as u32) };
+                }
+            }
+        }
+        all
+    }
+}
+
+/// Whether rows of so many columns lie behind each other, from a multiple of 16 bytes on.
+#[inline(always)]
+fn is_run(of: Global<f64>, (across, down): (u64, u64), width: u32) -> bool {
+    of.is_aligned(16) && (across == 1 || width == 1) && down == width as u64
+}
