@@ -13,6 +13,7 @@ use cust::stream::{Stream as Raw, StreamFlags};
 use lanky_host::{Device, Error, Layout, Matrix, Plan, Shape, Stream, gemm};
 use std::mem::ManuallyDrop;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Writes to an address that is nobody's.
 const WILD: &str = ".version 7.0\n.target sm_70\n.address_size 64
@@ -34,6 +35,12 @@ again:
 /// Set in the child that loses its context.
 const CHILD: &str = "LANKY_TEST_LOSES_ITS_CONTEXT";
 
+/// These tests take turns: while one has its kernels compiled another's launches wait, longer than what is to be in flight.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn hosts() -> lanky_host::Result<(Matrix<f64>, Matrix<f64>)> {
     Ok((Matrix::from_fn(300, 500, |i, l| ((i + l) % 3) as f64)?, Matrix::from_fn(500, 4, |l, j| ((l + j) % 5) as f64)?))
 }
@@ -50,6 +57,7 @@ fn wild() -> CudaResult<()> {
 
 #[test]
 fn what_others_kernels_destroy_is_said_and_the_process_lives_on() -> lanky_host::Result<()> {
+    let _turn = alone();
     let Some(device) = gpu("what_others_kernels_destroy_is_said_and_the_process_lives_on") else { return Ok(()) };
     if std::env::var_os(CHILD).is_none() {
         // A lost context is lost for the whole process.
@@ -85,6 +93,7 @@ fn what_others_kernels_destroy_is_said_and_the_process_lives_on() -> lanky_host:
 
 #[test]
 fn what_is_dropped_while_work_is_in_flight_waits_for_it() -> lanky_host::Result<()> {
+    let _turn = alone();
     let Some(device) = gpu("what_is_dropped_while_work_is_in_flight_waits_for_it") else { return Ok(()) };
     let (a, b) = hosts()?;
     let expected = Device::cpu().matmul(a.view(), b.view())?;
@@ -124,6 +133,7 @@ fn what_is_dropped_while_work_is_in_flight_waits_for_it() -> lanky_host::Result<
 
 #[test]
 fn a_recording_that_fails_tells_why_and_leaves_the_stream_as_it_was() -> lanky_host::Result<()> {
+    let _turn = alone();
     let Some(device) = gpu("a_recording_that_fails_tells_why_and_leaves_the_stream_as_it_was") else { return Ok(()) };
     let (stream, (a, b)) = (device.stream()?, hosts()?);
     // To wait for what is recorded cannot be recorded: the driver says 900 of that, and 901 of the recording's end.

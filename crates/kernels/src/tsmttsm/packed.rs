@@ -16,7 +16,8 @@
 //! What is no run at a multiple of 16 bytes, and the last rows of k where they are no whole stage, come element by element.
 //! # Cost
 //! Of 33 x 33 a row is 528 bytes, 28 cycles of an SM's share of the memory on an H200, and of 48 x 48, which are multiplied, 2304
-//! multiply-adds, 18 cycles of its matrix units.
+//! multiply-adds, 18 cycles of its matrix units. Measured, of the bound: 17 to 31 columns 97 to 98%, 33 to 47 97 to 98, 49 to 63 88 to 97 (56: 88), of multiples of 16 54 to 71
+//! (not chosen); Gram matrices of 17 to 31 columns 90 to 98%, 33 to 48 85 to 97, 49 to 63 59 to 77.
 
 use super::Reduced;
 use super::fragments::{Fragments, lane};

@@ -17,7 +17,7 @@
 //! squares of 16 x 16, 80; fragments take 32 and 40 cycles of shared memory. Measured 66 and 48% of the bound.
 //! # Source
 //! Ours: the ring of `tsmttsm_staged`, the fragments of `tsmttsm_mma`. On an H200 in f64 48 columns took 93% of the bound and 64 84 to 91%, a Gram matrix of 64 62%. Rows of an odd width, copied by
-//! elements, took 51% at 33; by pairs, in rows of a stage of an odd pitch, 46%.
+//! elements, took 51% at 33; by pairs, in rows of a stage of an odd pitch, 46%: [`super::packed`] has them if they are packed.
 
 use super::Reduced;
 use super::fragments::Squares;

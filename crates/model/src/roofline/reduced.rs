@@ -176,9 +176,9 @@ pub(super) fn delivered(variant: &Variant, problem: &Problem) -> f64 {
 fn meets(variant: &Variant, problem: &Problem) -> (f64, f64) {
     let (m, n) = (problem.m as u32, problem.n as u32);
     let of = |width: u32| match (variant.is_packed_ring(), spacing(m, n).wrapping_mul(width) % 16) {
-        // Four do, and two of 32 columns take as long as if seven did.
-        (true, 0) if !problem.gram => 7.0,
-        (true, 0) => 4.0,
+        // Four do; where warps share C they take as long as if seven did.
+        (true, 0) if variant.own_rows() == variant.rows && problem.gram => 4.0,
+        (true, 0) => 7.0,
         (true, 8) => 2.0,
         _ => 1.0,
     };
