@@ -29,6 +29,8 @@ fn choosing(c: &mut Criterion) {
     });
     // The dearest of `cargo run --release -p lanky-model --example planning_time`, and what once was.
     for (name, machine, dtype, (m, n, k)) in [
+        ("a P100's, few columns", Machine::P100, Dtype::F64, (2, 1000, 100_000)),
+        ("an H100's, complex", Machine::H100, Dtype::C128, (64, 33, 1000)),
         ("an RTX 4090's, many entries alike", Machine::RTX4090, Dtype::F32, (1000, 2, 20480)),
         ("an RTX 4090's, many parts alike", Machine::RTX4090, Dtype::F64, (2769, 7, 59_028_017)),
         ("a B200's, few rows", Machine::B200, Dtype::F64, (8, 16, 20480)),

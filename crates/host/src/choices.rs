@@ -31,6 +31,8 @@ struct Made {
     choices: HashMap<Problem, Choice>,
     /// Of products whose C is A's first columns.
     in_place: HashMap<Problem, Choice>,
+    /// As every GPU computes them.
+    across: HashMap<Problem, Choice>,
     follows: Follows,
     /// How often it changed what is chosen: what was begun before is not for now.
     changes: u64,
@@ -50,6 +52,7 @@ impl Made {
     fn change(&mut self) {
         self.choices.clear();
         self.in_place.clear();
+        self.across.clear();
         self.changes += 1;
     }
 }
@@ -139,11 +142,21 @@ impl Choices {
             .map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))
     }
 
-    /// What every GPU is given alike; measurements, also calibrations, are of one and not looked at.
+    /// What every GPU is given alike; measurements, also calibrations, are of one and not looked at. Remembered, unless a variant
+    /// is forced.
     pub(crate) fn choose_across(&self, problem: &Problem, force: Option<&str>, parts: Option<u32>) -> Result<Choice> {
+        let changes = match &*hold(&self.made)? {
+            Made { across, .. } if force.is_none() && across.contains_key(problem) => return Ok(across[problem]),
+            Made { changes, .. } => *changes,
+        };
         let machine = &Machine::COMMON;
-        model::choose_across(problem, self.machine(), force, parts)
-            .map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))
+        let choice = model::choose_across(problem, self.machine(), force, parts)
+            .map_err(|refusal| refused(&Refusals { refusal, problem, machine, force }))?;
+        let mut made = lock(&self.made);
+        if force.is_none() && changes == made.changes {
+            remember(&mut made.across, *problem, choice);
+        }
+        Ok(choice)
     }
 
     /// What the model chooses for a product whose C is A's first columns; remembered.

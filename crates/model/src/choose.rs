@@ -423,6 +423,8 @@ impl<'a> Fit<'a> {
         let Laid { variant, swapped, launched, tiles, .. } = &self.laid;
         let narrow = |blocks: u64| u32::try_from(blocks).unwrap_or(u32::MAX);
         let x = blocks_along_x(variant, tiles, (launched.m, launched.n, launched.k), self.estimator.places());
+        let bound = bound(launched, self.estimator.machine());
+        let estimate = self.estimator.estimate(splits);
         Choice {
             operation: self.problem.operation(),
             problem: *launched,
@@ -434,8 +436,9 @@ impl<'a> Fit<'a> {
             splits,
             slots_len: if variant.adds_atomically() { 0 } else { slots_len(launched.m, launched.n, splits) },
             finish: finish(variant, tiles, launched, splits),
-            bound: bound(launched, self.estimator.machine()),
-            estimate: self.estimator.estimate(splits),
+            bound,
+            // Rings were measured to read a little faster than the kernel that the machine's bandwidth is of.
+            estimate: Estimate { seconds: estimate.seconds.max(bound.seconds()), ..estimate },
             chooser: Chooser::Model,
         }
     }

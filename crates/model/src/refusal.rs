@@ -196,11 +196,15 @@ impl fmt::Display for Refusals<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.refusal {
             // Of the name, before any entry is looked at.
-            Refusal::UnknownVariant
-            | Refusal::NoSuchDtype { .. }
-            | Refusal::AnyOrder
-            | Refusal::OtherOperation { .. } => write!(f, "{}", self.refusal),
-            Refusal::DimensionTooLarge { .. } => listed(f, None, || core::iter::once(too_long(self.problem))),
+            Refusal::UnknownVariant => write!(f, "{}", self.refusal),
+            Refusal::NoSuchDtype { .. } | Refusal::AnyOrder | Refusal::OtherOperation { .. } => {
+                too_old_for_all(f, self.machine)?;
+                write!(f, "{}", self.refusal)
+            }
+            Refusal::DimensionTooLarge { .. } => {
+                too_old_for_all(f, self.machine)?;
+                listed(f, None, || core::iter::once(too_long(self.problem)))
+            }
             _ => {
                 too_old_for_all(f, self.machine)?;
                 listed(f, Some(self.machine), || reasons(self.problem, self.machine, self.force))
@@ -406,6 +410,8 @@ mod tests {
         );
         let problem = Problem::column_major(Dtype::F32, 10, 10, 100);
         assert_eq!(said(&problem, &Machine::H200, "tsm2r_mma"), "it has no entry for f32");
+        let old = "the kernels need compute capability 8.0, Tesla V100-PCIE-16GB has 7.0; it has no entry for f32";
+        assert_eq!(said(&problem, &Machine::V100, "tsm2r_mma"), old);
         assert_eq!(said(&problem, &Machine::H200, "tsm3r"), "no variant or entry has this name");
     }
 

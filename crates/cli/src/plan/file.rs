@@ -22,11 +22,16 @@ pub fn read(path: &Path) -> Result<Machine, Fault> {
 /// The machine that a text describes, or what is wrong with it.
 fn parse(text: &str) -> Result<Machine, String> {
     let mut fields = Fields::of(text)?;
+    let said: Vec<String> = fields.table.keys().cloned().collect();
     let machine = fields.machine()?;
     if let Some(unknown) = fields.table.keys().next() {
         return Err(format!("{unknown} is no field of a GPU"));
     }
-    machine.check().map_err(|error: MachineError| error.to_string())?;
+    machine.check().map_err(|error: MachineError| match said.iter().any(|field| field == error.field) {
+        true => error.to_string(),
+        // What is inherited is right where it comes from: what the file says does not go with it.
+        false => format!("{error}; that is from like, the file has {}", said.join(", ")),
+    })?;
     Ok(machine)
 }
 
@@ -40,7 +45,9 @@ impl Fields {
     fn of(text: &str) -> Result<Self, String> {
         let mut table: Table = text.parse().map_err(|error: toml::de::Error| {
             let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count()) + 1;
-            format!("line {line}: {}", error.message().lines().collect::<Vec<_>>().join(", "))
+            let said = text.lines().nth(line - 1).and_then(|said| said.split_once('='));
+            let field = said.map_or(String::new(), |(field, _)| format!("{}: ", field.trim()));
+            format!("line {line}: {field}{}", error.message().lines().collect::<Vec<_>>().join(", "))
         })?;
         let like = match table.remove("like") {
             None => None,
@@ -104,7 +111,12 @@ impl Fields {
     }
 
     fn count<T: TryFrom<i64>>(&mut self, field: &str, known: impl Fn(&Machine) -> T) -> Result<T, String> {
-        self.take(field, "a whole number", |value| T::try_from(value.as_integer()?).ok(), known)
+        self.take(
+            field,
+            "a whole number that is not negative, up to 4294967295",
+            |value| T::try_from(value.as_integer()?).ok(),
+            known,
+        )
     }
 
     fn number(&mut self, field: &str, known: impl Fn(&Machine) -> f64) -> Result<f64, String> {
@@ -114,7 +126,9 @@ impl Fields {
 
     /// A machine of another name is not the one that tables know by its name.
     fn name(&mut self) -> Result<Name, String> {
-        let convert = |value: &Value| value.as_str().filter(|text| !text.contains(char::is_control)).map(Name::new);
+        let convert = |value: &Value| {
+            value.as_str().filter(|text| !text.trim().is_empty() && !text.contains(char::is_control)).map(Name::new)
+        };
         self.take("name", "text without control characters", convert, |_| Name::new("the GPU of the file"))
     }
 
@@ -155,8 +169,11 @@ mod tests {
         for (text, error) in [
             ("sms = 132", "name is missing; like = \"h200\" would take it from an H200"),
             ("like = \"h200\"\nsms = 0", "sms is 0: it must be from 1 to 4096 multiprocessors"),
-            ("like = \"h200\"\nsms = -1", "sms is -1: it wants a whole number"),
-            ("like = \"h200\"\nsms = \"many\"", "sms is \"many\": it wants a whole number"),
+            ("like = \"h200\"\nsms = -1", "sms is -1: it wants a whole number that is not negative, up to 4294967295"),
+            (
+                "like = \"h200\"\nsms = \"many\"",
+                "sms is \"many\": it wants a whole number that is not negative, up to 4294967295",
+            ),
             (
                 "like = \"h200\"\nread_bytes_per_s = nan",
                 "read_bytes_per_s is NaN: it must be from 1e10 to 1e15 bytes/s",
@@ -167,6 +184,11 @@ mod tests {
             ),
             ("like = \"h200\"\nclock_hz = 1.98", "clock_hz is 1.98: it must be from 1e8 to 1e10 Hz"),
             ("like = \"h200\"\nclock_ghz = 1.98", "clock_ghz is no field of a GPU"),
+            (
+                "like = \"h200\"\nshared_per_sm = 102400",
+                "shared_per_block is 232448: it must be from 1024 to 102400 bytes; that is from like, the file has shared_per_sm",
+            ),
+            ("sms = 1\nsms = 1", "line 2: sms: duplicate key"),
             ("like = 200", "like is 200: it wants the name of a GPU"),
             ("like = \"h200\"\nname = 7", "name is 7: it wants text without control characters"),
             (

@@ -168,7 +168,8 @@ impl Database {
         nearest.map(|(_, cell)| cell)
     }
 
-    /// What a product gets where the model alone would choose `own`; `None` where that is what it gets.
+    /// What a product gets where the model alone would choose `own`; `None` where that is what it gets. Entry and parts of k are those that
+    /// were measured, which the model checks and estimates: the one choice that is not the model's.
     pub fn choose(&self, problem: &Problem, machine: &Machine, own: &Choice) -> Option<Choice> {
         let cell = self.nearest(problem)?;
         let is_there = Class::of(problem).is_some_and(|(_, lengths)| lengths == cell.lengths);

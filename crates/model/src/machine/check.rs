@@ -49,6 +49,9 @@ pub(super) const NEWEST: (u32, u32) = (20, 9);
 /// How much more of the bus's nominal rate a measurement may find: its clock is not quite what is said.
 const MEASURED: f64 = 1.05;
 
+/// Times of what is read that the bus may give: a GK210 reads 0.64 of it, and bits are eight times as many.
+const IDLE: f64 = 4.0;
+
 /// Multiply-adds a cycle and SM, of f64 by matrix units too: a quarter of the fewest of any GPU, 2 in f64 on an RTX 4090,
 /// since what is measured or taken from another clock may be less; and sixteen times the 256 that an H200's would be with half
 /// its SMs: a wrong unit is a thousand times off.
@@ -79,12 +82,11 @@ impl Machine {
             count("register_partitions", self.register_partitions, 1.0, 64.0, "partitions"),
             count("shared_per_sm", self.shared_per_sm, 1024.0, 1e8, "bytes"),
             count("shared_per_block", self.shared_per_block, 1024.0, f64::from(self.shared_per_sm), "bytes"),
-            count("shared_reserved", self.shared_reserved, 0.0, f64::from(self.shared_per_sm.min(16_384)), "bytes"),
             count("shared_granule", self.shared_granule, 1.0, 65_536.0, "bytes"),
             count("threads_per_sm", self.threads_per_sm, 32.0, 65_536.0, "threads"),
             count("threads_per_block", self.threads_per_block, 32.0, f64::from(self.threads_per_sm), "threads"),
             count("blocks_per_sm", self.blocks_per_sm, 1.0, 1024.0, "blocks"),
-            ("l2_bytes", self.l2_bytes as f64, L2_BYTES, 1e12, "bytes"),
+            ("l2_bytes", self.l2_bytes as f64, L2_BYTES, 1e10, "bytes"),
             ("bus_bytes_per_s", self.bus_bytes_per_s, 1e10, 1e15, "bytes/s"),
             ("read_bytes_per_s", self.read_bytes_per_s, 1e10, 1e15, "bytes/s"),
             ("write_bytes_per_s", self.write_bytes_per_s, 1e10, 1e15, "bytes/s"),
@@ -92,12 +94,14 @@ impl Machine {
             ("fma_f32_per_s", self.fma_f32_per_s, 1e9, 1e17, "multiply-adds/s"),
             ("fma_f64_per_s", self.fma_f64_per_s, 1e9, 1e17, "multiply-adds/s"),
             ("fma_latency_cycles", self.fma_latency_cycles, 1.0, 1000.0, "cycles"),
-            ("launch_s", self.launch_s, 0.0, 1e-4, "s"),
             count("compute_capability", self.compute_capability.0, 1.0, f64::from(NEWEST.0), "(the first number)"),
             count("compute_capability", self.compute_capability.1, 0.0, f64::from(NEWEST.1), "(the second number)"),
         ];
         // What a GPU need not have, or nobody has measured, is 0.
+        let most_reserved = f64::from(self.shared_per_sm.min(16_384));
         let optional = [
+            count("shared_reserved", self.shared_reserved, 256.0, most_reserved, "bytes, or 0"),
+            ("launch_s", self.launch_s, 1e-7, 1e-4, "s, or 0"),
             ("l2_read_bytes_per_s", self.l2_read_bytes_per_s, 1e10, 1e15, "bytes/s, or 0"),
             ("mma_f64_per_s", self.mma_f64_per_s, 1e9, 1e18, "multiply-adds/s, or 0"),
             ("mma_tf32_per_s", self.mma_tf32_per_s, 1e9, 1e18, "multiply-adds/s, or 0"),
@@ -112,12 +116,13 @@ impl Machine {
 
     /// What can be alone, against other fields: of registers what must hold at least a warp's granule in each partition, of
     /// bandwidths the bus, and of rates what SMs do in a cycle.
-    fn related(&self) -> [Range; 8] {
+    fn related(&self) -> [Range; 9] {
         let registers = f64::from(self.registers_per_sm);
         let granule = registers / f64::from(self.register_partitions);
         // A bus that is another machine's bounds nothing.
         let is_own = !self.assumed.names().any(|name| name == "bus_bytes_per_s");
         let bus = if is_own { MEASURED * self.bus_bytes_per_s } else { f64::INFINITY };
+        let most_bus = if is_own { IDLE * self.read_bytes_per_s } else { f64::INFINITY };
         let (bus_unit, cycle_unit) =
             ("bytes/s, 1.05 of bus_bytes_per_s", "multiply-adds/s, 0.5 to 4096 a cycle of an SM");
         let cycle = f64::from(self.sms) * self.clock_hz;
@@ -132,6 +137,7 @@ impl Machine {
             ("register_granule", f64::from(self.register_granule), 1.0, granule, "registers, those of a partition"),
             ("read_bytes_per_s", self.read_bytes_per_s, 1e10, bus, bus_unit),
             ("write_bytes_per_s", self.write_bytes_per_s, 1e10, bus, bus_unit),
+            ("bus_bytes_per_s", self.bus_bytes_per_s, 1e10, most_bus, "bytes/s, 4 of read_bytes_per_s"),
             ("fma_f32_per_s", self.fma_f32_per_s, slow, fast, cycle_unit),
             ("fma_f64_per_s", self.fma_f64_per_s, slow, fast, cycle_unit),
             ("mma_f64_per_s", self.mma_f64_per_s, or_none(slow, self.mma_f64_per_s), fast, f64_unit),
@@ -164,7 +170,11 @@ mod tests {
 
     #[test]
     fn an_error_names_the_field() {
-        let spoiled: [(&str, Spoil); 37] = [
+        let spoiled: [(&str, Spoil); 41] = [
+            ("bus_bytes_per_s", |m| m.bus_bytes_per_s *= 8.0),
+            ("shared_reserved", |m| m.shared_reserved = 1),
+            ("l2_bytes", |m| m.l2_bytes *= 1000),
+            ("launch_s", |m| m.launch_s = 2.5e-9),
             ("sms", |m| m.sms = 0),
             ("clock_hz", |m| m.clock_hz = 1.98),
             ("register_granule", |m| m.register_granule = 0),

@@ -43,7 +43,7 @@ impl Alone {
 /// What each resource alone would take for all waves of an entry, and what comes on top.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
-    /// The bytes at the memory's rate, s.
+    /// The bytes at the memory's rate, s; those of a ring at its own, which was measured to be 1.009 of that.
     pub bandwidth_s: f64,
     /// The same bytes at the rate that Little's law gives those in flight, s.
     pub latency_s: f64,

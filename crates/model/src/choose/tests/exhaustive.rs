@@ -59,8 +59,12 @@ proptest! {
         let (m, n) = if is_wide { (short, long) } else { (long, short) };
         let (machine, problem) = (machine(at), laid(Dtype::ALL[dtype], (m, n, k), layout, reads_c));
         let chosen = choose(&problem, &machine, None).ok();
+        let bound_s = chosen.map_or(0.0, |choice| choice.bound.seconds());
         let chosen = chosen.map(|choice| (choice.variant.entry, choice.splits, choice.estimate.seconds));
-        prop_assert_eq!(chosen, by_trying_all(&problem, &machine), "{} {:?}", machine.name, problem);
+        let wanted = by_trying_all(&problem, &machine);
+        // Nothing is said to be faster than what is possible.
+        let wanted = wanted.map(|(entry, splits, seconds)| (entry, splits, seconds.max(bound_s)));
+        prop_assert_eq!(chosen, wanted, "{} {:?}", machine.name, problem);
     }
 }
 

@@ -3,15 +3,15 @@
 /// (15) Elements of A that are read: m·k·⌈n/t2⌉.
 ///
 /// # Source
-/// TSM2X, Section 3.1.7: A is loaded again for each group of columns.
+/// TSM2X, Section 3.1.7: A is loaded again for each group of columns. Reconstructed.
 pub fn a_traffic(m: u64, n: u64, k: u64, t2: u32) -> u64 {
     m.saturating_mul(k).saturating_mul(n.div_ceil(u64::from(t2.max(1))))
 }
 
-/// (15) Elements of B that are read: k·n·m/t1; each thread for itself (t1 = 1) reads k·n·m.
+/// (15) Elements of B that are read: k·n·⌈m/t1⌉; each thread for itself (t1 = 1) reads k·n·m.
 ///
 /// # Source
-/// TSM2X, Section 3.1.4: a tile in shared memory serves t1 rows.
+/// TSM2X, Section 3.1.4: a tile in shared memory serves t1 rows. Reconstructed; rounding up is ours.
 pub fn b_traffic(m: u64, n: u64, k: u64, t1: u32) -> u64 {
     k.saturating_mul(n).saturating_mul(m.div_ceil(u64::from(t1.max(1))))
 }
