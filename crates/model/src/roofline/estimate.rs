@@ -16,6 +16,9 @@ const MOST_SPLITS_OF_TILES: u32 = 256;
 /// Most waves that k is cut for.
 const MOST_WAVES: u64 = 8;
 
+/// Parts of k up to which their latency is bounded apart from that of more.
+const FEW_SPLITS: u32 = 16;
+
 /// More than sums in another order round otherwise, and than roots are wrong.
 const ROUNDING: f64 = 1e-9;
 
@@ -330,8 +333,15 @@ impl<'a> Estimator<'a> {
     #[inline(always)]
     pub(crate) fn least_s(&self) -> f64 {
         // Where few parts take least, their latency counts, and where many do, their slots.
-        let whole_s = self.least_between_s(1, 1);
-        if self.most_splits == 1 { whole_s } else { whole_s.min(self.least_between_s(2, self.most_splits)) }
+        let most = self.most_splits;
+        let few = most.min(FEW_SPLITS);
+        let mut least_s = self.least_between_s(1, 1);
+        for (first, last) in [(2, few), (few + 1, most)] {
+            if first <= last {
+                least_s = least_s.min(self.least_between_s(first, last));
+            }
+        }
+        least_s
     }
 
     /// The machine that it is of.

@@ -396,39 +396,39 @@ macro_rules! gram_folded_rows {
 }
 
 macro_rules! ring_rows {
-    ($name:literal; $($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+    ($name:literal, $wide:literal; $($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
             name: $name, entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmttsm,
             threads: 32 * $wx * $wy * $kg, t2: square_side(elem::$elem) * $y * $wy, t3: $kt / square_side(elem::$elem) / $kg, rows: square_side(elem::$elem) * $x * $wx, cols: square_side(elem::$elem) * $y, stages: $kg,
-            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: true,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: $wide,
         }),*]
     };
 }
 
 macro_rules! gram_ring_rows {
-    ($name:literal; $($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+    ($name:literal, $wide:literal; $($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
             name: $name, entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
             threads: 16 * $wx * ($wx + 1) * $kg, t2: square_side(elem::$elem) * $x * $wx, t3: $kt / square_side(elem::$elem) / $kg, rows: square_side(elem::$elem) * $x * $wx, cols: square_side(elem::$elem) * $x, stages: $kg,
-            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: true,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: $wide,
         }),*]
     };
 }
 
 macro_rules! tsmttsm_ring_rows {
-    ($($rows:tt)*) => { ring_rows!("tsmttsm_ring"; $($rows)*) };
+    ($($rows:tt)*) => { ring_rows!("tsmttsm_ring", true; $($rows)*) };
 }
 
 macro_rules! tsmttsm_packed_rows {
-    ($($rows:tt)*) => { ring_rows!("tsmttsm_packed"; $($rows)*) };
+    ($($rows:tt)*) => { ring_rows!("tsmttsm_packed", false; $($rows)*) };
 }
 
 macro_rules! gram_of_ring_rows {
-    ($($rows:tt)*) => { gram_ring_rows!("gram_ring"; $($rows)*) };
+    ($($rows:tt)*) => { gram_ring_rows!("gram_ring", true; $($rows)*) };
 }
 
 macro_rules! gram_packed_rows {
-    ($($rows:tt)*) => { gram_ring_rows!("gram_packed"; $($rows)*) };
+    ($($rows:tt)*) => { gram_ring_rows!("gram_packed", false; $($rows)*) };
 }
 
 /// TSMTTSM on the matrix units, through a ring.
