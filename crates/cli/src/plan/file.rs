@@ -32,8 +32,16 @@ fn parse(text: &str) -> Result<Machine, String> {
         // What is inherited is right where it comes from: what the file says does not go with it.
         false => format!("{error}; that is from like, the file has {}", said.join(", ")),
     })?;
-    Ok(machine)
+    // Measured on a GPU that others use too, reads may be any part of it; a file is written by a person.
+    let (bus, most) = (machine.bus_bytes_per_s, IDLE * machine.read_bytes_per_s);
+    match said.iter().any(|field| field == "bus_bytes_per_s") && bus > most {
+        true => Err(format!("bus_bytes_per_s is {bus:e}: it must be up to {most:e} bytes/s, 4 of read_bytes_per_s")),
+        false => Ok(machine),
+    }
 }
+
+/// Times of what is read that the bus may give: a GK210 reads 0.64 of it, and bits are eight times as many.
+const IDLE: f64 = 4.0;
 
 /// The fields that are left to be read, and where those that are missing come from.
 struct Fields {
@@ -189,6 +197,10 @@ mod tests {
                 "shared_per_block is 232448: it must be from 1024 to 102400 bytes; that is from like, the file has shared_per_sm",
             ),
             ("sms = 1\nsms = 1", "line 2: sms: duplicate key"),
+            (
+                "like = \"v100\"\nbus_bytes_per_s = 7.2e12",
+                "bus_bytes_per_s is 7.2e12: it must be up to 3.52e12 bytes/s, 4 of read_bytes_per_s",
+            ),
             ("like = 200", "like is 200: it wants the name of a GPU"),
             ("like = \"h200\"\nname = 7", "name is 7: it wants text without control characters"),
             (

@@ -49,9 +49,6 @@ pub(super) const NEWEST: (u32, u32) = (20, 9);
 /// How much more of the bus's nominal rate a measurement may find: its clock is not quite what is said.
 const MEASURED: f64 = 1.05;
 
-/// Times of what is read that the bus may give: a GK210 reads 0.64 of it, and bits are eight times as many.
-const IDLE: f64 = 4.0;
-
 /// Multiply-adds a cycle and SM, of f64 by matrix units too: a quarter of the fewest of any GPU, 2 in f64 on an RTX 4090,
 /// since what is measured or taken from another clock may be less; and sixteen times the 256 that an H200's would be with half
 /// its SMs: a wrong unit is a thousand times off.
@@ -116,13 +113,12 @@ impl Machine {
 
     /// What can be alone, against other fields: of registers what must hold at least a warp's granule in each partition, of
     /// bandwidths the bus, and of rates what SMs do in a cycle.
-    fn related(&self) -> [Range; 9] {
+    fn related(&self) -> [Range; 8] {
         let registers = f64::from(self.registers_per_sm);
         let granule = registers / f64::from(self.register_partitions);
         // A bus that is another machine's bounds nothing.
         let is_own = !self.assumed.names().any(|name| name == "bus_bytes_per_s");
         let bus = if is_own { MEASURED * self.bus_bytes_per_s } else { f64::INFINITY };
-        let most_bus = if is_own { IDLE * self.read_bytes_per_s } else { f64::INFINITY };
         let (bus_unit, cycle_unit) =
             ("bytes/s, 1.05 of bus_bytes_per_s", "multiply-adds/s, 0.5 to 4096 a cycle of an SM");
         let cycle = f64::from(self.sms) * self.clock_hz;
@@ -137,7 +133,6 @@ impl Machine {
             ("register_granule", f64::from(self.register_granule), 1.0, granule, "registers, those of a partition"),
             ("read_bytes_per_s", self.read_bytes_per_s, 1e10, bus, bus_unit),
             ("write_bytes_per_s", self.write_bytes_per_s, 1e10, bus, bus_unit),
-            ("bus_bytes_per_s", self.bus_bytes_per_s, 1e10, most_bus, "bytes/s, 4 of read_bytes_per_s"),
             ("fma_f32_per_s", self.fma_f32_per_s, slow, fast, cycle_unit),
             ("fma_f64_per_s", self.fma_f64_per_s, slow, fast, cycle_unit),
             ("mma_f64_per_s", self.mma_f64_per_s, or_none(slow, self.mma_f64_per_s), fast, f64_unit),
@@ -170,8 +165,7 @@ mod tests {
 
     #[test]
     fn an_error_names_the_field() {
-        let spoiled: [(&str, Spoil); 41] = [
-            ("bus_bytes_per_s", |m| m.bus_bytes_per_s *= 8.0),
+        let spoiled: [(&str, Spoil); 40] = [
             ("shared_reserved", |m| m.shared_reserved = 1),
             ("l2_bytes", |m| m.l2_bytes *= 1000),
             ("launch_s", |m| m.launch_s = 2.5e-9),
