@@ -121,7 +121,7 @@ impl Fields {
     fn count<T: TryFrom<i64>>(&mut self, field: &str, known: impl Fn(&Machine) -> T) -> Result<T, String> {
         self.take(
             field,
-            "a whole number that is not negative, up to 4294967295",
+            "a whole number that is not negative and not too large",
             |value| T::try_from(value.as_integer()?).ok(),
             known,
         )
@@ -137,7 +137,7 @@ impl Fields {
         let convert = |value: &Value| {
             value.as_str().filter(|text| !text.trim().is_empty() && !text.contains(char::is_control)).map(Name::new)
         };
-        self.take("name", "text without control characters", convert, |_| Name::new("the GPU of the file"))
+        self.take("name", "some text without control characters", convert, |_| Name::new("the GPU of the file"))
     }
 
     fn compute_capability(&mut self) -> Result<(u32, u32), String> {
@@ -177,10 +177,10 @@ mod tests {
         for (text, error) in [
             ("sms = 132", "name is missing; like = \"h200\" would take it from an H200"),
             ("like = \"h200\"\nsms = 0", "sms is 0: it must be from 1 to 4096 multiprocessors"),
-            ("like = \"h200\"\nsms = -1", "sms is -1: it wants a whole number that is not negative, up to 4294967295"),
+            ("like = \"h200\"\nsms = -1", "sms is -1: it wants a whole number that is not negative and not too large"),
             (
                 "like = \"h200\"\nsms = \"many\"",
-                "sms is \"many\": it wants a whole number that is not negative, up to 4294967295",
+                "sms is \"many\": it wants a whole number that is not negative and not too large",
             ),
             (
                 "like = \"h200\"\nread_bytes_per_s = nan",
@@ -202,10 +202,10 @@ mod tests {
                 "bus_bytes_per_s is 7.2e12: it must be up to 3.52e12 bytes/s, 4 of read_bytes_per_s",
             ),
             ("like = 200", "like is 200: it wants the name of a GPU"),
-            ("like = \"h200\"\nname = 7", "name is 7: it wants text without control characters"),
+            ("like = \"h200\"\nname = 7", "name is 7: it wants some text without control characters"),
             (
                 "like = \"h200\"\nname = \"a\\u001b[31m\"",
-                "name is \"a\\u001B[31m\": it wants text without control characters",
+                "name is \"a\\u001B[31m\": it wants some text without control characters",
             ),
             (
                 "like = \"h200\"\ncompute_capability = 9",
