@@ -195,7 +195,7 @@ fn a_file_that_describes_no_gpu_is_refused_by_its_field() {
         ("like = \"h200\"\nsmz = 1\n", "gpu.toml: smz is no field"),
         ("like = \"h201\"\n", "gpu.toml: like: unknown GPU 'h201'"),
         ("like = \"h200\"\nname = \"a\\nb\"\n", "it wants some text without control characters"),
-        ("like = \"h200\"\nname = \"\\u001b[2J\"\n", "gpu.toml: name is \"\\u001B[2J\": it wants text without"),
+        ("like = \"h200\"\nname = \"\\u001b[2J\"\n", "gpu.toml: name is \"\\u001B[2J\": it wants some text without"),
         ("name = \"x\"\n", "gpu.toml: compute_capability is missing"),
         ("sms = \n", "gpu.toml: line 1: "),
     ] {
