@@ -8,6 +8,7 @@
 //! | `simd` | vectors: AVX-512, AVX2, and arrays of which the compiler makes SSE2 or NEON |
 //! | `tile` | one product: blocks of C in registers, of sizes known when they are compiled |
 //! | `packed` | products so small that a vector holds several |
+//! | `ahead` | the operands of a later product are asked for |
 //! | `epilogue`, `combine` | α, β, and the conjugates of complex numbers |
 //! | `job` | a batch as the kernels see it: addresses, strides, factors |
 //! | `stage` | C collected, and sent in whole lines, past the caches where it is large |
@@ -23,6 +24,7 @@
 //! its place in the batch, nor on the number of threads, nor on strides and layouts. On x86-64 with AVX2
 //! and FMA, or AVX-512, and on AArch64 a multiply-add is rounded once; elsewhere twice.
 
+mod ahead;
 mod combine;
 mod epilogue;
 mod job;

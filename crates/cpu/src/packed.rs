@@ -79,7 +79,7 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
         let (job, at_once) = (self.job, a_vector::<S, PARTS>(self.job));
         let (a_len, b_len, c_len) = (job.m * job.k * PARTS, job.k * job.n * PARTS, job.m * job.n * PARTS);
         let (a, b) = (job.a, job.b);
-        // SAFETY: by the caller's promise. The masks leave out what is beyond the matrices.
+        // SAFETY: by the caller's promise. What is beyond the matrices is not loaded.
         unsafe {
             let order = |steps| S::order(&factors(job, PARTS, S::LANES, steps));
             let orders: [(S::Order, [S::Order; PARTS]); K] = std::array::from_fn(|l| {
@@ -92,7 +92,7 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
             let epilogue = Epilogue::<S>::new(job);
             let mut buffer = Buffer::NEW;
             let to = job.c.at(self.range.start).cast_mut();
-            let mut stage = Stage::new(&mut buffer, to, true, size_of::<S::Vector>(), 1);
+            let mut stage = Stage::new(&mut buffer, to, size_of::<S::Vector>(), 1);
             let streams = self.past_caches && at_once * c_len == S::LANES && may_stream::<S>(to);
             let is_staged = self.past_caches && !streams;
             let mut i = self.range.start;
@@ -101,7 +101,7 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
                 let last = count < at_once;
                 let len = |source: &Source<S::Real>, len: usize| if source.stride == 0 { len } else { count * len };
                 let (ra, rb) = if last || !self.is_whole(at_once) {
-                    (S::load_masked(a.at(i), S::mask(len(&a, a_len))), S::load_masked(b.at(i), S::mask(len(&b, b_len))))
+                    (S::load_first(a.at(i), len(&a, a_len)), S::load_first(b.at(i), len(&b, b_len)))
                 } else {
                     (S::load(a.at(i)), S::load(b.at(i)))
                 };
@@ -113,10 +113,9 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
                     }
                 }
                 let c = job.c.at(i).cast_mut();
-                let mask = S::mask(count * c_len);
                 let mut result = epilogue.product(sums);
                 if epilogue.reads_c {
-                    result = epilogue.plus_old(result, S::load_masked(c, mask));
+                    result = epilogue.plus_old(result, S::load_first(c, count * c_len));
                 }
                 if is_staged {
                     S::store(stage.room(), result);

@@ -187,21 +187,17 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
         let is_square = const { size_of::<S::Vector>() > 16 }
             && (m == n && n == k && SQUARES.contains(&n) && b_follows && !has_gaps && !c_has_gaps);
         let of_halves = is_square && m * PARTS <= <S::Half as Simd>::LANES;
-        let lanes = if of_halves { <S::Half as Simd>::LANES } else { <S::Narrow as Simd>::LANES };
         let streams = match (of_halves, is_square) {
             (true, _) => streams::<S::Half, PARTS>(job),
             (_, true) => streams::<S::Narrow, PARTS>(job),
             (_, false) => streams::<S, PARTS>(job),
         };
-        let is_whole = m * PARTS % lanes == 0;
-        // A line that is read before it is changed takes less than parts of vectors that are collected.
-        let is_staged = follows && if S::STORES_PARTS { past_caches && is_whole } else { past_caches || !is_whole };
-        let delivery = match (job.combines_later(), c_is_copied, is_staged) {
+        let delivery = match (job.combines_later(), c_is_copied, past_caches) {
             (true, ..) => Delivery::Combined,
             (_, true, _) => Delivery::Copied,
             (_, _, false) => Delivery::InPlace,
-            (_, _, true) if past_caches && streams => Delivery::Streamed,
-            (_, _, true) => Delivery::Staged { past_caches },
+            (_, _, true) if streams => Delivery::Streamed,
+            (_, _, true) => Delivery::Staged,
         };
         let how = How { supply, delivery };
         if is_square {

@@ -1,26 +1,31 @@
 //! A range of a batch, one product after the other, on one thread.
 
 use crate::MOST;
+use crate::ahead::Ahead;
 use crate::combine::combine;
 use crate::epilogue::Epilogue;
 use crate::job::{Job, Source};
-use crate::simd::{Real, Simd, Work};
+use crate::simd::{Simd, Work};
 use crate::stage::{Buffer, LINE_BYTES, Stage, end_of_stream};
 use crate::tile::{Cuts, Left, Operands, Out, Right, Sizes, Stores, product, square};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// How far ahead of the products their operands are asked for: about what memory delivers while a load is under way.
-const AHEAD_BYTES: usize = 4096;
-
 /// One product, of operands that suit the kernels.
 pub trait Kernel<S: Simd>: Copy {
-    /// C from A and B; `between` is called now and then, for what memory can do meanwhile.
+    /// C from A and B; `between` is called after each block, for what memory can do meanwhile.
     ///
     /// # Safety
     /// The CPU has the instructions of S; A, B and C are good for the sizes of the job, C for what
     /// `stores` says.
-    unsafe fn product(&self, abc: Operands<S::Real>, stores: Stores, epilogue: &Epilogue<S>, between: impl FnMut());
+    unsafe fn product(
+        &self,
+        abc: Operands<S::Real>,
+        stores: Stores,
+        epilogue: &Epilogue<S>,
+        ahead: &mut Ahead<S::Real>,
+        between: impl FnMut(),
+    );
 
     /// How often `between` is called.
     fn steps(&self) -> usize;
@@ -35,9 +40,16 @@ pub struct AnySize<const PARTS: usize> {
 
 impl<S: Simd, const PARTS: usize> Kernel<S> for AnySize<PARTS> {
     #[inline(always)]
-    unsafe fn product(&self, abc: Operands<S::Real>, stores: Stores, epilogue: &Epilogue<S>, between: impl FnMut()) {
+    unsafe fn product(
+        &self,
+        abc: Operands<S::Real>,
+        stores: Stores,
+        epilogue: &Epilogue<S>,
+        ahead: &mut Ahead<S::Real>,
+        between: impl FnMut(),
+    ) {
         // SAFETY: by the caller's promise.
-        unsafe { product::<S, PARTS>(self.sizes, &self.cuts, abc, stores, epilogue, between) }
+        unsafe { product::<S, PARTS>(self.sizes, &self.cuts, abc, stores, epilogue, ahead, between) }
     }
 
     fn steps(&self) -> usize {
@@ -56,10 +68,12 @@ impl<S: Simd, const PARTS: usize, const N: usize> Kernel<S> for Square<PARTS, N>
         abc: Operands<S::Real>,
         stores: Stores,
         epilogue: &Epilogue<S>,
+        ahead: &mut Ahead<S::Real>,
         mut between: impl FnMut(),
     ) {
         // SAFETY: by the caller's promise.
         unsafe { square::<S, PARTS, N>(abc, stores, epilogue) }
+        ahead.block::<S>();
         between();
     }
 
@@ -82,10 +96,8 @@ pub enum Delivery {
     InPlace,
     /// The same, past the caches.
     Streamed,
-    /// Collected, and sent in whole lines, past the caches or not.
-    Staged {
-        past_caches: bool,
-    },
+    /// Collected, and sent in whole lines past the caches.
+    Staged,
     /// Computed elsewhere by columns, and copied.
     Copied,
     /// Computed elsewhere without α and β, which are not real, and combined.
@@ -136,12 +148,12 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
         // SAFETY: by the caller's promise; a room holds the largest matrix.
         unsafe {
             let epilogue = Epilogue::<S>::new(job);
-            let mut ahead = Ahead::new(job, parts, range.end, kernel.steps());
-            let past_caches = delivery == Delivery::Staged { past_caches: true };
+            let c_is_cached = !matches!(delivery, Delivery::Streamed | Delivery::Staged);
+            let mut ahead = Ahead::new(job, parts, range.end, kernel.steps(), c_is_cached);
             let c_bytes = job.m * job.n * parts * size_of::<S::Real>();
             let to = job.c.at(range.start).cast_mut();
             let mut buffer = Buffer::NEW;
-            let mut stage = Stage::new(&mut buffer, to, past_caches, c_bytes, kernel.steps());
+            let mut stage = Stage::new(&mut buffer, to, c_bytes, kernel.steps());
             let b_by = (job.b.row, job.b.col);
             let has_gaps = job.c.col != job.m * parts;
             let into_c = if has_gaps { Stores::Exactly } else { Stores::OverTheBlock };
@@ -165,7 +177,7 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
                 let (out, stores) = match delivery {
                     Delivery::InPlace => (in_place, into_c),
                     Delivery::Streamed => (in_place, Stores::PastCaches),
-                    Delivery::Staged { .. } => (elsewhere(stage.room()), Stores::Anywhere),
+                    Delivery::Staged => (elsewhere(stage.room()), Stores::Anywhere),
                     Delivery::Combined => (elsewhere(c_room.first()), Stores::Anywhere),
                     Delivery::Copied => {
                         let first = c_room.first::<S::Real>();
@@ -177,22 +189,21 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
                         (Out { old: first.cast_const(), old_col: job.m * parts, ..elsewhere(first) }, stores)
                     }
                 };
-                let is_staged = matches!(delivery, Delivery::Staged { .. });
-                kernel.product((a, b, out), stores, &epilogue, || {
-                    ahead.ask::<S>();
+                let is_staged = delivery == Delivery::Staged;
+                kernel.product((a, b, out), stores, &epilogue, &mut ahead, || {
                     if is_staged {
                         stage.send_some();
                     }
                 });
                 match delivery {
                     Delivery::InPlace | Delivery::Streamed => {}
-                    Delivery::Staged { .. } => stage.take(c_bytes),
+                    Delivery::Staged => stage.take(c_bytes),
                     Delivery::Copied => copy_from(out.first, c, &job.c, (job.m, job.n), parts),
                     Delivery::Combined => combine(job, i, out.first, parts),
                 }
             }
             match delivery {
-                Delivery::Staged { .. } => stage.finish(),
+                Delivery::Staged => stage.finish(),
                 Delivery::Streamed => end_of_stream(),
                 Delivery::InPlace | Delivery::Copied | Delivery::Combined => {}
             }
@@ -245,60 +256,6 @@ unsafe fn copy<E: Copy>(
         for i in 0..rows {
             // SAFETY: by the caller's promise.
             unsafe { *to.add(i * to_by.0) = *from.add(i * from_by.0) }
-        }
-    }
-}
-
-/// Asks for the operands of a later product, some lines at a time.
-struct Ahead<R> {
-    products: usize,
-    end: usize,
-    /// Lines of A, of B, and of C where it is read, to be asked for at a time; 0 where nothing needs to be asked for.
-    at_once: [usize; 3],
-    /// Where each goes on. The last time may go beyond a matrix, which does no harm.
-    next: [*const R; 3],
-}
-
-/// Shorter matrices that follow each other without a gap the CPU asks for by itself.
-const LEAST_ASKED_BYTES: usize = 1024;
-
-impl<R: Real> Ahead<R> {
-    fn new(job: &Job<R>, parts: usize, end: usize, steps: usize) -> Self {
-        let bytes = |len: usize| len * parts * size_of::<R>();
-        let of = |source: &Source<R>, rows: usize, cols: usize| {
-            let by_itself = source.is_packed(rows, cols, parts) && bytes(rows * cols) < LEAST_ASKED_BYTES;
-            let lines = if source.is_shared() || by_itself { 0 } else { bytes(rows * cols).div_ceil(LINE_BYTES) };
-            lines.div_ceil(steps.max(1))
-        };
-        let c = if job.reads_c() { of(&job.c, job.m, job.n) } else { 0 };
-        let one = bytes(job.m * job.k + job.k * job.n + job.m * job.n).max(1);
-        let at_once = [of(&job.a, job.m, job.k), of(&job.b, job.k, job.n), c];
-        Ahead { products: AHEAD_BYTES.div_ceil(one), end, at_once, next: [std::ptr::null(); 3] }
-    }
-
-    /// While product i is computed, a later one is asked for.
-    ///
-    /// # Safety
-    /// Product i is in the batch.
-    #[inline(always)]
-    unsafe fn begin(&mut self, job: &Job<R>, i: usize) {
-        let later = i + self.products;
-        if later >= self.end {
-            self.at_once = [0; 3];
-            return;
-        }
-        // SAFETY: `later` is in the batch too.
-        self.next = unsafe { [job.a.at(later), job.b.at(later), job.c.at(later)] };
-    }
-
-    /// Asks for the next lines.
-    #[inline(always)]
-    fn ask<S: Simd<Real = R>>(&mut self) {
-        for (next, at_once) in self.next.iter_mut().zip(self.at_once) {
-            for _ in 0..at_once {
-                S::prefetch(*next);
-                *next = next.wrapping_add(LINE_BYTES / size_of::<R>());
-            }
         }
     }
 }

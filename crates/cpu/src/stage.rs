@@ -1,4 +1,4 @@
-//! Matrices C that follow each other without a gap are collected, and leave in whole lines.
+//! Matrices C that follow each other without a gap are collected, and leave in whole lines, past the caches.
 //!
 //! An ordinary store first reads the line that it changes, a fourth of the traffic of C ← A B. A line that is written as a
 //! whole past the caches is not read. And where the columns of C are no whole vectors, what is stored beyond one does no
@@ -44,8 +44,6 @@ pub struct Stage<'b> {
     sent: usize,
     /// Bytes of the buffer that are taken, the sent ones among them.
     taken: usize,
-    /// Whether lines go past the caches.
-    past_caches: bool,
     /// Bytes that leave at once, and bytes of the buffer that are used before what is left moves to the front.
     burst: usize,
     used: usize,
@@ -54,13 +52,13 @@ pub struct Stage<'b> {
 impl<'b> Stage<'b> {
     /// To `to` and what follows it, by matrices of so many bytes, with so many calls of [`Stage::send_some`] for each.
     #[inline(always)]
-    pub fn new<R>(buffer: &'b mut Buffer, to: *mut R, past_caches: bool, matrix_bytes: usize, calls: usize) -> Self {
+    pub fn new<R>(buffer: &'b mut Buffer, to: *mut R, matrix_bytes: usize, calls: usize) -> Self {
         let foreign = to.addr() % LINE_BYTES;
         let buffer = buffer.0.as_mut_ptr().cast::<u8>();
         let to = to.cast::<u8>().wrapping_sub(foreign);
         let burst = matrix_bytes.div_ceil(calls.max(1)).next_multiple_of(LINE_BYTES).max(LEAST_BURST_BYTES);
         let used = (2 * matrix_bytes).max(LEAST_USED_BYTES);
-        Stage { buffer, lends: PhantomData, to, sent: foreign, taken: foreign, past_caches, burst, used }
+        Stage { buffer, lends: PhantomData, to, sent: foreign, taken: foreign, burst, used }
     }
 
     /// Where the next matrix is to be stored, with room for a vector beyond it.
@@ -109,15 +107,9 @@ impl<'b> Stage<'b> {
                 std::ptr::copy_nonoverlapping(from.add(self.sent), self.to.wrapping_add(self.sent), len);
                 self.sent += len;
             }
-            if self.past_caches {
-                while self.sent < end {
-                    send_line(from.add(self.sent), self.to.wrapping_add(self.sent));
-                    self.sent += LINE_BYTES;
-                }
-            } else if self.sent < end {
-                let len = end - self.sent;
-                std::ptr::copy_nonoverlapping(from.add(self.sent), self.to.wrapping_add(self.sent), len);
-                self.sent = end;
+            while self.sent < end {
+                send_line(from.add(self.sent), self.to.wrapping_add(self.sent));
+                self.sent += LINE_BYTES;
             }
         }
     }
@@ -152,9 +144,7 @@ impl<'b> Stage<'b> {
             std::ptr::copy_nonoverlapping(from, self.to.wrapping_add(self.sent), self.taken - self.sent);
         }
         self.sent = self.taken;
-        if self.past_caches {
-            end_of_stream();
-        }
+        end_of_stream();
     }
 }
 
@@ -193,11 +183,11 @@ mod tests {
     #[test]
     fn every_byte_arrives_and_no_other_changes() {
         let cases = [(0, 8, 1), (1, 7, 3), (63, 1, 1), (5, 100, 200), (64, 4096, 3), (60, 4, 2000)];
-        for ((start, piece, pieces), past_caches) in cases.into_iter().flat_map(|case| [(case, true), (case, false)]) {
+        for (start, piece, pieces) in cases {
             let len = piece * pieces;
             let mut to = vec![0xee_u8; start + len + 200];
             let mut buffer = Buffer::NEW;
-            let mut stage = Stage::new(&mut buffer, to[start..].as_mut_ptr(), past_caches, piece, 2);
+            let mut stage = Stage::new(&mut buffer, to[start..].as_mut_ptr(), piece, 2);
             for at in 0..pieces {
                 for byte in 0..piece {
                     // SAFETY: there is room for a piece.

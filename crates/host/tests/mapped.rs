@@ -171,7 +171,7 @@ fn tall<T: Scalar>(stream: &Stream, at: At, (m, n): (usize, usize), by_rows: boo
     }
 }
 
-/// A batch of seven at equal distances, and listed.
+/// A batch of seven at equal distances, and listed; `bits` are which operands lie by rows, and whether C is added to.
 fn batch<T: Scalar>(stream: &Stream, at: At, (m, n, k): (usize, usize, usize), bits: usize, gap: usize) {
     const COUNT: usize = 7;
     let lies =
@@ -190,14 +190,16 @@ fn batch<T: Scalar>(stream: &Stream, at: At, (m, n, k): (usize, usize, usize), b
     let views: Vec<_> = (0..COUNT).rev().filter_map(|index| of_a.get(index)).collect();
     let listed = BatchRef::listed(&views).expect("of one shape");
     for factor in [of_a, listed] {
-        let mut c = Mapped::<T>::new(at, COUNT * lies[2].len(), |_| number(f64::NAN));
+        let [old, beta] = if bits & 8 == 8 { [3.0, 1.0] } else { [f64::NAN, 0.0] };
+        let mut c = Mapped::<T>::new(at, COUNT * lies[2].len(), |_| number(old));
         let out =
             BatchMut::with_strides(c.slice_mut(), COUNT, lies[2].len(), (m, n), lies[2].strides).expect("it does");
-        gemm_batched(stream, number(1.0), factor, of_b.clone(), number(0.0), out).expect("products");
+        gemm_batched(stream, number(1.0), factor, of_b.clone(), number(beta), out).expect("products");
+        let old = if beta == 0.0 { 0.0 } else { old };
         for product in c.slice().chunks(lies[2].len().max(1)) {
             for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
                 let found = product[i * lies[2].strides.0 + j * lies[2].strides.1];
-                assert_eq!(found, number(sum(m, n, k, i, j)), "({i}, {j}) of {lies:?}");
+                assert_eq!(found, number(old + sum(m, n, k, i, j)), "({i}, {j}) of {lies:?}");
             }
         }
     }
@@ -212,6 +214,12 @@ fn every_call<T: Scalar>() {
         multiplies::<T>(&stream, at, (m, n, k), turn, turn % 3);
         tall::<T>(&stream, at, (side(7, 1), side(1, 0).min(33)), turn % 2 == 0, turn / 2 % 3);
         batch::<T>(&stream, at, (m.min(33), n.min(33), k.min(33)), turn, turn % 2);
+    }
+    // Vectors end in every lane.
+    for (n, at) in (1..=32).flat_map(|n| [(n, At::Start), (n, At::End)]) {
+        batch::<T>(&stream, at, (n, n, n), 8 * (n % 2), 0);
+        batch::<T>(&stream, at, (n, n, n), 8 * ((n + 1) % 2), 0);
+        batch::<T>(&stream, at, (n, 33 - n, 5), n + 8, n % 2);
     }
     // Blocks of rows, and parts of k.
     for at in [At::Start, At::End] {

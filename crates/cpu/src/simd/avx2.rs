@@ -16,16 +16,13 @@ unsafe fn vectorized<W: Work>(work: W) {
     work.run();
 }
 
-/// All ones, then zeros: a mask of `count` lanes begins `LANES - count` words into it.
-static ONES_AND_ZEROS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
-static ONES_AND_ZEROS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-
-/// Stores by mask take some processors twenty cycles, and whatever is loaded near them waits: ordinary ones are enough.
+/// Parts of vectors move by ordinary loads and stores: by mask, a load that does not find its line in the first-level cache
+/// takes some processors tens of cycles, and a store twenty, for which whatever is loaded near it waits.
 ///
 /// # Safety
-/// As [`Simd::store_first`], of all three.
+/// As [`Simd::store_first`] or [`Simd::load_first`], of all here.
 #[inline(always)]
-unsafe fn first_of_f64(p: *mut f64, count: usize, v: __m256d) {
+pub(super) unsafe fn store_first_of_f64(p: *mut f64, count: usize, v: __m256d) {
     // SAFETY: by the caller's promise.
     unsafe {
         let low = _mm256_castpd256_pd128(v);
@@ -42,27 +39,54 @@ unsafe fn first_of_f64(p: *mut f64, count: usize, v: __m256d) {
 }
 
 #[inline(always)]
-unsafe fn first_of_f32(p: *mut f32, count: usize, v: __m256) {
+pub(super) unsafe fn load_first_of_f64(p: *const f64, count: usize) -> __m256d {
     // SAFETY: by the caller's promise.
     unsafe {
-        let low = _mm256_castps256_ps128(v);
         match count {
-            8 => _mm256_storeu_ps(p, v),
-            4.. => {
-                _mm_storeu_ps(p, low);
-                first_of_half(p.add(4), count - 4, _mm256_extractf128_ps::<1>(v));
-            }
-            _ => first_of_half(p, count, low),
+            1 => _mm256_zextpd128_pd256(_mm_load_sd(p)),
+            2 => _mm256_zextpd128_pd256(_mm_loadu_pd(p)),
+            3 => _mm256_insertf128_pd::<1>(_mm256_zextpd128_pd256(_mm_loadu_pd(p)), _mm_load_sd(p.add(2))),
+            _ => _mm256_loadu_pd(p),
         }
     }
 }
 
 #[inline(always)]
-unsafe fn first_of_half(p: *mut f32, count: usize, v: __m128) {
+pub(super) unsafe fn store_first_of_f32(p: *mut f32, count: usize, v: __m256) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let low = _mm256_castps256_ps128(v);
+        match count {
+            8 => _mm256_storeu_ps(p, v),
+            5.. => {
+                _mm_storeu_ps(p, low);
+                store_first_of_half(p.add(4), count - 4, _mm256_extractf128_ps::<1>(v));
+            }
+            _ => store_first_of_half(p, count, low),
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) unsafe fn load_first_of_f32(p: *const f32, count: usize) -> __m256 {
     // SAFETY: by the caller's promise.
     unsafe {
         match count {
-            0 => {}
+            8 => _mm256_loadu_ps(p),
+            5.. => {
+                let low = _mm256_zextps128_ps256(_mm_loadu_ps(p));
+                _mm256_insertf128_ps::<1>(low, load_first_of_half(p.add(4), count - 4))
+            }
+            _ => _mm256_zextps128_ps256(load_first_of_half(p, count)),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn store_first_of_half(p: *mut f32, count: usize, v: __m128) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match count {
             1 => _mm_store_ss(p, v),
             2 => _mm_store_sd(p.cast(), _mm_castps_pd(v)),
             3 => {
@@ -74,29 +98,39 @@ unsafe fn first_of_half(p: *mut f32, count: usize, v: __m128) {
     }
 }
 
+#[inline(always)]
+unsafe fn load_first_of_half(p: *const f32, count: usize) -> __m128 {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match count {
+            1 => _mm_load_ss(p),
+            2 => _mm_castpd_ps(_mm_load_sd(p.cast())),
+            3 => _mm_movelh_ps(_mm_castpd_ps(_mm_load_sd(p.cast())), _mm_load_ss(p.add(2))),
+            _ => _mm_loadu_ps(p),
+        }
+    }
+}
+
 impl Simd for Avx2<f64> {
     type Real = f64;
     type Vector = __m256d;
-    type Mask = __m256i;
     type Order = __m256i;
     type Narrow = Self;
     type Half = Self;
     const LANES: usize = 4;
     const REGISTERS: usize = 16;
-    const STORES_PARTS: bool = true;
     const STREAMS: bool = true;
 
     instructions! {
         fn splat(x: f64) -> __m256d = _mm256_set1_pd(x);
         fn load(p: *const f64) -> __m256d = _mm256_loadu_pd(p);
-        fn load_masked(p: *const f64, mask: __m256i) -> __m256d = _mm256_maskload_pd(p, mask);
+        fn load_first(p: *const f64, count: usize) -> __m256d = load_first_of_f64(p, count);
         fn store(p: *mut f64, v: __m256d) = _mm256_storeu_pd(p, v);
         fn stream(p: *mut f64, v: __m256d) = {
             _mm_stream_pd(p, _mm256_castpd256_pd128(v));
             _mm_stream_pd(p.add(2), _mm256_extractf128_pd::<1>(v))
         };
-        fn store_first(p: *mut f64, count: usize, v: __m256d) = first_of_f64(p, count, v);
-        fn mask(count: usize) -> __m256i = _mm256_loadu_si256(ONES_AND_ZEROS_64.as_ptr().add(4 - count).cast());
+        fn store_first(p: *mut f64, count: usize, v: __m256d) = store_first_of_f64(p, count, v);
         fn mul(a: __m256d, b: __m256d) -> __m256d = _mm256_mul_pd(a, b);
         fn mul_add(a: __m256d, b: __m256d, c: __m256d) -> __m256d = _mm256_fmadd_pd(a, b, c);
         fn swap_pairs(v: __m256d) -> __m256d = _mm256_permute_pd::<0b0101>(v);
@@ -113,26 +147,23 @@ impl Simd for Avx2<f64> {
 impl Simd for Avx2<f32> {
     type Real = f32;
     type Vector = __m256;
-    type Mask = __m256i;
     type Order = __m256i;
     type Narrow = Self;
     type Half = Avx2Half<f32>;
     const LANES: usize = 8;
     const REGISTERS: usize = 16;
-    const STORES_PARTS: bool = true;
     const STREAMS: bool = true;
 
     instructions! {
         fn splat(x: f32) -> __m256 = _mm256_set1_ps(x);
         fn load(p: *const f32) -> __m256 = _mm256_loadu_ps(p);
-        fn load_masked(p: *const f32, mask: __m256i) -> __m256 = _mm256_maskload_ps(p, mask);
+        fn load_first(p: *const f32, count: usize) -> __m256 = load_first_of_f32(p, count);
         fn store(p: *mut f32, v: __m256) = _mm256_storeu_ps(p, v);
         fn stream(p: *mut f32, v: __m256) = {
             _mm_stream_ps(p, _mm256_castps256_ps128(v));
             _mm_stream_ps(p.add(4), _mm256_extractf128_ps::<1>(v))
         };
-        fn store_first(p: *mut f32, count: usize, v: __m256) = first_of_f32(p, count, v);
-        fn mask(count: usize) -> __m256i = _mm256_loadu_si256(ONES_AND_ZEROS_32.as_ptr().add(8 - count).cast());
+        fn store_first(p: *mut f32, count: usize, v: __m256) = store_first_of_f32(p, count, v);
         fn mul(a: __m256, b: __m256) -> __m256 = _mm256_mul_ps(a, b);
         fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
         fn swap_pairs(v: __m256) -> __m256 = _mm256_permute_ps::<0b10_11_00_01>(v);
@@ -151,23 +182,20 @@ pub struct Avx2Half<R>(PhantomData<R>);
 impl Simd for Avx2Half<f32> {
     type Real = f32;
     type Vector = __m128;
-    type Mask = __m128i;
     type Order = __m128i;
     type Narrow = Self;
     type Half = Self;
     const LANES: usize = 4;
     const REGISTERS: usize = 16;
-    const STORES_PARTS: bool = true;
     const STREAMS: bool = true;
 
     instructions! {
         fn splat(x: f32) -> __m128 = _mm_set1_ps(x);
         fn load(p: *const f32) -> __m128 = _mm_loadu_ps(p);
-        fn load_masked(p: *const f32, mask: __m128i) -> __m128 = _mm_maskload_ps(p, mask);
+        fn load_first(p: *const f32, count: usize) -> __m128 = load_first_of_half(p, count);
         fn store(p: *mut f32, v: __m128) = _mm_storeu_ps(p, v);
         fn stream(p: *mut f32, v: __m128) = _mm_stream_ps(p, v);
-        fn store_first(p: *mut f32, count: usize, v: __m128) = first_of_half(p, count, v);
-        fn mask(count: usize) -> __m128i = _mm_loadu_si128(ONES_AND_ZEROS_32.as_ptr().add(8 - count).cast());
+        fn store_first(p: *mut f32, count: usize, v: __m128) = store_first_of_half(p, count, v);
         fn mul(a: __m128, b: __m128) -> __m128 = _mm_mul_ps(a, b);
         fn mul_add(a: __m128, b: __m128, c: __m128) -> __m128 = _mm_fmadd_ps(a, b, c);
         fn swap_pairs(v: __m128) -> __m128 = _mm_permute_ps::<0b10_11_00_01>(v);

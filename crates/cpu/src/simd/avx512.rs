@@ -1,7 +1,7 @@
 //! Vectors of 64 bytes, AVX-512's, and of 32 bytes with its masks and registers.
 #![allow(clippy::incompatible_msrv, reason = "build.rs leaves this out where the compiler is older")]
 
-use super::avx2::Avx2Half;
+use super::avx2::{Avx2, Avx2Half, load_first_of_f32, load_first_of_f64, store_first_of_f32, store_first_of_f64};
 use super::{MOST_LANES, Simd, Work, instructions};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
@@ -25,20 +25,37 @@ unsafe fn vectorized<W: Work>(work: W) {
 impl Simd for Avx512<f64> {
     type Real = f64;
     type Vector = __m512d;
-    type Mask = __mmask8;
     type Order = __m512i;
     const LANES: usize = 8;
     const REGISTERS: usize = 32;
+    const STREAMS: bool = true;
     type Narrow = Avx512Vl<f64>;
     type Half = Avx512Vl<f64>;
 
     instructions! {
         fn splat(x: f64) -> __m512d = _mm512_set1_pd(x);
         fn load(p: *const f64) -> __m512d = _mm512_loadu_pd(p);
-        fn load_masked(p: *const f64, mask: __mmask8) -> __m512d = _mm512_maskz_loadu_pd(mask, p);
         fn store(p: *mut f64, v: __m512d) = _mm512_storeu_pd(p, v);
-        fn store_first(p: *mut f64, count: usize, v: __m512d) = _mm512_mask_storeu_pd(p, Self::mask(count), v);
-        fn mask(count: usize) -> __mmask8 = (0xff_u16 >> (8 - count)) as __mmask8;
+        fn stream(p: *mut f64, v: __m512d) = {
+            Avx2::<f64>::stream(p, _mm512_castpd512_pd256(v));
+            Avx2::<f64>::stream(p.add(4), _mm512_extractf64x4_pd::<1>(v))
+        };
+        fn load_first(p: *const f64, count: usize) -> __m512d = match count {
+            8 => _mm512_loadu_pd(p),
+            5.. => {
+                let low = _mm512_zextpd256_pd512(_mm256_loadu_pd(p));
+                _mm512_insertf64x4::<1>(low, load_first_of_f64(p.add(4), count - 4))
+            }
+            _ => _mm512_zextpd256_pd512(load_first_of_f64(p, count)),
+        };
+        fn store_first(p: *mut f64, count: usize, v: __m512d) = match count {
+            8 => _mm512_storeu_pd(p, v),
+            5.. => {
+                _mm256_storeu_pd(p, _mm512_castpd512_pd256(v));
+                store_first_of_f64(p.add(4), count - 4, _mm512_extractf64x4_pd::<1>(v));
+            }
+            _ => store_first_of_f64(p, count, _mm512_castpd512_pd256(v)),
+        };
         fn mul(a: __m512d, b: __m512d) -> __m512d = _mm512_mul_pd(a, b);
         fn mul_add(a: __m512d, b: __m512d, c: __m512d) -> __m512d = _mm512_fmadd_pd(a, b, c);
         fn swap_pairs(v: __m512d) -> __m512d = _mm512_permute_pd::<0b0101_0101>(v);
@@ -50,20 +67,37 @@ impl Simd for Avx512<f64> {
 impl Simd for Avx512<f32> {
     type Real = f32;
     type Vector = __m512;
-    type Mask = __mmask16;
     type Order = __m512i;
     const LANES: usize = 16;
     const REGISTERS: usize = 32;
+    const STREAMS: bool = true;
     type Narrow = Avx512Vl<f32>;
     type Half = Avx2Half<f32>;
 
     instructions! {
         fn splat(x: f32) -> __m512 = _mm512_set1_ps(x);
         fn load(p: *const f32) -> __m512 = _mm512_loadu_ps(p);
-        fn load_masked(p: *const f32, mask: __mmask16) -> __m512 = _mm512_maskz_loadu_ps(mask, p);
         fn store(p: *mut f32, v: __m512) = _mm512_storeu_ps(p, v);
-        fn store_first(p: *mut f32, count: usize, v: __m512) = _mm512_mask_storeu_ps(p, Self::mask(count), v);
-        fn mask(count: usize) -> __mmask16 = (0xffff_u32 >> (16 - count)) as __mmask16;
+        fn stream(p: *mut f32, v: __m512) = {
+            Avx2::<f32>::stream(p, _mm512_castps512_ps256(v));
+            Avx2::<f32>::stream(p.add(8), _mm512_extractf32x8_ps::<1>(v))
+        };
+        fn load_first(p: *const f32, count: usize) -> __m512 = match count {
+            16 => _mm512_loadu_ps(p),
+            9.. => {
+                let low = _mm512_zextps256_ps512(_mm256_loadu_ps(p));
+                _mm512_insertf32x8::<1>(low, load_first_of_f32(p.add(8), count - 8))
+            }
+            _ => _mm512_zextps256_ps512(load_first_of_f32(p, count)),
+        };
+        fn store_first(p: *mut f32, count: usize, v: __m512) = match count {
+            16 => _mm512_storeu_ps(p, v),
+            9.. => {
+                _mm256_storeu_ps(p, _mm512_castps512_ps256(v));
+                store_first_of_f32(p.add(8), count - 8, _mm512_extractf32x8_ps::<1>(v));
+            }
+            _ => store_first_of_f32(p, count, _mm512_castps512_ps256(v)),
+        };
         fn mul(a: __m512, b: __m512) -> __m512 = _mm512_mul_ps(a, b);
         fn mul_add(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
         fn swap_pairs(v: __m512) -> __m512 = _mm512_permute_ps::<0b10_11_00_01>(v);
@@ -78,20 +112,20 @@ impl Simd for Avx512<f32> {
 impl Simd for Avx512Vl<f64> {
     type Real = f64;
     type Vector = __m256d;
-    type Mask = __mmask8;
     type Order = __m256i;
     type Narrow = Self;
     type Half = Self;
     const LANES: usize = 4;
     const REGISTERS: usize = 32;
+    const STREAMS: bool = true;
 
     instructions! {
         fn splat(x: f64) -> __m256d = _mm256_set1_pd(x);
         fn load(p: *const f64) -> __m256d = _mm256_loadu_pd(p);
-        fn load_masked(p: *const f64, mask: __mmask8) -> __m256d = _mm256_maskz_loadu_pd(mask, p);
         fn store(p: *mut f64, v: __m256d) = _mm256_storeu_pd(p, v);
-        fn store_first(p: *mut f64, count: usize, v: __m256d) = _mm256_mask_storeu_pd(p, Self::mask(count), v);
-        fn mask(count: usize) -> __mmask8 = (0xf_u16 >> (4 - count)) as __mmask8;
+        fn stream(p: *mut f64, v: __m256d) = Avx2::<f64>::stream(p, v);
+        fn load_first(p: *const f64, count: usize) -> __m256d = load_first_of_f64(p, count);
+        fn store_first(p: *mut f64, count: usize, v: __m256d) = store_first_of_f64(p, count, v);
         fn mul(a: __m256d, b: __m256d) -> __m256d = _mm256_mul_pd(a, b);
         fn mul_add(a: __m256d, b: __m256d, c: __m256d) -> __m256d = _mm256_fmadd_pd(a, b, c);
         fn swap_pairs(v: __m256d) -> __m256d = _mm256_permute_pd::<0b0101>(v);
@@ -103,20 +137,20 @@ impl Simd for Avx512Vl<f64> {
 impl Simd for Avx512Vl<f32> {
     type Real = f32;
     type Vector = __m256;
-    type Mask = __mmask8;
     type Order = __m256i;
     type Narrow = Self;
     type Half = Avx2Half<f32>;
     const LANES: usize = 8;
     const REGISTERS: usize = 32;
+    const STREAMS: bool = true;
 
     instructions! {
         fn splat(x: f32) -> __m256 = _mm256_set1_ps(x);
         fn load(p: *const f32) -> __m256 = _mm256_loadu_ps(p);
-        fn load_masked(p: *const f32, mask: __mmask8) -> __m256 = _mm256_maskz_loadu_ps(mask, p);
         fn store(p: *mut f32, v: __m256) = _mm256_storeu_ps(p, v);
-        fn store_first(p: *mut f32, count: usize, v: __m256) = _mm256_mask_storeu_ps(p, Self::mask(count), v);
-        fn mask(count: usize) -> __mmask8 = (0xff_u16 >> (8 - count)) as __mmask8;
+        fn stream(p: *mut f32, v: __m256) = Avx2::<f32>::stream(p, v);
+        fn load_first(p: *const f32, count: usize) -> __m256 = load_first_of_f32(p, count);
+        fn store_first(p: *mut f32, count: usize, v: __m256) = store_first_of_f32(p, count, v);
         fn mul(a: __m256, b: __m256) -> __m256 = _mm256_mul_ps(a, b);
         fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
         fn swap_pairs(v: __m256) -> __m256 = _mm256_permute_ps::<0b10_11_00_01>(v);

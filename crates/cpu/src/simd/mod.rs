@@ -52,15 +52,13 @@ pub trait Work {
 /// A vector of `LANES` real numbers.
 ///
 /// # Safety
-/// Of every function: the CPU has the instructions. Pointers are good for what is read or written: `LANES` elements,
-/// the lanes of the mask, or `count`.
+/// Of every function: the CPU has the instructions. Pointers are good for what is read or written: `LANES` elements, or
+/// `count`, which is from 1 to `LANES`.
 pub trait Simd: Copy + Send + Sync + 'static {
     /// An element.
     type Real: Real;
     /// The vector.
     type Vector: Copy;
-    /// Which lanes are read or written.
-    type Mask: Copy;
     /// Which lane goes where.
     type Order: Copy;
     /// Vectors for small matrices, of which less is wasted; the CPU has both or neither.
@@ -73,8 +71,6 @@ pub trait Simd: Copy + Send + Sync + 'static {
     const REGISTERS: usize;
     /// Whether [`Simd::stream`] goes past the caches.
     const STREAMS: bool = false;
-    /// Whether [`Simd::store_first`] is as good as whole vectors: loads near it do not wait.
-    const STORES_PARTS: bool = false;
     /// Most columns of C that are computed at once.
     const MOST_COLUMNS: usize = 6;
 
@@ -84,8 +80,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     unsafe fn splat(x: Self::Real) -> Self::Vector;
     /// `LANES` elements.
     unsafe fn load(p: *const Self::Real) -> Self::Vector;
-    /// The elements of the mask, 0 elsewhere.
-    unsafe fn load_masked(p: *const Self::Real, mask: Self::Mask) -> Self::Vector;
+    /// The first `count` elements, anything behind them.
+    unsafe fn load_first(p: *const Self::Real, count: usize) -> Self::Vector;
     /// `LANES` elements.
     unsafe fn store(p: *mut Self::Real, v: Self::Vector);
     /// The same past the caches, where [`Simd::STREAMS`] says so and `p` is a multiple of 16 bytes.
@@ -94,10 +90,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
         // SAFETY: by the caller's promise.
         unsafe { Self::store(p, v) }
     }
-    /// The first `count` elements, at least one.
+    /// The first `count` elements.
     unsafe fn store_first(p: *mut Self::Real, count: usize, v: Self::Vector);
-    /// The first `count` lanes, at most `LANES`.
-    unsafe fn mask(count: usize) -> Self::Mask;
     /// a · b.
     unsafe fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// a · b + c.
@@ -128,7 +122,7 @@ pub const MOST_LANES: usize = 16;
 macro_rules! instructions {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)? = $body:expr;)*) => {$(
         #[inline(always)]
-        #[allow(unused_unsafe)] // of a mask, which is a number, and of compilers to come
+        #[allow(unused_unsafe)] // of compilers to come
         unsafe fn $name($($arg: $type),*) $(-> $result)? {
             // SAFETY: the caller promises what `Simd` asks for: the CPU has the instruction, the pointer is good.
             unsafe { $body }

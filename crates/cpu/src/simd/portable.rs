@@ -15,7 +15,6 @@ fn each<R, const LANES: usize>(lane: impl FnMut(usize) -> R) -> [R; LANES] {
 impl<R: Real, const LANES: usize> Simd for Portable<R, LANES> {
     type Real = R;
     type Vector = [R; LANES];
-    type Mask = usize;
     type Order = [usize; LANES];
     type Narrow = Self;
     type Half = Self;
@@ -37,9 +36,9 @@ impl<R: Real, const LANES: usize> Simd for Portable<R, LANES> {
         unsafe { *p.cast() }
     }
     #[inline(always)]
-    unsafe fn load_masked(p: *const R, mask: usize) -> [R; LANES] {
-        // SAFETY: good for the lanes of the mask, by the caller's promise.
-        each(|lane| if lane < mask { unsafe { *p.add(lane) } } else { R::ZERO })
+    unsafe fn load_first(p: *const R, count: usize) -> [R; LANES] {
+        // SAFETY: good for as many elements, by the caller's promise.
+        each(|lane| if lane < count { unsafe { *p.add(lane) } } else { R::ZERO })
     }
     #[inline(always)]
     unsafe fn store(p: *mut R, v: [R; LANES]) {
@@ -52,10 +51,6 @@ impl<R: Real, const LANES: usize> Simd for Portable<R, LANES> {
             // SAFETY: good for as many elements, by the caller's promise.
             unsafe { *p.add(lane) = x }
         }
-    }
-    #[inline(always)]
-    unsafe fn mask(count: usize) -> usize {
-        count
     }
     #[inline(always)]
     unsafe fn mul(a: [R; LANES], b: [R; LANES]) -> [R; LANES] {

@@ -5,8 +5,15 @@
 //! count real numbers. Each element is one chain of multiply-adds, l ascending, from 0 on: neither the block that it is
 //! in nor the length of the vectors changes a bit of it.
 
+mod block;
+mod ends;
+
+use crate::ahead::{Ahead, Pace};
 use crate::epilogue::Epilogue;
-use crate::simd::{Real, Simd, Work};
+use crate::simd::Simd;
+pub use block::Stores;
+use block::{Tail, any_block, block};
+use ends::{Ends, Room};
 use std::ops::RangeInclusive;
 
 /// A, its rows next to each other.
@@ -129,51 +136,7 @@ impl Cuts {
     }
 }
 
-/// The last vector of a block's rows.
-#[derive(Clone, Copy)]
-struct Tail<S: Simd> {
-    /// Its lanes in C.
-    len: usize,
-    mask: S::Mask,
-    stores: Stores,
-}
-
-impl<S: Simd> Tail<S> {
-    /// # Safety
-    /// The CPU has the instructions of S; `from` is good for the lanes.
-    #[inline(always)]
-    unsafe fn load(&self, from: *const S::Real) -> S::Vector {
-        // SAFETY: by the caller's promise.
-        unsafe { if self.len == S::LANES { S::load(from) } else { S::load_masked(from, self.mask) } }
-    }
-
-    /// How many of `columns`, which begin `col` after each other, are stored whole: the first ones.
-    #[inline(always)]
-    fn whole_columns(&self, columns: usize, col: usize) -> usize {
-        match self.stores {
-            _ if self.len == S::LANES => columns,
-            Stores::Anywhere | Stores::PastCaches => columns,
-            Stores::OverTheBlock => columns.saturating_sub((S::LANES - self.len).div_ceil(col)),
-            Stores::Exactly => 0,
-        }
-    }
-}
-
-/// How columns are stored: parts of a vector take longer than whole ones.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Stores {
-    /// The lanes of C alone.
-    Exactly,
-    /// Also those beyond, of columns of the same block, which are stored later: C has no gaps.
-    OverTheBlock,
-    /// All lanes: what is beyond is written later, or belongs to nobody.
-    Anywhere,
-    /// Whole vectors past the caches: columns have no parts of vectors, and follow each other in one run of whole lines but for its
-    /// ends.
-    PastCaches,
-}
-
-/// C from A and B, block by block; `between` is called after each.
+/// C from A and B, block by block; `between` is called after each, and `ahead` meanwhile.
 ///
 /// # Safety
 /// The CPU has the instructions of S. A, B and C are good for `sizes`; C for what `stores` says.
@@ -184,36 +147,41 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
     (a, b, c): Operands<S::Real>,
     stores: Stores,
     epilogue: &Epilogue<S>,
+    ahead: &mut Ahead<S::Real>,
     mut between: impl FnMut(),
 ) {
+    let Sizes { rows, cols, k } = sizes;
+    let is_only = cuts.vectors.count == 1;
+    // Else the rows at the top of the next column are of a block that was stored before.
+    let stores = if is_only { stores } else { Stores::Exactly };
+    let (mut of_a, mut of_old) = (Room::NEW, Room::NEW);
     for of_rows in 0..cuts.vectors.count {
         let vectors = cuts.vectors.part(of_rows);
         let row = cuts.vectors.start(of_rows) * S::LANES;
+        let last = row + (vectors - 1) * S::LANES;
+        let len = (rows - last).min(S::LANES);
+        let old = Ends::of_old::<S>((cols, c.old_col), rows, len, is_only);
+        // SAFETY: by the caller's promise; the last vector is inside A and C.
+        let (a_ends, old_ends) = unsafe {
+            let from = a.first.add(last);
+            let olds = if epilogue.reads_c { cols } else { 0 };
+            (
+                Ends::new::<S>((k, a.col), rows, len).copied::<S>(from, (k, a.col), len, &mut of_a),
+                old.copied::<S>(c.old.wrapping_add(last), (olds, c.old_col), len, &mut of_old),
+            )
+        };
         let columns = &cuts.columns[vectors];
         for of_cols in 0..columns.count {
             let (col, width) = (columns.start(of_cols), columns.part(of_cols));
+            let tail = Tail { len, a: a_ends, old: old_ends.from::<S>(col), stores };
             // SAFETY: by the caller's promise; the block is inside C.
             unsafe {
-                let tail = tail::<S>(sizes.rows - row, vectors, cuts.vectors.count == 1, stores);
-                let at = at::<S>((a, b, c), row, col);
-                any_block::<S, PARTS>(sizes.k, (vectors, width), at, tail, epilogue);
+                any_block::<S, PARTS>(k, (vectors, width), at::<S>((a, b, c), row, col), tail, epilogue, ahead);
             }
+            ahead.block::<S>();
             between();
         }
     }
-}
-
-/// The last vector of a block of `vectors`, of which `rows` are left.
-///
-/// # Safety
-/// The CPU has the instructions of S.
-#[inline(always)]
-unsafe fn tail<S: Simd>(rows: usize, vectors: usize, is_only: bool, stores: Stores) -> Tail<S> {
-    let len = (rows - (vectors - 1) * S::LANES).min(S::LANES);
-    // Else the rows at the top of the next column are of a block that was stored before.
-    let stores = if is_only { stores } else { Stores::Exactly };
-    // SAFETY: by the caller's promise.
-    Tail { len, mask: unsafe { S::mask(len) }, stores }
 }
 
 /// A, B and C from the block's first element on.
@@ -229,173 +197,6 @@ unsafe fn at<S: Simd>((a, b, c): Operands<S::Real>, row: usize, col: usize) -> O
             Right { first: b.first.add(col * b.col), ..b },
             Out { first: c.first.add(row + col * c.col), old: c.old.wrapping_add(row + col * c.old_col), ..c },
         )
-    }
-}
-
-/// Stamps the choice of a block's compiled size.
-macro_rules! choose_block {
-    ($vectors:expr, $width:expr, $call:ident, $($v:literal: $($n:literal)*;)*) => {
-        match ($vectors, $width) {
-            $($(($v, $n) if const { fits::<S, PARTS>($v, $n) } => $call!($v, $n),)*)*
-            _ => unreachable!("no block has {} vectors and {} columns", $vectors, $width),
-        }
-    };
-}
-
-const fn fits<S: Simd, const PARTS: usize>(vectors: usize, columns: usize) -> bool {
-    vectors <= most_vectors::<S, PARTS>() && columns <= most_columns::<S, PARTS>(vectors)
-}
-
-/// A block of a size that is known when it runs.
-///
-/// # Safety
-/// As [`block`].
-#[inline(always)]
-unsafe fn any_block<S: Simd, const PARTS: usize>(
-    k: usize,
-    (vectors, width): (usize, usize),
-    at: Operands<S::Real>,
-    tail: Tail<S>,
-    epilogue: &Epilogue<S>,
-) {
-    macro_rules! call {
-        ($v:literal, $n:literal) => {
-            // SAFETY: by the caller's promise.
-            unsafe { S::vectorize(Block::<S, PARTS, $v, $n> { k, at, tail, epilogue }) }
-        };
-    }
-    choose_block! { vectors, width, call,
-        1: 1 2 3 4 5 6;
-        2: 1 2 3 4 5 6;
-        3: 1 2 3 4 5 6;
-        4: 1 2 3 4 5 6;
-    }
-}
-
-/// A block as a function of its own: one function of all sizes would take the compiler minutes.
-struct Block<'e, S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize> {
-    k: usize,
-    at: Operands<S::Real>,
-    tail: Tail<S>,
-    epilogue: &'e Epilogue<S>,
-}
-
-impl<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize> Work
-    for Block<'_, S, PARTS, VECTORS, COLUMNS>
-{
-    #[inline(always)]
-    fn run(self) {
-        // SAFETY: this runs inside `Simd::vectorize`; A, B and C are those that `any_block` was promised.
-        unsafe { block::<S, PARTS, VECTORS, COLUMNS>(self.k, self.at, self.tail, self.epilogue) }
-    }
-}
-
-/// A block of `VECTORS` by `COLUMNS` that stays in registers. Its loops count by hand: ranges take the compiler twice as long.
-///
-/// # Safety
-/// The CPU has the instructions of S, and A, B and C are good for the block.
-#[inline(always)]
-unsafe fn block<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize>(
-    k: usize,
-    (a, b, c): Operands<S::Real>,
-    tail: Tail<S>,
-    epilogue: &Epilogue<S>,
-) {
-    // SAFETY: by the caller's promise.
-    unsafe {
-        let mut sums = [[[S::splat(S::Real::ZERO); PARTS]; VECTORS]; COLUMNS]; // (COLUMNS, VECTORS, PARTS)
-        for l in 0..k {
-            let from = a.first.add(l * a.col);
-            let mut ra = [S::splat(S::Real::ZERO); VECTORS]; // (VECTORS)
-            let mut v = 0;
-            while v + 1 < VECTORS {
-                ra[v] = S::load(from.add(v * S::LANES));
-                v += 1;
-            }
-            ra[v] = tail.load(from.add(v * S::LANES));
-            let mut j = 0;
-            while j < COLUMNS {
-                let mut part = 0;
-                while part < PARTS {
-                    let rb = S::splat(*b.first.add(l * b.row + j * b.col + part));
-                    let mut v = 0;
-                    while v < VECTORS {
-                        sums[j][v][part] = S::mul_add(ra[v], rb, sums[j][v][part]);
-                        v += 1;
-                    }
-                    part += 1;
-                }
-                j += 1;
-            }
-        }
-        finish::<S, PARTS, VECTORS, COLUMNS>(&mut sums, c, tail, epilogue);
-    }
-}
-
-/// C from the sums of a block. All of the old C is loaded before anything is stored: a load waits for a store near it.
-///
-/// # Safety
-/// As [`block`].
-#[inline(always)]
-unsafe fn finish<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize>(
-    sums: &mut [[[S::Vector; PARTS]; VECTORS]; COLUMNS],
-    c: Out<S::Real>,
-    tail: Tail<S>,
-    epilogue: &Epilogue<S>,
-) {
-    // SAFETY: by the caller's promise.
-    unsafe {
-        let mut j = 0;
-        while j < COLUMNS {
-            let mut v = 0;
-            while v < VECTORS {
-                sums[j][v][0] = epilogue.product(sums[j][v]);
-                v += 1;
-            }
-            j += 1;
-        }
-        if epilogue.reads_c {
-            let mut j = 0;
-            while j < COLUMNS {
-                let old = c.old.add(j * c.old_col);
-                let mut v = 0;
-                while v + 1 < VECTORS {
-                    sums[j][v][0] = epilogue.plus_old(sums[j][v][0], S::load(old.add(v * S::LANES)));
-                    v += 1;
-                }
-                sums[j][v][0] = epilogue.plus_old(sums[j][v][0], tail.load(old.add(v * S::LANES)));
-                j += 1;
-            }
-        }
-        if tail.stores == Stores::PastCaches {
-            let mut j = 0;
-            while j < COLUMNS {
-                let mut v = 0;
-                while v < VECTORS {
-                    S::stream(c.first.add(j * c.col + v * S::LANES), sums[j][v][0]);
-                    v += 1;
-                }
-                j += 1;
-            }
-            return;
-        }
-        let whole = tail.whole_columns(COLUMNS, c.col);
-        let mut j = 0;
-        while j < COLUMNS {
-            let to = c.first.add(j * c.col);
-            let mut v = 0;
-            while v + 1 < VECTORS {
-                S::store(to.add(v * S::LANES), sums[j][v][0]);
-                v += 1;
-            }
-            let (to, last) = (to.add(v * S::LANES), sums[j][v][0]);
-            if j < whole {
-                S::store(to, last)
-            } else {
-                S::store_first(to, tail.len, last)
-            }
-            j += 1;
-        }
     }
 }
 
@@ -461,8 +262,16 @@ unsafe fn step<S: Simd, const PARTS: usize, const N: usize, const OF_ROWS: usize
             if const { matches!(step_size::<S, PARTS>(N, OF_ROWS, OF_COLS), ($v, $n)) } {
                 // SAFETY: by the caller's promise; the block is one of the cut of C.
                 unsafe {
-                    let tail = tail::<S>(N * PARTS - row, $v, cuts.vectors.count == 1, stores);
-                    block::<S, PARTS, $v, $n>(N, at::<S>(abc, row, col), tail, epilogue);
+                    let len = (N * PARTS - row - ($v - 1) * S::LANES).min(S::LANES);
+                    let is_only = cuts.vectors.count == 1;
+                    let tail = Tail {
+                        len,
+                        a: Ends::new::<S>((N, N * PARTS), N * PARTS, len),
+                        old: Ends::of_old::<S>((N, N * PARTS), N * PARTS, len, is_only).from::<S>(col),
+                        stores: if is_only { stores } else { Stores::Exactly },
+                    };
+                    let mut pace = Pace::NEVER;
+                    block::<S, PARTS, $v, $n, true>(N, at::<S>(abc, row, col), tail, epilogue, &mut pace);
                 }
             }
         )*)*};

@@ -1,0 +1,119 @@
+//! While a product is computed, the operands of a later one are asked for.
+//!
+//! Where memory brings a product in about the time of its multiply-adds, neither may wait for the other: then a line of
+//! each operand is asked for now and then, so that memory is busy throughout. All at once would be more than a processor keeps in flight. Of
+//! shorter products a few lines are asked for after each block: that is not too many, and costs no step of a sum anything.
+
+use crate::job::{Job, Source};
+use crate::simd::{Real, Simd};
+use crate::stage::LINE_BYTES;
+
+/// How far ahead of the products their operands are asked for: about what memory delivers while a load is under way.
+const AHEAD_BYTES: usize = 4096;
+/// Shorter matrices that follow each other without a gap the CPU asks for by itself.
+const LEAST_ASKED_BYTES: usize = 1024;
+/// Lines of A, B and C from which on they are asked for in the steps of the sums.
+const LEAST_SPREAD_LINES: usize = 88;
+
+/// What is asked for, and where it goes on.
+pub struct Ahead<R> {
+    /// The product that is asked for is so many later, and before the end.
+    products: usize,
+    end: usize,
+    /// Lines of A, of B, and of C, after each block; 0 where nothing needs to be asked for.
+    burst: [usize; 3],
+    /// After each block they go on here. The last time may go beyond a matrix, which does no harm.
+    next: [*const R; 3],
+    pub pace: Pace<R>,
+    asks: bool,
+}
+
+/// One line of each in every so many steps of a sum.
+#[derive(Clone, Copy)]
+pub struct Pace<R> {
+    every: usize,
+    /// Steps until then.
+    left: usize,
+    next: [*const R; 3],
+    /// Elements from each place to the next one; 0 where nothing needs to be asked for.
+    by: [usize; 3],
+}
+
+impl<R: Real> Pace<R> {
+    /// Nothing is asked for.
+    pub const NEVER: Pace<R> = Pace { every: usize::MAX, left: usize::MAX, next: [std::ptr::null(); 3], by: [0; 3] };
+
+    /// A step of a sum.
+    #[inline(always)]
+    pub fn step<S: Simd<Real = R>>(&mut self) {
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = self.every;
+            let mut operand = 0;
+            while operand < 3 {
+                S::prefetch(self.next[operand]);
+                self.next[operand] = self.next[operand].wrapping_add(self.by[operand]);
+                operand += 1;
+            }
+        }
+    }
+}
+
+impl<R: Real> Ahead<R> {
+    /// Of a range of products that ends before `end`, each computed in so many blocks, of which C is in the caches where it is read or
+    /// written through them.
+    pub fn new(job: &Job<R>, parts: usize, end: usize, blocks: usize, c_is_cached: bool) -> Self {
+        let bytes = |len: usize| len * parts * size_of::<R>();
+        let of = |source: &Source<R>, rows: usize, cols: usize| {
+            let by_itself = source.is_packed(rows, cols, parts) && bytes(rows * cols) < LEAST_ASKED_BYTES;
+            if source.is_shared() || by_itself { 0 } else { bytes(rows * cols).div_ceil(LINE_BYTES) }
+        };
+        let c = if c_is_cached { of(&job.c, job.m, job.n) } else { 0 };
+        let lines = [of(&job.a, job.m, job.k), of(&job.b, job.k, job.n), c];
+        let one = bytes(job.m * job.k + job.k * job.n + job.m * job.n).max(1);
+        let (products, next) = (AHEAD_BYTES.div_ceil(one), [std::ptr::null(); 3]);
+
+        let (most, steps) = (lines.into_iter().max().unwrap_or(0), blocks * job.k);
+        if one < LEAST_SPREAD_LINES * LINE_BYTES || most == 0 || most > steps {
+            let burst = lines.map(|lines| lines.div_ceil(blocks.max(1)));
+            return Ahead { products, end, burst, next, pace: Pace::NEVER, asks: most > 0 };
+        }
+        let every = steps / most;
+        let by = lines.map(|lines| (lines * LINE_BYTES / size_of::<R>()).div_ceil(steps / every));
+        Ahead { products, end, burst: [0; 3], next, pace: Pace { every, left: every, by, next }, asks: true }
+    }
+
+    /// While product i is computed, a later one is asked for.
+    ///
+    /// # Safety
+    /// Product i is in the batch.
+    #[inline(always)]
+    pub unsafe fn begin(&mut self, job: &Job<R>, i: usize) {
+        let later = i + self.products;
+        if !self.asks {
+            return;
+        }
+        if later >= self.end {
+            (self.burst, self.pace, self.asks) = ([0; 3], Pace::NEVER, false);
+            return;
+        }
+        // SAFETY: `later` is in the batch too.
+        self.next = unsafe { [job.a.at(later), job.b.at(later), job.c.at(later)] };
+        if self.pace.by[2] == 0 {
+            // Not of C: what the caches hold of it would be written past.
+            self.next[2] = self.next[0];
+        }
+        (self.pace.left, self.pace.next) = (self.pace.every, self.next);
+    }
+
+    /// A block was computed.
+    #[inline(always)]
+    pub fn block<S: Simd<Real = R>>(&mut self) {
+        for (next, burst) in self.next.iter_mut().zip(self.burst) {
+            for _ in 0..burst {
+                S::prefetch(*next);
+                *next = next.wrapping_add(LINE_BYTES / size_of::<R>());
+            }
+        }
+    }
+}
