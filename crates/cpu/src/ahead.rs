@@ -25,6 +25,7 @@ pub struct Ahead<R> {
     /// After each block they go on here. The last time may go beyond a matrix, which does no harm.
     next: [*const R; 3],
     pub pace: Pace<R>,
+    /// Whether anything is asked for, and there is a later product.
     asks: bool,
 }
 
@@ -60,9 +61,27 @@ impl<R: Real> Pace<R> {
 }
 
 impl<R: Real> Ahead<R> {
-    /// Of a range of products that ends before `end`, each computed in so many blocks, of which C is in the caches where it is read or
-    /// written through them.
+    /// Of a range of products that ends before `end`, each computed in so many blocks, whose sums have as many steps as k. C is asked
+    /// for where it is in the caches: read, or written through them.
     pub fn new(job: &Job<R>, parts: usize, end: usize, blocks: usize, c_is_cached: bool) -> Self {
+        let (bursts, lines, one) = Ahead::lines(job, parts, end, blocks, c_is_cached);
+        let (most, steps) = (lines.into_iter().max().unwrap_or(0), blocks * job.k);
+        if one < LEAST_SPREAD_LINES * LINE_BYTES || most == 0 || most > steps {
+            return bursts;
+        }
+        let every = steps / most;
+        let by = lines.map(|lines| (lines * LINE_BYTES / size_of::<R>()).div_ceil(steps / every));
+        Ahead { burst: [0; 3], pace: Pace { every, left: every, by, ..Pace::NEVER }, ..bursts }
+    }
+
+    /// The same, all after the blocks.
+    #[cfg(feature = "search")]
+    pub fn by_blocks(job: &Job<R>, parts: usize, end: usize, blocks: usize) -> Self {
+        Ahead::lines(job, parts, end, blocks, true).0
+    }
+
+    /// What is asked for after each block; lines of A, B and C; bytes of them all.
+    fn lines(job: &Job<R>, parts: usize, end: usize, blocks: usize, c_is_cached: bool) -> (Self, [usize; 3], usize) {
         let bytes = |len: usize| len * parts * size_of::<R>();
         let of = |source: &Source<R>, rows: usize, cols: usize| {
             let by_itself = source.is_packed(rows, cols, parts) && bytes(rows * cols) < LEAST_ASKED_BYTES;
@@ -71,16 +90,10 @@ impl<R: Real> Ahead<R> {
         let c = if c_is_cached { of(&job.c, job.m, job.n) } else { 0 };
         let lines = [of(&job.a, job.m, job.k), of(&job.b, job.k, job.n), c];
         let one = bytes(job.m * job.k + job.k * job.n + job.m * job.n).max(1);
+        let burst = lines.map(|lines| lines.div_ceil(blocks.max(1)));
         let (products, next) = (AHEAD_BYTES.div_ceil(one), [std::ptr::null(); 3]);
-
-        let (most, steps) = (lines.into_iter().max().unwrap_or(0), blocks * job.k);
-        if one < LEAST_SPREAD_LINES * LINE_BYTES || most == 0 || most > steps {
-            let burst = lines.map(|lines| lines.div_ceil(blocks.max(1)));
-            return Ahead { products, end, burst, next, pace: Pace::NEVER, asks: most > 0 };
-        }
-        let every = steps / most;
-        let by = lines.map(|lines| (lines * LINE_BYTES / size_of::<R>()).div_ceil(steps / every));
-        Ahead { products, end, burst: [0; 3], next, pace: Pace { every, left: every, by, next }, asks: true }
+        let ahead = Ahead { products, end, burst, next, pace: Pace::NEVER, asks: lines != [0; 3] };
+        (ahead, lines, one)
     }
 
     /// While product i is computed, a later one is asked for.
@@ -89,10 +102,10 @@ impl<R: Real> Ahead<R> {
     /// Product i is in the batch.
     #[inline(always)]
     pub unsafe fn begin(&mut self, job: &Job<R>, i: usize) {
-        let later = i + self.products;
         if !self.asks {
             return;
         }
+        let later = i + self.products;
         if later >= self.end {
             (self.burst, self.pace, self.asks) = ([0; 3], Pace::NEVER, false);
             return;

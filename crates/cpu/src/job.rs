@@ -95,8 +95,15 @@ unsafe impl<R: Sync> Sync for Job<R> {}
 impl<R: Real> Job<R> {
     /// Cᵀ ← α op(B)ᵀ op(A)ᵀ + β Cᵀ is the same product: a C by rows is one by columns.
     pub fn new<T: Element<Part = R>>(batch: &Batch<T>) -> Self {
+        let (job, m) = (Job::as_given(batch), batch.m);
+        let is_by_cols = job.c.row == T::PARTS && (m > 1 || job.a.row == T::PARTS);
+        if is_by_cols || job.c.col != T::PARTS { job } else { job.transposed() }
+    }
+
+    /// With C as it lies.
+    pub fn as_given<T: Element<Part = R>>(batch: &Batch<T>) -> Self {
         let Batch { m, n, k, count, .. } = *batch;
-        let job = Job {
+        Job {
             m,
             n,
             k,
@@ -108,9 +115,7 @@ impl<R: Real> Job<R> {
             conj_b: batch.b.conj && T::PARTS == 2,
             alpha: batch.alpha.to_parts(),
             beta: batch.beta.to_parts(),
-        };
-        let is_by_cols = job.c.row == T::PARTS && (m > 1 || job.a.row == T::PARTS);
-        if is_by_cols || job.c.col != T::PARTS { job } else { job.transposed() }
+        }
     }
 
     fn transposed(self) -> Self {

@@ -14,6 +14,7 @@
 //! | `stage` | C collected, and sent in whole lines, past the caches where it is large |
 //! | `mode` | how a thread computes: subnormal numbers, rounding, traps |
 //! | `run`, `route` | a range of a batch on one thread; which kernel, and which thread |
+//! | `search` | the paper's loop orders and blockings by name, for those who search (feature `search`) |
 //! | `threads` | whether there are others, in a process that was forked |
 //!
 //! The interface is of addresses, unchecked: `lanky-host` has the safe one.
@@ -32,6 +33,8 @@ mod mode;
 mod packed;
 mod route;
 mod run;
+#[cfg(feature = "search")]
+mod search;
 mod simd;
 mod stage;
 mod threads;
@@ -40,6 +43,8 @@ mod tile;
 pub use mode::as_ieee_has_it;
 use num_complex::Complex;
 pub use route::{Instructions, gemm_batched, gemm_batched_with};
+#[cfg(feature = "search")]
+pub use search::{Blocking, Dropped, Order, UnknownName, gemm_batched_by};
 pub use threads::threads_are_here;
 
 /// Most rows and columns of a matrix.
@@ -57,7 +62,10 @@ pub(crate) mod sealed {
     /// An element as one or two real numbers.
     pub trait Parts {
         /// Of the parts.
+        #[cfg(not(feature = "search"))]
         type Part: super::route::Kernels;
+        #[cfg(feature = "search")]
+        type Part: super::route::Kernels + super::search::Searched;
         /// 1, or 2 of a complex number.
         const PARTS: usize;
         /// The real and the imaginary part.

@@ -140,7 +140,7 @@ pub unsafe fn gemm_batched_with<T: Element>(instructions: Instructions, batch: &
 }
 
 /// One contiguous range of the batch a thread.
-fn share(count: usize, bytes: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
+pub fn share(count: usize, bytes: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
     let work = |range| as_ieee_has_it(|| work(range));
     if count <= 1 || bytes < LEAST_SHARED_BYTES || !threads_are_here() {
         return work(0..count);

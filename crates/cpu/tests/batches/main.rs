@@ -1,6 +1,8 @@
 //! Every kind of batch against the sum that defines it, on every set of instructions that the CPU has.
 
 mod common;
+#[cfg(feature = "search")]
+mod search;
 
 use common::{ALIGNED, Case, GUARD, Matrix, Numbers, STORES, Store, Value, available, same};
 use lanky_cpu::Instructions;

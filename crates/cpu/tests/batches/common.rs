@@ -180,14 +180,18 @@ impl<T: Value> Case<T> {
     }
 
     pub fn run(&mut self, instructions: Instructions) {
+        assert!(instructions.is_available());
+        // SAFETY: the CPU has the instructions, and the buffers were made for these sizes and strides.
+        self.run_by(|batch| unsafe { gemm_batched_with(instructions, batch) });
+    }
+
+    /// Gives the batch to `run`.
+    pub fn run_by(&mut self, run: impl FnOnce(&Batch<T>)) {
         let mut lists = [const { Vec::new() }; 3];
         let [of_a, of_b, of_c] = &mut lists;
         let (a, b, c) = (self.a.operand(of_a), self.b.operand(of_b), self.c.operand(of_c));
         let (m, n, k, count) = (self.c.rows, self.c.cols, self.a.cols, self.c.count);
-        let batch = Batch { m, n, k, count, alpha: self.alpha, a, b, beta: self.beta, c };
-        assert!(instructions.is_available());
-        // SAFETY: the CPU has the instructions, and the buffers were made for these sizes and strides.
-        unsafe { gemm_batched_with(instructions, &batch) }
+        run(&Batch { m, n, k, count, alpha: self.alpha, a, b, beta: self.beta, c });
     }
 
     /// C, gaps and guards and all, as it should become; of numbers with which arithmetic is exact.
