@@ -110,20 +110,66 @@ fn what_was_measured_before_ctrl_c_is_kept() {
     assert_eq!(bench.names(), ["fake.tuned"], "no unfinished file");
 }
 
+/// On the CPU the loops and blockings of batches are searched: within the budget, whatever is asked for, and all is in the file.
+#[test]
+fn loops_are_searched_on_the_cpu() {
+    let bench = Bench::new();
+    let asked = ["--dtype", "f64,f32", "--n", "3,8", "--beta", "1", "--budget", "4s", "--samples", "2"];
+    let search = [&["tune", "--device", "cpu", "--json", "-o", "all.csv"], &asked[..]].concat();
+    let found: serde_json::Value = serde_json::from_str(&done(&bench.run(&search)).0).expect("JSON");
+    let found = found.as_array().expect("a list");
+    let places: Vec<_> =
+        found.iter().map(|one| (one["dtype"].as_str(), one["n"].as_u64(), one["beta"].as_u64())).collect();
+    let expected = ["f64", "f32"].into_iter().flat_map(|dtype| [3, 8].map(|n| (Some(dtype), Some(n), Some(1))));
+    assert_eq!(places, expected.collect::<Vec<_>>());
+    let csv = text(&bench.get("all.csv"));
+    for one in found {
+        let count = |name: &str| one[name].as_u64().expect("a count");
+        assert!(count("tried") >= 1 && count("tried") <= count("kept") && count("kept") < count("all"), "{one}");
+        assert!(one["ns"].as_f64() > Some(0.0) && one["library_ns"].as_f64() > Some(0.0), "{one}");
+        let row = format!(
+            ",{},{},1,{},",
+            one["dtype"].as_str().expect("a type"),
+            one["n"],
+            one["best"].as_str().expect("a name")
+        );
+        assert!(csv.contains(&row), "{row}: {csv}");
+    }
+    let tried: u64 = found.iter().filter_map(|one| one["tried"].as_u64()).sum();
+    assert_eq!(
+        csv.lines().count() as u64,
+        1 + found.len() as u64 + tried,
+        "a heading, the library, and each that was tried"
+    );
+
+    for (args, reason) in [
+        (
+            &["--family", "gemv"][..],
+            "--family gemv --device cpu: on the CPU there is something to tune of batches alone",
+        ),
+        (&["--n", "33"], "--n 33: from 1 to 32"),
+        (&["--n", "0"], "--n 0: from 1 to 32"),
+        (&["--dtype", "c64"], "f32 and f64"),
+        (&["--compare"], "--compare --device cpu: it is of the databases of GPUs"),
+    ] {
+        let error = bench.fail(2, &[&["tune", "--device", "cpu"], args].concat());
+        assert!(error.contains(reason), "{args:?}: {error}");
+    }
+}
+
 #[test]
 fn without_a_gpu_there_is_nothing_to_tune() {
     let bench = Bench::new();
-    let error = bench.fail(2, &["tune", "--device", "cpu"]);
-    assert!(error.contains("--device cpu: there is nothing to tune on the CPU"), "{error}");
     if lanky::Device::auto().is_cuda() {
         return skipped("without_a_gpu_there_is_nothing_to_tune", "there is a GPU");
     }
-    assert!(bench.fail(3, &["tune"]).contains("no GPU to tune: "), "{error}");
-    assert!(bench.fail(3, &["tune", "--gpu"]).contains("no GPU to tune: "), "{error}");
+    assert!(bench.fail(3, &["tune"]).contains("no GPU to tune: "));
+    assert!(bench.fail(3, &["tune", "--gpu"]).contains("no GPU to tune: "));
     assert_eq!(bench.names(), [""; 0]);
     for (args, reason) in [
         (["tune", "--family", "tsm2l"], "tuned as those of tsmm"),
-        (["tune", "--family", "batched"], "nothing to tune"),
+        (["tune", "--family", "batched"], "--device cpu searches those of the CPU"),
+        (["tune", "--n", "8"], "--n is of --device cpu"),
         (["tune", "--budget", "soon"], "60s, 5m or 1.5h, or none"),
         (["tune", "--layout", "cc"], "three letters c or r"),
     ] {

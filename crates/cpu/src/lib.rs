@@ -44,7 +44,7 @@ pub use mode::as_ieee_has_it;
 use num_complex::Complex;
 pub use route::{Instructions, gemm_batched, gemm_batched_with};
 #[cfg(feature = "search")]
-pub use search::{Blocking, Dropped, Order, UnknownName, gemm_batched_by};
+pub use search::{Blocking, Dropped, Order, Searched, Trial, UnknownName, gemm_batched_by};
 pub use threads::threads_are_here;
 
 /// Most rows and columns of a matrix.

@@ -9,10 +9,10 @@ use crate::args::{Element, Place};
 
 #[derive(Debug, Args)]
 pub struct TuneArgs {
-    /// Families of products: tsm2r, tsmm, tsmttsm, gram, gemv, gemm [default: all]
+    /// Families of products: tsm2r, tsmm, tsmttsm, gram, gemv, gemm [default: all]; with --device cpu batched
     #[arg(long, value_delimiter = ',', value_parser = family)]
     pub family: Vec<&'static str>,
-    /// Element types [default: f32, f64]
+    /// Element types [default: f32, f64; with --device cpu f64]
     #[arg(long, value_delimiter = ',')]
     pub dtype: Vec<Element>,
     /// How op(A), op(B) and C lie: a letter each, c (by columns) or r (by rows) [default: two of each family]
@@ -27,13 +27,17 @@ pub struct TuneArgs {
     /// A GPU, or an error: as --device auto
     #[arg(long, conflicts_with = "device")]
     pub gpu: bool,
-    /// Where to measure: auto (the first usable GPU) or cuda:N; on the CPU there is nothing to tune
+    /// Where to measure: auto (the first usable GPU), cuda:N, or cpu: there the loops and blockings of batches of squares are searched, to see
+    /// what the library leaves
     #[arg(long, default_value = "auto")]
     pub device: Place,
-    /// Where the database goes; what is there of other shapes is kept, and shapes that it lacks come first [default: after the
+    /// Where the database goes, or with --device cpu a CSV of all times; what is there of other shapes is kept, and shapes that it lacks come first [default: after the
     /// GPU, as nvidia-h200.tuned]
     #[arg(short, long, value_name = "GPU.tuned")]
     pub output: Option<PathBuf>,
+    /// With --device cpu, the sizes of squares
+    #[arg(long, value_delimiter = ',', value_name = "2,4,..")]
+    pub n: Vec<usize>,
     /// As Sorensen does: each shape the mean of nine around it, and with the kernels of his paper
     #[arg(long)]
     pub paper: bool,
@@ -65,7 +69,7 @@ fn family(name: &str) -> Result<&'static str, String> {
     let known = FAMILIES.map(|family| family.name());
     match name {
         "tsm2l" => Err("shapes of tsm2l are tuned as those of tsmm".into()),
-        "batched" => Err("a batch has one kernel a size: there is nothing to tune".into()),
+        "batched" => Ok("batched"),
         _ => known.into_iter().find(|family| *family == name).ok_or_else(|| format!("known are {}", known.join(", "))),
     }
 }

@@ -7,6 +7,7 @@ mod entrants;
 mod gpu;
 mod map;
 mod mesh;
+mod search;
 mod session;
 
 use std::collections::BTreeSet;
@@ -44,6 +45,10 @@ pub fn run(args: &TuneArgs) -> Result<(), Fault> {
     if let Some(path) = &args.from {
         return said(args, &Database::read(path)?, path, None);
     }
+    if args.device == Where::Cpu {
+        return search::run(args);
+    }
+    refuse_what_is_of_the_cpu(args)?;
     let device = gpu(args)?;
     let machine = *device.machine().ok_or_else(|| Fault::Device("no GPU to tune".into()))?;
     let path = args.output.clone().unwrap_or_else(|| PathBuf::from(file_name(device.name())));
@@ -62,12 +67,18 @@ pub fn run(args: &TuneArgs) -> Result<(), Fault> {
     verdict(&found)
 }
 
+/// What only the search on the CPU takes.
+fn refuse_what_is_of_the_cpu(args: &TuneArgs) -> Result<(), Fault> {
+    let why = match (args.family.contains(&"batched"), args.n.is_empty()) {
+        (true, _) => "--family batched: on a GPU a batch has one kernel a size; --device cpu searches those of the CPU",
+        (false, false) => "--n is of --device cpu: on a GPU shapes are those of a mesh",
+        (false, true) => return Ok(()),
+    };
+    Err(Fault::Input(why.into()))
+}
+
 /// The GPU that is asked for.
 fn gpu(args: &TuneArgs) -> Result<Device, Fault> {
-    if args.device == Where::Cpu {
-        let why = "--device cpu: there is nothing to tune on the CPU, where a shape has one way to be computed";
-        return Err(Fault::Input(why.into()));
-    }
     let device = device::open(args.device)?;
     if device.is_cuda() { Ok(device) } else { Err(Fault::Device(format!("no GPU to tune: {}", device.reason()))) }
 }

@@ -12,6 +12,7 @@
 //! counts here follow from blocks and vectors.
 
 mod kernel;
+mod trial;
 
 use crate::job::Job;
 use crate::route::{Instructions, share};
@@ -20,6 +21,7 @@ use crate::{Batch, Element, MOST};
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
+pub use trial::Trial;
 
 #[cfg(target_arch = "x86_64")]
 use crate::simd::Avx2;
