@@ -129,7 +129,8 @@ fn module_error(failure: Failure, entry: &str) -> Error {
         // NO_BINARY_FOR_GPU, INVALID_PTX, JIT_COMPILER_NOT_FOUND, UNSUPPORTED_PTX_VERSION, JIT_COMPILATION_DISABLED
         200 | 209 | 218 | 221..=223 => {
             let log = if failure.log.trim().is_empty() { failure.text } else { failure.log };
-            Error::Jit { entry: entry.to_owned(), code: failure.code, name: failure.name, log }
+            let operation = located(failure.operation);
+            Error::Jit { entry: entry.to_owned(), operation, code: failure.code, name: failure.name, log }
         }
         _ => classify(failure),
     }
@@ -170,9 +171,15 @@ fn remedy(code: i32, function: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether the codes 100 and 101 of this function say which devices there are; of others they are faults of that call.
+fn says_what_is_there(function: &str) -> bool {
+    matches!(function, "cuInit" | "cuDeviceGet" | "cuDeviceGetCount")
+}
+
 fn classify(failure: Failure) -> Error {
     let Failure { operation, code, name, text, .. } = failure;
     let remedy = remedy(code, &operation);
+    let is_absent = says_what_is_there(&operation);
     let operation = located(operation);
     if is_fatal(code) {
         return LOST.get_or_init(|| Fault { operation, code, name }).error();
@@ -181,8 +188,8 @@ fn classify(failure: Failure) -> Error {
         return Error::DriverSetup { operation, code, name, remedy };
     }
     match code {
-        100 => Error::NoDevice { reason: "the driver sees no device".to_owned() },
-        101 => Error::NoDevice { reason: "the driver has no device of that number".to_owned() },
+        100 if is_absent => Error::NoDevice { reason: "the driver sees no device".to_owned() },
+        101 if is_absent => Error::NoDevice { reason: "the driver has no device of that number".to_owned() },
         2 => Error::OutOfMemory { operation, wanted: 0, free: 0, total: 0 },
         // DEVICE_UNAVAILABLE, CONTEXT_ALREADY_IN_USE, SYSTEM_NOT_READY
         46 | 216 | 802 => Error::DeviceBusy { operation, code, name },
@@ -460,23 +467,30 @@ mod tests {
 
     #[test]
     fn codes_become_errors_to_match_on() {
-        for (code, expected) in
-            [(100, "no device"), (101, "no device"), (2, "memory"), (46, "busy"), (216, "busy"), (802, "busy")]
-        {
+        for (code, expected) in [(2, "memory"), (46, "busy"), (216, "busy"), (802, "busy")] {
             assert_eq!(kind(&classify(failure(code))), expected, "{code}");
         }
         for code in [34, 36, 303, 803, 804] {
             assert_eq!(kind(&classify(failure(code))), "setup", "{code}");
         }
         // Of the start of the driver, and of a call that comes later.
-        let of = |function: &str| classify(Failure { operation: function.to_owned(), ..failure(304) });
-        assert_eq!((kind(&of("cuInit")), kind(&of("cuMemHostAlloc"))), ("setup", "driver"));
-        for code in [1, 3, 304, 400, 999, 12345] {
+        let of = |function: &str, code| kind(&classify(Failure { operation: function.to_owned(), ..failure(code) }));
+        assert_eq!((of("cuInit", 304), of("cuMemHostAlloc", 304)), ("setup", "driver"));
+        for function in ["cuInit", "cuDeviceGet", "cuDeviceGetCount"] {
+            assert_eq!((of(function, 100), of(function, 101)), ("no device", "no device"), "{function}");
+        }
+        for function in ["cuCtxGetDevice", "cuDeviceGetName", "cuMemAlloc"] {
+            assert_eq!((of(function, 100), of(function, 101)), ("driver", "driver"), "{function}");
+        }
+        for code in [1, 3, 100, 101, 304, 400, 999, 12345] {
             assert!(matches!(classify(failure(code)), Error::Driver { code: found, .. } if found == code));
         }
         for code in [200, 209, 218, 221, 222, 223] {
             let error = module_error(failure(code), "entry");
-            assert!(matches!(&error, Error::Jit { log, .. } if log == "log"), "{code}: {error}");
+            assert!(
+                matches!(&error, Error::Jit { operation, log, .. } if operation == "op" && log == "log"),
+                "{error}"
+            );
         }
         assert_eq!(kind(&module_error(failure(2), "entry")), "memory");
         // What is lost stays lost for the process: the tests here do not touch a GPU, and look at the codes alone.

@@ -57,6 +57,7 @@ pub struct DeviceReport {
 /// }
 /// ```
 pub fn gpu_report() -> GpuReport {
+    let _during = driver::during("env::gpu_report");
     let mut report =
         GpuReport { library: None, driver: None, driver_release: driver_release(), problem: None, devices: Vec::new() };
     if let Err(error) = fill(&mut report) {

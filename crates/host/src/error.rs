@@ -117,11 +117,13 @@ pub enum Error {
         total: u64,
     },
     /// The driver could not compile a kernel.
-    #[error("the driver refused kernel {entry}: {name} ({code}){}", after_colon(log))]
+    #[error("the driver refused kernel {entry}: {operation}: {name} ({code}){}", after_colon(log))]
     #[non_exhaustive]
     Jit {
         /// The entry that was to be loaded.
         entry: String,
+        /// The driver's function that refused it, and what was asked for: `cuModuleLoadDataEx in Plan::warm_up`.
+        operation: String,
         /// The driver's code.
         code: i32,
         /// The code's name.
@@ -448,11 +450,12 @@ mod tests {
             (
                 Error::Jit {
                     entry: "e".into(),
+                    operation: "o in f".into(),
                     code: 218,
                     name: "CUDA_ERROR_INVALID_PTX".into(),
                     log: "\nptxas: line 3\nline 4".into(),
                 },
-                "the driver refused kernel e: CUDA_ERROR_INVALID_PTX (218): ptxas: line 3",
+                "the driver refused kernel e: o in f: CUDA_ERROR_INVALID_PTX (218): ptxas: line 3",
             ),
             (
                 Error::Driver { operation: "cuInit".into(), code: 999, name: "N".into(), text: String::new() },

@@ -171,4 +171,30 @@ fn what_is_here_is_reported_without_a_context() {
         assert!(!calls().iter().any(|call| call.starts_with("cuCtx") || call.contains("Retain")));
         Ok(())
     });
+    for function in ["cuInit", "cuDeviceGetCount", "cuDeviceGetName"] {
+        with_driver(NAME, &format!("{function}=999"), || {
+            let problem = env::gpu_report().problem.expect("told to fail");
+            let text = format!("{function} in env::gpu_report failed: CUDA_ERROR_UNKNOWN (999)");
+            assert!(problem.to_string().starts_with(&text), "{problem}");
+            Ok(())
+        });
+    }
+}
+
+/// The codes of no device, of a call that does not say which devices there are, are that call's failure.
+#[test]
+fn codes_of_no_device_are_named_where_a_device_is_open() {
+    const NAME: &str = "absent::codes_of_no_device_are_named_where_a_device_is_open";
+    for code in [100, 101] {
+        for function in ["cuMemAlloc_v2", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuDeviceGetAttribute"] {
+            with_driver(NAME, &format!("{function}={code}*1"), || {
+                let error = Device::cuda(0).and_then(|device| device.zeros::<f64>(3, 3)).expect_err("told to fail");
+                let Error::Driver { operation, code: found, .. } = &error else { panic!("{error:?}") };
+                let during = if function.starts_with("cuDevice") { "Device::cuda" } else { "Device::zeros" };
+                assert_eq!(*operation, format!("{} in {during}", function.trim_end_matches("_v2")));
+                assert_eq!(*found, code);
+                Device::cuda(0)?.zeros::<f64>(3, 3).map(drop)
+            });
+        }
+    }
 }

@@ -43,8 +43,10 @@ fn a_kernel_that_does_not_compile_brings_its_log() {
             let c = Shape::packed(300, 4, Layout::ColumnMajor, a.shape().dtype);
             let plan = Plan::gemm(&device, a.shape(), b.shape(), c).build()?;
             let error = plan.warm_up().expect_err("told to fail");
-            let Error::Jit { entry, code: found, log, .. } = &error else { panic!("{error:?}") };
-            assert_eq!(*found, code);
+            let Error::Jit { entry, operation, code: found, log, .. } = &error else { panic!("{error:?}") };
+            assert_eq!((operation.as_str(), *found), ("cuModuleLoadDataEx in Plan::warm_up", code));
+            let begin = format!("the driver refused kernel {entry}: cuModuleLoadDataEx in Plan::warm_up: CUDA_ERROR_");
+            assert!(error.to_string().starts_with(&begin), "{error}");
             assert!(!entry.is_empty() && log.contains("line 7") && log.ends_with("line two"), "{entry}: {log}");
             assert!(error.to_string().ends_with("the fake has no assembler"), "{error}");
             assert!(error.is_device());
@@ -52,6 +54,16 @@ fn a_kernel_that_does_not_compile_brings_its_log() {
             plan.warm_up()
         });
     }
+    // The same of the function in a module that was loaded.
+    with_driver(NAME, "cuModuleGetFunction=209*1", || {
+        let (device, (a, b)) = (Device::cuda(0)?, hosts()?);
+        let error = device.matmul(a.view(), b.view()).expect_err("told to fail");
+        let Error::Jit { entry, operation, code: 209, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(operation, "cuModuleGetFunction in Device::matmul");
+        let begin = format!("the driver refused kernel {entry}: {operation}: CUDA_ERROR_NO_BINARY_FOR_GPU (209): ");
+        assert!(error.to_string().starts_with(&begin), "{error}");
+        device.matmul(a.view(), b.view()).map(drop)
+    });
 }
 
 /// Whichever call meets it first, from then on every one says so at once, and nothing is freed in the lost context.
