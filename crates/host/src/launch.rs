@@ -305,10 +305,13 @@ unsafe fn launch(
     arguments: &[*mut c_void],
 ) -> Result<()> {
     let function = kernel.function(shared_bytes)?;
+    // Nothing runs while the stream is recorded, and to wait would spoil the recording. Asked before the launch: what work
+    // before it did is not this kernel's.
+    let waits = stream.gpu.synchronous && !driver::is_capturing(&stream.raw)?;
     // SAFETY: the caller's promise.
     unsafe { stream.raw.launch(&function, grid, threads, shared_bytes, arguments) }
         .map_err(|error| driver::launch_failed(error, kernel.entry))?;
-    if stream.gpu.synchronous {
+    if waits {
         stream.raw.synchronize().map_err(|error| driver::launch_failed(error, kernel.entry))?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Work that fails once the call that gave it has returned: a later call says so, names itself, and does not take the blame.
 
 use super::*;
-use lanky_host::{Error, Stream, gemm};
+use lanky_host::{Error, Plan, Stream, gemm};
 
 /// What a caller may do next.
 const NEXT: [(&str, &str); 9] = [
@@ -57,11 +57,47 @@ fn work_that_fails_later_is_told_by_the_next_call() {
                 assert!(matches!(&error, Error::ContextLost { code: 719, .. }), "{error:?}");
                 let text = error.to_string();
                 let said = text.strip_prefix("the GPU context was lost in ").expect("it says what is lost");
-                assert!(said.starts_with(function) && said.contains(" or in work before it: "), "{next}: {text}");
+                let (operation, _) = said.split_once(" or in work before it: ").expect("it may be earlier work");
+                let (found, during) = operation.rsplit_once(" in ").expect("it says what was called");
+                assert!(found.starts_with(function) && during == next, "{next}: {text}");
                 assert!(Device::cuda(0).is_err_and(|later| later.to_string() == text), "the first report is kept");
             };
             in_a_fork(20, case).unwrap_or_else(|error| panic!("{next}: {error}"));
         }
+        Ok(())
+    });
+}
+
+/// LANKY_SYNC=1 waits for no kernel that is recorded, whose stream would have nothing to wait for.
+#[test]
+fn a_synchronous_process_records_too() {
+    const NAME: &str = "later::a_synchronous_process_records_too";
+    with_driver(NAME, "", || {
+        // SAFETY: this child has no other thread that looks at the environment.
+        unsafe { std::env::set_var("LANKY_SYNC", "1") };
+        let device = Device::cuda(0)?;
+        let stream = device.stream()?;
+        let (a, b) = (device.zeros::<f64>(300, 20_000)?, device.zeros::<f64>(20_000, 4)?);
+        let mut c = device.zeros::<f64>(300, 4)?;
+        let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+        plan.warm_up_on(&stream)?;
+        let count = |calls: &[String], name: &str| calls.iter().filter(|call| *call == name).count();
+        calls();
+        let mut graph = stream.record(|| plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut()))?;
+        let recorded = calls();
+        assert_eq!((count(&recorded, "cuLaunchKernel"), count(&recorded, "cuStreamSynchronize")), (2, 0));
+        // SAFETY: all of it lives until the stream is synchronised.
+        unsafe { graph.launch(&stream) }?;
+        stream.synchronize()?;
+        calls();
+        plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+        let ran = calls();
+        assert_eq!(
+            (count(&ran, "cuLaunchKernel"), count(&ran, "cuStreamSynchronize")),
+            (2, 2),
+            "it is waited for again"
+        );
+        assert_eq!(misused(), [""; 0]);
         Ok(())
     });
 }
