@@ -72,7 +72,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Whether [`Simd::stream`] goes past the caches.
     const STREAMS: bool = false;
     /// Most columns of C that are computed at once.
-    const MOST_COLUMNS: usize = 6;
+    const MOST_COLUMNS: usize = 8;
 
     /// Runs `work`, compiled with the instructions, as a function of its own.
     unsafe fn vectorize<W: Work>(work: W);

@@ -79,7 +79,7 @@ pub unsafe fn any_block<S: Simd, const PARTS: usize>(
         };
     }
     choose_block! { vectors, width, call,
-        1: 1 2 3 4 5 6;
+        1: 1 2 3 4 5 6 7 8;
         2: 1 2 3 4 5 6;
         3: 1 2 3 4 5 6;
         4: 1 2 3 4 5 6;

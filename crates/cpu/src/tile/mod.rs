@@ -51,6 +51,8 @@ pub struct Sizes {
     pub k: usize,
 }
 
+/// Most columns of a block with more than one sum a column.
+const MOST_WIDE: usize = 6;
 /// Most vectors along the rows of a block.
 const MOST_VECTORS: usize = 4;
 
@@ -103,7 +105,9 @@ const fn cut_of_rows<S: Simd, const PARTS: usize>(vectors: usize) -> Cut {
 /// the compiler keeps a sum in memory.
 const fn most_columns<S: Simd, const PARTS: usize>(vectors: usize) -> usize {
     let columns = (S::REGISTERS - vectors - 2) / (vectors * PARTS);
-    if columns > S::MOST_COLUMNS { S::MOST_COLUMNS } else { columns }
+    // Fewer sums than eight wait for each other's multiply-adds; of more columns with more sums each the compiler keeps some in memory.
+    let most = if vectors * PARTS > 1 && S::MOST_COLUMNS > MOST_WIDE { MOST_WIDE } else { S::MOST_COLUMNS };
+    if columns > most { most } else { columns }
 }
 
 /// How C is cut into blocks.
@@ -277,7 +281,7 @@ unsafe fn step<S: Simd, const PARTS: usize, const N: usize, const OF_ROWS: usize
         )*)*};
     }
     call! {
-        1: 1 2 3 4 5 6;
+        1: 1 2 3 4 5 6 7 8;
         2: 1 2 3 4 5 6;
         3: 1 2 3 4 5 6;
         4: 1 2 3 4 5 6;
