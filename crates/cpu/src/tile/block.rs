@@ -1,6 +1,6 @@
 //! A block of C, whose sums stay in registers.
 
-use super::ends::Ends;
+use super::ends::{Ends, reached};
 use super::{Operands, Out, most_columns, most_vectors};
 use crate::ahead::{Ahead, Pace};
 use crate::epilogue::Epilogue;
@@ -25,7 +25,7 @@ impl<R: Real> Tail<R> {
         match self.stores {
             _ if self.len == S::LANES => columns,
             Stores::Anywhere | Stores::PastCaches => columns,
-            Stores::OverTheBlock => columns.saturating_sub((S::LANES - self.len).div_ceil(col)),
+            Stores::OverTheBlock => columns.saturating_sub(reached(S::LANES - self.len, col)),
             Stores::Exactly => 0,
         }
     }

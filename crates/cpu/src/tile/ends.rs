@@ -7,6 +7,12 @@ use crate::MOST;
 use crate::simd::Simd;
 use std::mem::MaybeUninit;
 
+/// How many columns lie, in part, in so many elements beyond one. A division takes as long as a good part of a small product.
+#[inline(always)]
+pub const fn reached(beyond: usize, col: usize) -> usize {
+    if beyond <= col { 1 } else { beyond.div_ceil(col) }
+}
+
 /// Room for copies.
 pub struct Room<S: Simd>([MaybeUninit<S::Vector>; MOST]);
 
@@ -30,7 +36,7 @@ impl<R> Ends<R> {
     pub const fn new<S: Simd<Real = R>>((count, col): (usize, usize), rows: usize, len: usize) -> Self {
         let whole = match S::LANES - len {
             0 => count,
-            beyond if col == rows => count.saturating_sub(beyond.div_ceil(rows)),
+            beyond if col == rows => count.saturating_sub(reached(beyond, rows)),
             _ => 0,
         };
         Ends { whole, copies: std::ptr::null() }
