@@ -1,13 +1,18 @@
 //! The first call of the driver fails, then the second, and so on until none does: each time an error that names it, and
-//! what was done; nothing panics, hangs or stays behind; the next time it works, or says that the context is lost.
+//! what was done; nothing panics, hangs or stays behind; the next time it works, or says that the context is lost. So too
+//! where all calls after it fail as well, until the driver is well again.
 
 use super::programs::{ALL, Left, Program};
 use super::*;
 use lanky_host::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// INVALID_VALUE, OUT_OF_MEMORY, NOT_READY, CONTEXT_IS_DESTROYED, one that no table has; and those that are fatal.
-const CODES: [i32; 8] = [1, 2, 600, 709, 12_345, 214, 700, 719];
+/// INVALID_VALUE, OUT_OF_MEMORY, NOT_READY, CONTEXT_IS_DESTROYED, one that no table has, INVALID_DEVICE, INVALID_PTX; and those
+/// that are fatal.
+const CODES: [i32; 10] = [1, 2, 600, 709, 12_345, 101, 218, 214, 700, 719];
+/// With which all calls from one on fail. Not CONTEXT_IS_DESTROYED: what was in that context would be gone with it, but the
+/// fake keeps it.
+const GOES_ON: [i32; 5] = [12_345, 2, 600, 218, 101];
 /// In the environment: every call with each of the codes, and not with three of them in turn.
 const ALL_CODES: &str = "LANKY_TEST_ALL_CODES";
 /// ECC_UNCORRECTABLE, ILLEGAL_ADDRESS, LAUNCH_FAILED: the end of the context.
@@ -33,7 +38,9 @@ const HARMLESS: [&str; 2] = ["cuCtxPopCurrent_v2", "cuCtxGetCurrent"];
 /// One run of a program.
 struct Outcome {
     result: Result<Left>,
-    /// The function that was told to fail, and whether the program was done by then.
+    /// What it called before it dropped what it leaves.
+    calls: Vec<String>,
+    /// The function that was told to fail first, and whether the program was done by then.
     hit: Option<String>,
     in_the_end: bool,
 }
@@ -45,12 +52,13 @@ fn number(what: i32) -> u64 {
 /// Runs the program with the driver told `words`, and drops what it leaves.
 fn run(program: &Program, words: &str) -> Outcome {
     tell(&format!("{words} memory=16000000 mmas={}", lanky_host::model::variants::CEILING_MMAS));
+    calls();
     let done = catch_unwind(AssertUnwindSafe(program.run)).unwrap_or_else(|_| panic!("{} panics", program.name));
-    let in_the_end = asked(5).is_empty();
+    let (calls, in_the_end) = (calls(), asked(5).is_empty());
     let result = catch_unwind(AssertUnwindSafe(|| done.map(drop::<Left>)))
         .unwrap_or_else(|_| panic!("{} panics while it drops", program.name));
     let hit = asked(5).pop();
-    Outcome { result: result.map(|()| Box::new(()) as Left), in_the_end: in_the_end && hit.is_some(), hit }
+    Outcome { result: result.map(|()| Box::new(()) as Left), calls, in_the_end: in_the_end && hit.is_some(), hit }
 }
 
 fn code_of(error: &Error) -> Option<i32> {
@@ -65,13 +73,47 @@ fn code_of(error: &Error) -> Option<i32> {
     }
 }
 
+/// The driver's function and the call of lanky that an error names.
+fn named(error: &Error) -> Option<(&str, &str)> {
+    match error {
+        Error::Driver { operation, .. }
+        | Error::ContextLost { operation, .. }
+        | Error::Jit { operation, .. }
+        | Error::DriverSetup { operation, .. }
+        | Error::DeviceBusy { operation, .. }
+        | Error::OutOfMemory { operation, .. } => operation.rsplit_once(" in "),
+        _ => None,
+    }
+}
+
+/// Whether the program need not learn that this function failed.
+fn is_swallowed(program: &Program, function: &str, code: i32) -> bool {
+    // A device need not know every attribute, and says so with this code.
+    let is_unknown = function == "cuDeviceGetAttribute" && code == 1;
+    let is_released = RELEASES.contains(&function) || program.lets_go && BEFORE_A_RELEASE.contains(&function);
+    is_released || is_unknown || HARMLESS.contains(&function)
+}
+
+/// Whether an error says in one line that one of the functions failed with that code, and in which of the program's calls.
+fn tells(program: &Program, functions: &[String], code: i32, error: &Error) -> bool {
+    let text = error.to_string();
+    let is_of = |function: &str| functions.iter().any(|hit| hit.trim_end_matches("_v2") == function);
+    let is_named = named(error).is_some_and(|(function, call)| {
+        is_of(function.split(' ').next().unwrap_or_default())
+            && program.calls.contains(&call)
+            && text.contains(&format!("{function} in {call}"))
+    });
+    // Which devices there are: these say all that there is to say.
+    let is_absent = code == 101
+        && matches!(error, Error::NoDevice { .. })
+        && ["cuInit", "cuDeviceGet", "cuDeviceGetCount"].into_iter().any(is_of);
+    !text.contains('\n') && (is_absent || is_named && code_of(error) == Some(code))
+}
+
 /// What is wrong with an outcome, if anything.
 fn wrong(program: &Program, code: i32, outcome: &Outcome) -> Option<String> {
-    let hit = outcome.hit.as_deref()?;
-    let is_released = RELEASES.contains(&hit) || program.lets_go && BEFORE_A_RELEASE.contains(&hit);
-    // A device need not know every attribute, and says so with this code.
-    let is_unknown = hit == "cuDeviceGetAttribute" && code == 1;
-    let may_be_swallowed = outcome.in_the_end || is_released || is_unknown || HARMLESS.contains(&hit);
+    let Some(hit) = &outcome.hit else { return Some("it is not reached".to_owned()) };
+    let may_be_swallowed = outcome.in_the_end || is_swallowed(program, hit, code);
     match &outcome.result {
         Ok(_) if may_be_swallowed => None,
         Ok(_) => Some("it is swallowed".to_owned()),
@@ -79,13 +121,7 @@ fn wrong(program: &Program, code: i32, outcome: &Outcome) -> Option<String> {
         Err(Error::ContextLost { code: found, .. }) if may_be_swallowed && FATAL.contains(&code) && *found == code => {
             None
         }
-        Err(error) => {
-            let text = error.to_string();
-            let function = hit.trim_end_matches("_v2");
-            let is_named = text.contains(function) && text.contains(" in ");
-            let is_told = code_of(error) == Some(code);
-            (!is_named || !is_told || text.contains('\n')).then_some(text)
-        }
+        Err(error) => (!tells(program, std::slice::from_ref(hit), code, error)).then(|| error.to_string()),
     }
 }
 
@@ -128,15 +164,15 @@ fn fails_once(program: &Program, at: u64, code: i32, clean: &[String]) {
     }
     assert!(hit == "cuCtxPopCurrent_v2" || number(7) == 0, "{} ({hit}): a context is left current", case());
     let is_lost = FATAL.contains(&code) && !(code == 214 && hit == "cuDevicePrimaryCtxRetain");
-    calls();
     let again = run(program, "");
     if is_lost {
         let error = again.result.err().unwrap_or_else(|| panic!("{} ({hit}): the next time it works", case()));
         assert!(matches!(&error, Error::ContextLost { code: found, .. } if *found == code), "{}: {error:?}", case());
         // Where it was swallowed the next call has met it; from then on nothing is asked.
         calls();
-        assert!(matches!(run(program, "").result, Err(Error::ContextLost { .. })), "{}", case());
-        assert_eq!(calls(), [""; 0], "{} ({hit}): a lost context is left alone", case());
+        let last = run(program, "");
+        assert!(matches!(last.result, Err(Error::ContextLost { .. })), "{}", case());
+        assert_eq!([last.calls, calls()].concat(), [""; 0], "{} ({hit}): a lost context is left alone", case());
     } else {
         again.result.map(drop).unwrap_or_else(|error| panic!("{} ({hit}): the next time: {error}", case()));
         // What is of a context that is destroyed went with it.
@@ -153,14 +189,31 @@ fn fails_once(program: &Program, at: u64, code: i32, clean: &[String]) {
     assert_eq!((misused(), freed_in_use()), (vec![], vec![]), "{} ({hit})", case());
 }
 
+/// The call of that number fails in a new process, and all after it until the driver is told to be well again.
+fn fails_from(program: &Program, at: u64, code: i32) {
+    let case = || format!("{}: calls from {at} on fail with {code}", program.name);
+    let outcome = run(program, &format!("from={at}:{code}"));
+    assert!(outcome.hit.is_some(), "{}: none is reached", case());
+    let failed = outcome.calls.get(at as usize - 1..).unwrap_or_default();
+    match (failed.iter().position(|function| !is_swallowed(program, function, code)), &outcome.result) {
+        (None, Ok(_)) => {}
+        (Some(_), Ok(_)) => panic!("{}: {failed:?} are swallowed", case()),
+        (met, Err(error)) => {
+            let until = met.map_or(failed.len(), |met| met + 1);
+            assert!(tells(program, &failed[..until], code, error), "{}: {failed:?}: {error}", case());
+        }
+    }
+    run(program, "").result.map(drop).unwrap_or_else(|error| panic!("{}: the next time: {error}", case()));
+    assert_eq!((misused(), freed_in_use()), (vec![], vec![]), "{}", case());
+}
+
 /// The codes that a call fails with: INVALID_VALUE, another that passes, and one that is fatal.
-fn codes(at: u64) -> Vec<(u64, i32)> {
+fn codes(at: u64) -> Vec<i32> {
     let turn = at as usize;
-    let codes = match std::env::var_os(ALL_CODES) {
+    match std::env::var_os(ALL_CODES) {
         Some(_) => CODES.to_vec(),
-        None => vec![CODES[0], CODES[1 + turn % 4], CODES[5 + turn % 3]],
-    };
-    codes.into_iter().map(|code| (at, code)).collect()
+        None => vec![CODES[0], CODES[1 + turn % 6], CODES[7 + turn % 3]],
+    }
 }
 
 /// Each case in a fork of its own: what is opened, loaded or lost is so for a whole process.
@@ -172,10 +225,15 @@ fn every_call_fails(programs: &[Program]) {
     for program in programs {
         let (calls, clean) = scouted(program);
         assert!(calls > 20, "{}: {calls} calls", program.name);
-        for (at, code) in (1..=calls).step_by(program.step).flat_map(codes) {
-            if let Err(error) = in_a_fork(20, || fails_once(program, at, code, &clean)) {
-                wrong.push(format!("{}: call {at} of {calls} with {code}: {error}", program.name));
-            }
+        for at in (1..=calls).step_by(program.step) {
+            let mut tried = |code: i32, work: &dyn Fn()| {
+                if let Err(error) = in_a_fork(20, work) {
+                    wrong.push(format!("{}: call {at} of {calls} with {code}: {error}", program.name));
+                }
+            };
+            codes(at).into_iter().for_each(|code| tried(code, &|| fails_once(program, at, code, &clean)));
+            let goes_on = GOES_ON[at as usize % GOES_ON.len()];
+            tried(goes_on, &|| fails_from(program, at, goes_on));
         }
     }
     assert!(wrong.is_empty(), "{} cases, such as {:?}", wrong.len(), wrong[0]);
@@ -183,7 +241,7 @@ fn every_call_fails(programs: &[Program]) {
 
 #[test]
 fn every_call_of_programs_fails_once() {
-    let (first, _) = ALL.split_at(7);
+    let (first, _) = ALL.split_at(8);
     with_driver("every::every_call_of_programs_fails_once", "", || {
         every_call_fails(first);
         Ok(())
@@ -192,7 +250,7 @@ fn every_call_of_programs_fails_once() {
 
 #[test]
 fn every_call_of_other_programs_fails_once() {
-    let (_, rest) = ALL.split_at(7);
+    let (_, rest) = ALL.split_at(8);
     with_driver("every::every_call_of_other_programs_fails_once", "", || {
         every_call_fails(rest);
         Ok(())

@@ -9,6 +9,7 @@
 //! | `devices=2` `version=11020` `capability=75` `sms=16` `memory=1000000` | what there is |
 //! | `cuMemAlloc_v2=2` `cuMemAlloc_v2=2*1` | the function fails with code 2: always, the first time |
 //! | `call=17:700` | the 17th call from now on fails with code 700 |
+//! | `from=17:600` | the 17th call from now on and all after it fail with code 600 |
 //! | `async=719` | the next kernel fails, which a later call says |
 //! | `spoiled=1` | no recording ends well |
 //! | `cuLaunchKernel=-1` | the function returns when other words are told |
@@ -360,7 +361,7 @@ pub unsafe extern "system" fn cuModuleLoadDataEx(
 }
 
 /// What there is to tell, with semicolons between: 0 the calls since this was asked; 1 what was freed in use; 2 how many there
-/// are of each kind; 3 what was misused; 4 the launches since this was asked; 5 the function that `call=` met; 6 the number of
+/// are of each kind; 3 what was misused; 4 the launches since this was asked; 5 the function that `call=` or `from=` met first; 6 the number of
 /// calls since something was told; 7 the number of contexts on this thread's stack.
 ///
 /// # Safety

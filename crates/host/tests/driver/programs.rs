@@ -7,6 +7,8 @@ use lanky_host::{
 };
 use std::any::Any;
 
+mod others;
+
 /// What is dropped at the end.
 pub type Left = Box<dyn Any>;
 
@@ -17,26 +19,89 @@ pub struct Program {
     pub run: fn() -> Result<Left>,
     pub lets_go: bool,
     pub step: usize,
+    /// The calls of lanky that its failures name.
+    pub calls: &'static [&'static str],
 }
 
-pub const ALL: [Program; 15] = [
-    Program { name: "opens a device", run: opens, lets_go: false, step: 1 },
-    Program { name: "plans a product and downloads it", run: plans, lets_go: true, step: 1 },
-    Program { name: "multiplies without a plan, with slots", run: multiplies, lets_go: true, step: 1 },
-    Program { name: "records a graph", run: records, lets_go: true, step: 1 },
-    Program { name: "makes Gram matrices", run: grams, lets_go: true, step: 1 },
-    Program { name: "multiplies vectors", run: vectors, lets_go: true, step: 1 },
-    Program { name: "multiplies batches", run: batches, lets_go: true, step: 1 },
-    Program { name: "follows a database", run: follows, lets_go: true, step: 1 },
-    Program { name: "multiplies in place", run: in_place, lets_go: true, step: 1 },
-    Program { name: "multiplies matrices of the host", run: host_matrices, lets_go: true, step: 1 },
-    Program { name: "takes times", run: times, lets_go: true, step: 1 },
-    Program { name: "moves pieces", run: moves, lets_go: true, step: 1 },
-    Program { name: "borrows a stream", run: borrows, lets_go: true, step: 1 },
-    Program { name: "drops in another order", run: drops, lets_go: true, step: 1 },
+pub const ALL: [Program; 17] = [
+    Program {
+        lets_go: false,
+        ..program(
+            "opens a device",
+            opens,
+            &[
+                "Device::cuda",
+                "Device::count",
+                "Device::memory",
+                "Device::stream",
+                "Stream::synchronize",
+                "Device::entered",
+            ],
+        )
+    },
+    program(
+        "plans a product and downloads it",
+        plans,
+        &[OPENS, STREAMS, UPLOADS, ZEROS, "Plan::warm_up", "Plan::run", DOWNLOADS],
+    ),
+    program("multiplies without a plan, with slots", multiplies, &[OPENS, STREAMS, ZEROS, "gemm", WAITS]),
+    program(
+        "records a graph",
+        records,
+        &[OPENS, STREAMS, ZEROS, WARMS, "Stream::record", "Plan::run", "Graph::launch", WAITS],
+    ),
+    program("makes Gram matrices", grams, &[OPENS, STREAMS, ZEROS, "gram", WARMS, "Plan::run_gram", WAITS]),
+    program("multiplies vectors", vectors, &[OPENS, STREAMS, ZEROS, "gemv", WARMS, "Plan::run_gemv", WAITS]),
+    program("multiplies batches", batches, &[OPENS, STREAMS, ZEROS, "gemm_batched", WAITS]),
+    program(
+        "multiplies other shapes and types",
+        others::shapes,
+        &[OPENS, STREAMS, ZEROS, "gemm", "gram", WARMS, "Plan::run", WAITS],
+    ),
+    program("follows a database", follows, &[OPENS, STREAMS, WARMS]),
+    program("multiplies in place", in_place, &[OPENS, STREAMS, ZEROS, "tsmm_in_place", DOWNLOADS]),
+    program("multiplies matrices of the host", host_matrices, &[OPENS, "Device::matmul", STREAMS, UPLOADS]),
+    program("takes times", times, &[OPENS, STREAMS, "Stream::mark", "Stream::timed", "Mark::seconds_since"]),
+    program("moves pieces", moves, &[OPENS, STREAMS, "Device::upload_with", UPLOADS, DOWNLOADS]),
+    program("borrows a stream", borrows, &[OPENS, STREAMS, ZEROS, "gemm", WAITS]),
+    program("drops in another order", drops, &[OPENS, STREAMS, ZEROS, "Plan::run", "Stream::mark"]),
+    program(
+        "goes other ways",
+        others::ways,
+        &[
+            OPENS,
+            "Device::entered",
+            "Device::from_current_context",
+            STREAMS,
+            "Device::upload_with",
+            ZEROS,
+            "Plan::warm_up",
+            WARMS,
+            "gemm_batched_by",
+            "gemm_batched",
+            "Stream::record",
+            "Plan::run_gemv",
+            "Plan::run_gram",
+            "Graph::launch",
+            "Matrix::download_with",
+            WAITS,
+        ],
+    ),
     // Thousands of calls, most of them the same again and again.
-    Program { name: "calibrates", run: calibrates, lets_go: true, step: 61 },
+    Program { step: 61, ..program("calibrates", calibrates, &[OPENS, STREAMS, "Device::ceilings"]) },
 ];
+
+const OPENS: &str = "Device::cuda";
+const STREAMS: &str = "Device::stream";
+const ZEROS: &str = "Device::zeros";
+const UPLOADS: &str = "Device::upload";
+const DOWNLOADS: &str = "Device::download";
+const WARMS: &str = "Plan::warm_up_on";
+const WAITS: &str = "Stream::synchronize";
+
+const fn program(name: &'static str, run: fn() -> Result<Left>, calls: &'static [&'static str]) -> Program {
+    Program { name, run, lets_go: true, step: 1, calls }
+}
 
 /// A 100 x 50 matrix and a 50 x 4 one.
 fn small() -> Result<(Matrix<f64>, Matrix<f64>)> {

@@ -17,7 +17,9 @@ pub struct State {
     failing: HashMap<String, (c_int, u64)>,
     /// The call of that number, counted from when this was told, fails with that code.
     nth: Option<(u64, c_int)>,
-    /// The function that was met by it.
+    /// So do that call and all after it.
+    from: Option<(u64, c_int)>,
+    /// The function that was first met by either.
     pub hit: &'static str,
     /// Calls since anything was told.
     pub count: u64,
@@ -106,7 +108,7 @@ pub fn state() -> Locked {
 const STALLS: c_int = -1;
 
 /// What waits for streams, or takes what work may use: none of it while the same thread records.
-const FORBIDDEN: [&str; 7] = [
+const FORBIDDEN: [&str; 8] = [
     "cuMemAlloc_v2",
     "cuMemFree_v2",
     "cuMemHostAlloc",
@@ -114,6 +116,7 @@ const FORBIDDEN: [&str; 7] = [
     "cuModuleLoadDataEx",
     "cuModuleUnload",
     "cuEventSynchronize",
+    "cuEventQuery",
 ];
 
 /// How the names of functions begin that give something back, or choose a context.
@@ -124,13 +127,14 @@ impl State {
     /// Forgets what it was told before. What there is stays, and what is lost stays lost.
     pub fn tell(&mut self, words: &str) {
         (self.settings, self.failing) = Default::default();
-        (self.nth, self.hit, self.count) = (None, "", 0);
+        (self.nth, self.from, self.hit, self.count) = (None, None, "", 0);
         for (name, value) in words.split_whitespace().filter_map(|word| word.split_once('=')) {
             if name.starts_with("cu") {
                 let (code, times) = value.split_once('*').unwrap_or((value, "1000000"));
                 self.failing.insert(name.to_owned(), (code.parse().expect("a code"), times.parse().expect("a count")));
             } else if let Some((number, code)) = value.split_once(':') {
-                self.nth = Some((number.parse().expect("a number"), code.parse().expect("a code")));
+                let told = Some((number.parse().expect("a number"), code.parse().expect("a code")));
+                *(if name == "from" { &mut self.from } else { &mut self.nth }) = told;
             } else {
                 self.settings.insert(name.to_owned(), value.parse().expect("a number"));
             }
@@ -307,6 +311,12 @@ impl State {
         let mut code = 0;
         if let Some((_, nth)) = self.nth.filter(|(number, _)| *number == self.count) {
             (self.hit, code) = (function, nth);
+        }
+        if let Some((number, told)) = self.from.filter(|(number, _)| *number <= self.count) {
+            code = told;
+            if number == self.count {
+                self.hit = function;
+            }
         }
         if let Some((told, times)) = self.failing.get_mut(function).filter(|(_, times)| *times > 0) {
             *times -= 1;
