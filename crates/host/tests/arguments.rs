@@ -1,7 +1,8 @@
 //! One wrong argument a call: the error names the operand and the rule, and C is as it was.
 
 use lanky_host::{
-    Device, Dtype, Error, Layout, MatMut, MatRef, Matrix, Operand, Plan, Rule, Shape, Stream, Strides, gemm,
+    BatchMut, BatchRef, Device, Dtype, Error, Graph, Layout, Mark, MatMut, MatRef, Matrix, Operand, Plan, Rule, Shape,
+    Stream, Strides, gemm,
 };
 
 fn stream() -> Stream {
@@ -257,4 +258,11 @@ fn handles_cross_threads() {
     sync::<MatRef<'_, f64>>();
     send::<MatMut<'_, f64>>();
     sync::<MatMut<'_, f64>>();
+    send::<BatchRef<'_, f64>>();
+    sync::<BatchRef<'_, f64>>();
+    send::<BatchMut<'_, f64>>();
+    sync::<BatchMut<'_, f64>>();
+    send::<Graph>(); // launched by one thread at a time
+    send::<Mark>();
+    sync::<Mark>();
 }

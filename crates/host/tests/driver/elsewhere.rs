@@ -1,7 +1,7 @@
 //! Two devices: what is of one is refused by the other, and both are named.
 
 use super::*;
-use lanky_host::{Complex, Error, Layout, MatMut, MatRef, Operand, Plan, Scalar, Shape, Stream, gemm};
+use lanky_host::{Complex, Determinism, Error, Layout, MatMut, MatRef, Operand, Plan, Scalar, Shape, Stream, gemm};
 
 #[test]
 fn what_is_of_another_device_is_named_with_both() {
@@ -97,16 +97,19 @@ fn contexts_of_others_are_kept_and_none_but_the_primary_is_taken() {
 #[test]
 fn a_warm_plan_asks_the_driver_for_launches_alone() {
     const NAME: &str = "elsewhere::a_warm_plan_asks_the_driver_for_launches_alone";
-    with_driver(NAME, "", || {
-        let device = Device::cuda(0)?;
-        let owner = device.stream()?;
-        // SAFETY: the stream outlives its borrower.
-        let stream = unsafe { Stream::from_raw(&device, owner.as_raw().expect("a GPU's")) };
-        warm_plans::<f32>(&stream)?;
-        warm_plans::<f64>(&stream)?;
-        warm_plans::<Complex<f32>>(&stream)?;
-        warm_plans::<Complex<f64>>(&stream)
-    });
+    // In a process each: what one has loaded is there for the other.
+    for (words, determinism) in [("", Determinism::OneGpu), ("devices=1", Determinism::AcrossGpus)] {
+        with_driver(NAME, words, || {
+            let device = Device::cuda(0)?;
+            let owner = device.stream()?;
+            // SAFETY: the stream outlives its borrower.
+            let stream = unsafe { Stream::from_raw(&device, owner.as_raw().expect("a GPU's")) };
+            warm_plans::<f32>(&stream, determinism)?;
+            warm_plans::<f64>(&stream, determinism)?;
+            warm_plans::<Complex<f32>>(&stream, determinism)?;
+            warm_plans::<Complex<f64>>(&stream, determinism)
+        });
+    }
 }
 
 /// Each operation, of a long k and of others: m, n, k. A kernel stays loaded, so that what few plans load is asked for first.
@@ -123,7 +126,7 @@ const WARM: [(&str, usize, usize, usize); 9] = [
 ];
 
 /// Runs each plan warm, also where it does not multiply: what it launches, and nothing else.
-fn warm_plans<T: Scalar>(stream: &Stream) -> Result<()> {
+fn warm_plans<T: Scalar>(stream: &Stream, determinism: Determinism) -> Result<()> {
     let device = stream.device();
     let one = T::one();
     let mut with_slots = Vec::new();
@@ -135,7 +138,7 @@ fn warm_plans<T: Scalar>(stream: &Stream) -> Result<()> {
             "gram" => Plan::gram(device, vb.shape(), vc.shape()),
             _ => Plan::gemv(device, va.shape(), vb.shape(), vc.shape()),
         };
-        let plan = plan.build()?;
+        let plan = plan.determinism(determinism).build()?;
         let run = |alpha: T, beta: T| {
             let (a, b, c) = views()?;
             match operation {
@@ -170,10 +173,10 @@ fn warm_plans<T: Scalar>(stream: &Stream) -> Result<()> {
     Ok(())
 }
 
-type Views<'a, T> = (MatRef<'a, T>, MatRef<'a, T>, MatMut<'a, T>);
+pub type Views<'a, T> = (MatRef<'a, T>, MatRef<'a, T>, MatMut<'a, T>);
 
 /// A, B and C of somebody else's, packed by columns.
-fn borrowed<'a, T: Scalar>(device: &Device, (m, n, k): (usize, usize, usize)) -> Result<Views<'a, T>> {
+pub fn borrowed<'a, T: Scalar>(device: &Device, (m, n, k): (usize, usize, usize)) -> Result<Views<'a, T>> {
     // SAFETY: the fake's kernels look at no memory.
     unsafe {
         let (a, b) = (MatRef::from_raw(device, 1 << 44, m, k, 1, m)?, MatRef::from_raw(device, 2 << 44, k, n, 1, k)?);

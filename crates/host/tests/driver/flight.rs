@@ -2,7 +2,7 @@
 
 use super::*;
 use cust::event::{Event, EventFlags, EventStatus};
-use lanky_host::{Error, Layout, Plan, Shape, Stream};
+use lanky_host::{BatchMut, BatchRef, Error, Layout, Plan, Shape, Stream, gemm, gemm_batched, gemv, gram};
 
 /// Whether all that the stream has is done.
 fn is_done(device: &Device, stream: &Stream) -> Result<bool> {
@@ -145,6 +145,71 @@ fn a_cold_plan_leaves_a_recording_whole() {
         }
         assert_eq!(calls().iter().filter(|call| *call == "cuGraphLaunch").count(), 100);
         stream.synchronize()
+    });
+}
+
+/// Calls without a plan, and how long their operands are: m, n, k.
+const WITHOUT_A_PLAN: [(&str, (usize, usize, usize)); 4] =
+    [("gemm", (300, 4, 20_000)), ("gram", (16, 16, 300_000)), ("gemv", (300, 1, 200_000)), ("a list", (40, 4, 4))];
+
+fn without_a_plan(stream: &Stream, call: &str, lengths: (usize, usize, usize)) -> Result<()> {
+    let (a, b, c) = super::elsewhere::borrowed::<f64>(stream.device(), lengths)?;
+    match call {
+        "gemm" => gemm(stream, 1.0, a, b, 0.0, c),
+        "gram" => gram(stream, 1.0, b, 0.0, c),
+        "gemv" => gemv(stream, 1.0, a, b, 0.0, c),
+        _ => {
+            let listed = [a.rows(..4)?, a.rows(12..16)?, a.rows(4..8)?];
+            let (results, shared) = (BatchMut::parts_below(c.rows(..12)?, 3)?, BatchRef::shared(b, 3));
+            gemm_batched(stream, 1.0, BatchRef::listed(&listed)?, shared, 0.0, results)
+        }
+    }
+}
+
+/// Neither does a call without a plan spoil it that lacks its kernel, a workspace of that stream or a list of matrices.
+#[test]
+fn cold_calls_without_a_plan_leave_a_recording_whole() {
+    const NAME: &str = "flight::cold_calls_without_a_plan_leave_a_recording_whole";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let (stream, other) = (device.stream()?, device.stream()?);
+        let refused = |stream: &Stream, call: &str, lengths, what: &str| -> Result<()> {
+            let mut result = Ok(());
+            calls();
+            let mut graph = stream.record(|| {
+                result = without_a_plan(stream, call, lengths);
+                Ok(())
+            })?;
+            let asked = calls();
+            let needed = ["cuCtx", "cuStreamIsCapturing", "cuStreamBegin", "cuStreamEnd", "cuGraph"];
+            assert!(asked.iter().all(|asked| needed.iter().any(|name| asked.starts_with(name))), "{call}: {asked:?}");
+            let Err(error @ Error::ColdPlanInCapture { .. }) = &result else { panic!("{call}: {result:?}") };
+            assert!(error.to_string().contains(what), "{call}: {error}");
+            // SAFETY: nothing is in it.
+            unsafe { graph.launch(stream) }?;
+            stream.synchronize()
+        };
+        for (call, lengths) in WITHOUT_A_PLAN {
+            let [cold, elsewhere] = match call {
+                "a list" => ["a list of 24 bytes of addresses would have to be sent"; 2],
+                _ => ["would have to be loaded", "bytes would have to be allocated"],
+            };
+            refused(&stream, call, lengths, cold)?;
+            without_a_plan(&stream, call, lengths)?;
+            refused(&other, call, lengths, elsewhere)?;
+            if call == "a list" {
+                refused(&stream, call, lengths, elsewhere)?;
+                continue;
+            }
+            launches();
+            let mut graph = stream.record(|| without_a_plan(&stream, call, lengths))?;
+            assert!(!launches().is_empty(), "{call} is recorded");
+            // SAFETY: the fake's kernels look at no memory, and the stream keeps its workspace.
+            unsafe { graph.launch(&stream) }?;
+            stream.synchronize()?;
+        }
+        assert_eq!(misused(), [""; 0]);
+        Ok(())
     });
 }
 
