@@ -7,7 +7,7 @@ use crate::packed::{MOST_STEPS, Packed, a_vector, may_stream};
 use crate::run::{AnySize, Delivery, Kernel, Run, Square, Supply};
 use crate::simd::{Portable, Real, Simd};
 use crate::threads::threads_are_here;
-use crate::tile::{Cuts, SQUARES, Sizes};
+use crate::tile::{Cuts, Sizes, steps_are_enough};
 use crate::{Batch, Element, MOST};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -183,14 +183,11 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
         let has_gaps = job.a.col != m * PARTS && supply == Supply::AsItIs;
         let c_has_gaps = job.c.col != m * PARTS && !c_is_copied;
         let b_follows = job.b.row == PARTS && job.b.col == k * PARTS;
-        // Vectors of 16 bytes would need more steps.
-        let is_square = const { size_of::<S::Vector>() > 16 }
-            && (m == n && n == k && SQUARES.contains(&n) && b_follows && !has_gaps && !c_has_gaps);
-        let of_halves = is_square && m * PARTS <= <S::Half as Simd>::LANES;
-        let streams = match (of_halves, is_square) {
-            (true, _) => streams::<S::Half, PARTS>(job),
-            (_, true) => streams::<S::Narrow, PARTS>(job),
-            (_, false) => streams::<S, PARTS>(job),
+        let is_square = m == n && n == k && has_square::<S, PARTS>(n) && b_follows && !has_gaps && !c_has_gaps;
+        let streams = match Vectors::of::<S, PARTS>(m) {
+            Vectors::Half if is_square => streams::<S::Half, PARTS>(job),
+            Vectors::Narrow if is_square => streams::<S::Narrow, PARTS>(job),
+            _ => streams::<S, PARTS>(job),
         };
         let delivery = match (job.combines_later(), c_is_copied, past_caches) {
             (true, ..) => Delivery::Combined,
@@ -239,25 +236,57 @@ unsafe fn any_size<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range
     unsafe { run::<S, PARTS, _>(job, range, how, AnySize::<PARTS> { sizes, cuts }) }
 }
 
-/// By halves of vectors where their columns fit into those.
+/// Vectors for columns of a square: longer ones are wasted on shorter columns.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Vectors {
+    Half,
+    Narrow,
+    Whole,
+}
+
+impl Vectors {
+    const fn of<S: Simd, const PARTS: usize>(n: usize) -> Vectors {
+        match n * PARTS {
+            rows if rows <= <S::Half as Simd>::LANES => Vectors::Half,
+            rows if PARTS == 2 || rows <= 2 * <S::Narrow as Simd>::LANES => Vectors::Narrow,
+            _ => Vectors::Whole,
+        }
+    }
+}
+
+/// Whether a square has a kernel of its own: loops and branches are a good part of the time of so small a product. For smaller ones, and
+/// those of 2 that a vector holds, there is [`crate::packed`]. Of complex numbers, whose multiply-adds take longer, the larger ones are
+/// left out for the compiler's time.
+const fn has_square<S: Simd, const PARTS: usize>(n: usize) -> bool {
+    if size_of::<S::Vector>() == 16 || n < 2 || n > 16 - 4 * PARTS {
+        return false;
+    }
+    match Vectors::of::<S, PARTS>(n) {
+        Vectors::Half => steps_are_enough::<S::Half, PARTS>(n),
+        Vectors::Narrow => steps_are_enough::<S::Narrow, PARTS>(n),
+        Vectors::Whole => steps_are_enough::<S, PARTS>(n),
+    }
+}
+
+/// By the shortest vectors that are long enough for their columns.
 ///
 /// # Safety
-/// As [`by_parts`]; the sizes are equal and among [`SQUARES`], all matrices by columns without gaps.
+/// As [`by_parts`]; the sizes are equal and [`has_square`], all matrices by columns without gaps.
 unsafe fn squares<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<usize>, how: How) {
     macro_rules! of_size {
         ($($n:literal)*) => {
             match job.n {
                 // Each size is compiled once. SAFETY: by the caller's promise.
-                $($n => unsafe {
-                    if const { $n * PARTS <= <S::Half as Simd>::LANES } {
-                        run::<S::Half, PARTS, _>(job, range, how, Square::<PARTS, $n>)
-                    } else {
-                        run::<S::Narrow, PARTS, _>(job, range, how, Square::<PARTS, $n>)
+                $($n if const { has_square::<S, PARTS>($n) } => unsafe {
+                    match const { Vectors::of::<S, PARTS>($n) } {
+                        Vectors::Half => run::<S::Half, PARTS, _>(job, range, how, Square::<PARTS, $n>),
+                        Vectors::Narrow => run::<S::Narrow, PARTS, _>(job, range, how, Square::<PARTS, $n>),
+                        Vectors::Whole => run::<S, PARTS, _>(job, range, how, Square::<PARTS, $n>),
                     }
                 },)*
                 _ => debug_assert!(false, "no square of {}", job.n),
             }
         };
     }
-    of_size!(2 3 4 5 6 7 8)
+    of_size!(2 3 4 5 6 7 8 9 10 11 12)
 }

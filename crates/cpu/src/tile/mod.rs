@@ -14,7 +14,6 @@ use crate::simd::Simd;
 pub use block::Stores;
 use block::{Tail, any_block, block};
 use ends::{Ends, Room};
-use std::ops::RangeInclusive;
 
 /// A, its rows next to each other.
 #[derive(Clone, Copy)]
@@ -207,7 +206,7 @@ unsafe fn at<S: Simd>((a, b, c): Operands<S::Real>, row: usize, col: usize) -> O
 /// The product of square matrices of a size that the compiler knows, by columns without gaps.
 ///
 /// # Safety
-/// As [`product`], of N x N matrices without gaps.
+/// As [`product`], of N x N matrices without gaps, for which [`steps_are_enough`].
 #[inline(always)]
 pub unsafe fn square<S: Simd, const PARTS: usize, const N: usize>(
     (a, b, c): Operands<S::Real>,
@@ -222,15 +221,19 @@ pub unsafe fn square<S: Simd, const PARTS: usize, const N: usize>(
         step::<S, PARTS, N, 0, 0>(abc, stores, epilogue);
         step::<S, PARTS, N, 0, 1>(abc, stores, epilogue);
         step::<S, PARTS, N, 0, 2>(abc, stores, epilogue);
+        step::<S, PARTS, N, 0, 3>(abc, stores, epilogue);
         step::<S, PARTS, N, 1, 0>(abc, stores, epilogue);
         step::<S, PARTS, N, 1, 1>(abc, stores, epilogue);
         step::<S, PARTS, N, 1, 2>(abc, stores, epilogue);
     }
 }
 
-/// Sizes of [`square`], whose steps are enough for these: loops and branches are a good part of the time of so small a
-/// product. For smaller ones, and those of 2 that a vector holds, there is [`crate::packed`].
-pub const SQUARES: RangeInclusive<usize> = 2..=8;
+/// Whether the steps of [`square`] are all blocks of an n x n product.
+pub const fn steps_are_enough<S: Simd, const PARTS: usize>(n: usize) -> bool {
+    // The first ones that are not there.
+    let beyond = [step_size::<S, PARTS>(n, 0, 4), step_size::<S, PARTS>(n, 1, 3), step_size::<S, PARTS>(n, 2, 0)];
+    matches!(beyond, [(0, 0), (0, 0), (0, 0)])
+}
 
 /// Vectors and columns of a block of an N x N product; 0 where there is none.
 const fn step_size<S: Simd, const PARTS: usize>(n: usize, of_rows: usize, of_cols: usize) -> (usize, usize) {
@@ -288,36 +291,9 @@ unsafe fn step<S: Simd, const PARTS: usize, const N: usize, const OF_ROWS: usize
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::Avx2;
-
-    fn has_steps<S: Simd, const PARTS: usize>() {
-        for n in SQUARES {
-            let cuts = Cuts::new::<S, PARTS>(n * PARTS, n);
-            assert!(cuts.vectors.count <= 2, "{n}: more blocks of rows than steps");
-            for of_rows in 0..cuts.vectors.count {
-                assert!(cuts.columns[cuts.vectors.part(of_rows)].count <= 3, "{n}: more blocks of columns than steps");
-            }
-        }
-    }
-
-    #[test]
-    fn the_steps_of_squares_are_all_of_c() {
-        // As products of squares take them.
-        fn of_both<S: Simd>() {
-            has_steps::<S::Narrow, 1>();
-            has_steps::<S::Narrow, 2>();
-        }
-        of_both::<Avx2<f32>>();
-        of_both::<Avx2<f64>>();
-        #[cfg(has_avx512)]
-        {
-            of_both::<crate::simd::Avx512<f32>>();
-            of_both::<crate::simd::Avx512<f64>>();
-        }
-    }
 
     #[test]
     fn parts_are_the_whole() {
