@@ -103,10 +103,13 @@ fn tells(program: &Program, functions: &[String], code: i32, error: &Error) -> b
             && program.calls.contains(&call)
             && text.contains(&format!("{function} in {call}"))
     });
-    // Which devices there are: these say all that there is to say.
-    let is_absent = code == 101
-        && matches!(error, Error::NoDevice { .. })
-        && ["cuInit", "cuDeviceGet", "cuDeviceGetCount"].into_iter().any(is_of);
+    // Which devices there are, and that somebody's context is gone: the error says all that there is to say.
+    let is_said = match code {
+        101 => ["cuInit", "cuDeviceGet", "cuDeviceGetCount"].into_iter().any(is_of),
+        709 => is_of("cuCtxGetDevice"),
+        _ => false,
+    };
+    let is_absent = is_said && matches!(error, Error::NoDevice { .. });
     !text.contains('\n') && (is_absent || is_named && code_of(error) == Some(code))
 }
 
