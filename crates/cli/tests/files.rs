@@ -133,6 +133,26 @@ fn signals_leave_nothing_beside_the_output() {
     assert_eq!(bench.names(), ["fifo", "good.npy"]);
 }
 
+/// `nohup` has SIGHUP ignored, and it stays so: the program goes on until another signal comes.
+#[test]
+fn an_ignored_sighup_stays_ignored() {
+    let bench = bench();
+    if !Command::new("mkfifo").arg(bench.path("fifo")).status().is_ok_and(|status| status.success()) {
+        return skipped("an_ignored_sighup_stays_ignored", "no mkfifo");
+    }
+    let program = env!("CARGO_BIN_EXE_lanky");
+    let script = format!("trap '' HUP; exec {program} mul good.npy good.npy -o fifo --device cpu");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script]).current_dir(bench.path(".")).stderr(Stdio::null());
+    let mut child = shell.spawn().unwrap();
+    sleep(Duration::from_millis(500));
+    let signal = |name: &str| Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(signal("-HUP").success());
+    sleep(Duration::from_millis(500));
+    assert!(signal("-TERM").success(), "it is there");
+    assert_eq!(child.wait().unwrap().code(), Some(143), "SIGHUP did not end it");
+}
+
 /// A signal while the output is being made, whose unfinished file is there: it goes, and the old output stays.
 #[test]
 fn a_signal_at_work_leaves_the_old_output_alone() {

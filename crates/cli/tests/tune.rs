@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use common::{Bench, fake, skipped, text};
 use lanky::tuned::{Cell, Class, Database, Origin, Timed};
 use model::{Machine, Problem};
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 /// The program with that driver; products that no kernel computed are not looked at.
@@ -154,6 +155,26 @@ fn loops_are_searched_on_the_cpu() {
     ] {
         let error = bench.fail(2, &[&["tune", "--device", "cpu"], args].concat());
         assert!(error.contains(reason), "{args:?}: {error}");
+    }
+}
+
+/// The first signal asks a search to stop, which says what it found; the second one ends it at once.
+#[test]
+fn a_second_signal_does_not_wait() {
+    let bench = Bench::new();
+    for signals in [1, 2] {
+        let args = ["tune", "--device", "cpu", "--n", "32", "--budget", "none", "--samples", "3"];
+        let child = bench.command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+        std::thread::sleep(Duration::from_millis(1500));
+        for _ in 0..signals {
+            let kill = Pid::from_child(&child);
+            rustix::process::kill_process(kill, Signal::INT).expect("it is there");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let output = child.wait_with_output().expect("it ends");
+        assert_eq!(output.status.code(), Some(130));
+        // What is in order is compared with the library, which takes longer than 5 ms.
+        assert_eq!(text(&output.stdout).contains("of the 1"), signals == 1, "{signals}: {}", text(&output.stdout));
     }
 }
 

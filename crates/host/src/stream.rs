@@ -20,7 +20,7 @@ use std::time::Instant;
 /// On a GPU calls return before their work is done, and nothing orders two streams but what callers do about it
 /// ([`Stream::synchronize`], or events of their own on [`Stream::as_raw`]). On the CPU work is done when a call returns.
 ///
-/// With LANKY_SYNC=1 in the environment every kernel is waited for, so that a fault is reported with its name.
+/// With LANKY_SYNC=1 in the environment every kernel that is not being recorded is waited for, so that a fault is reported with its name.
 ///
 /// It keeps pinned memory of the host for its transfers (three chunks of up to 16 MiB, once it has any) and a workspace for
 /// the products of [`gemm`](crate::gemm) that ask for one. Dropped, it waits for the work that it was given.

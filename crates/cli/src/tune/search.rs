@@ -148,7 +148,10 @@ fn searched<T: Searched + Scalar + cpu::Element>(
     same_bits(&mut trial, &racers)?;
 
     let mut race = vec![Vec::new(); racers.len() + 1];
-    for _ in 0..args.samples {
+    for round in 0..args.samples {
+        if round > 0 && interrupt::signalled().is_some() {
+            break;
+        }
         for (by, seconds) in racers.iter().copied().map(Some).chain([None]).zip(&mut race) {
             seconds.push(timed(&mut trial, by));
         }
