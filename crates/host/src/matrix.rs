@@ -23,6 +23,22 @@ use std::marker::PhantomData;
 /// assert_eq!(middle.into_vec(), Some(vec![2.0, 5.0]));
 /// # Ok::<(), lanky_host::Error>(())
 /// ```
+///
+/// A result that is also read does not compile:
+/// ```compile_fail,E0502
+/// let device = lanky_host::Device::cpu();
+/// let mut a = device.zeros::<f64>(3, 3)?;
+/// lanky_host::gemm(&device.stream()?, 1.0, a.view(), a.view(), 0.0, a.view_mut())?; // `a` is lent to be read
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
+/// Nor does a view of what is gone:
+/// ```compile_fail,E0505
+/// let a = lanky_host::Device::cpu().zeros::<f64>(3, 3)?;
+/// let view = a.view();
+/// drop(a);
+/// assert_eq!(view.nrows(), 3);
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 pub struct Matrix<T> {
     store: Store<T>,
     shape: Shape,

@@ -225,6 +225,11 @@ impl Mark {
 }
 
 /// Work recorded by [`Stream::record`], given to a stream as one: the launches in it cost the host one call.
+/// One thread at a time may launch it; this does not compile:
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>() {}
+/// shared::<lanky_host::Graph>();
+/// ```
 pub struct Graph {
     device: Device,
     graph: Held<driver::Graph>,

@@ -25,6 +25,15 @@ use std::ops::RangeBounds;
 /// assert_eq!(data, [0.0, 0.0, 0.0, 0.0, 0.0, 7.0]);
 /// # Ok::<(), lanky_host::Error>(())
 /// ```
+///
+/// What is used up is not there any more:
+/// ```compile_fail,E0382
+/// let mut data = [0.0; 6];
+/// let c = lanky_host::MatMut::row_major(&mut data, 2, 3)?;
+/// let rows = c.rows(1..)?;
+/// assert_eq!(c.nrows(), 2);
+/// # Ok::<(), lanky_host::Error>(())
+/// ```
 pub struct MatMut<'a, T> {
     ptr: *mut T,
     shape: Shape,
