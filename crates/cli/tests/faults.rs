@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Array, Bench, exists, npy, skipped, text, with};
+use common::{Array, Bench, await_handlers, exists, npy, skipped, text, with};
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -103,8 +103,8 @@ fn bad_files_leave_one_line_and_the_old_output() {
     assert_eq!(bench.names(), ["bad.npy", "c.npy", "good.npy"]);
 }
 
-/// KiB of addresses that do for a small product.
-const KIB: &str = "400000";
+/// KiB of addresses that do for a small product: the 58 MB of the program itself, unoptimised, and 64 MiB.
+const KIB: &str = "122200";
 
 /// The same files where there is hardly any memory: the same line, so that nothing was asked for that a header named.
 #[test]
@@ -400,7 +400,7 @@ fn ctrl_c_leaves_nothing() {
     }
     // While it waits for the reader of a FIFO it can be met for certain.
     let mut child = run("fifo");
-    sleep(Duration::from_millis(500));
+    await_handlers(child.id());
     kill(child.id(), "-INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(exists(&bench.path("fifo")));

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Array, Bench, npy, skipped, text};
+use common::{Array, Bench, await_handlers, npy, skipped, text};
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -117,7 +117,8 @@ fn signals_leave_nothing_beside_the_output() {
             // It waits for a reader of the FIFO.
             let args = ["mul", "good.npy", "good.npy", "-o", "fifo", "--device", "cpu"];
             let mut child = bench.command(&args).stderr(Stdio::piped()).spawn().unwrap();
-            sleep(Duration::from_millis(500));
+            await_handlers(child.id());
+            sleep(Duration::from_millis(100));
             let began = Instant::now();
             for _ in 0..times {
                 Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
@@ -145,7 +146,7 @@ fn an_ignored_sighup_stays_ignored() {
     let mut shell = Command::new("sh");
     shell.args(["-c", &script]).current_dir(bench.path(".")).stderr(Stdio::null());
     let mut child = shell.spawn().unwrap();
-    sleep(Duration::from_millis(500));
+    await_handlers(child.id());
     let signal = |name: &str| Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
     assert!(signal("-HUP").success());
     sleep(Duration::from_millis(500));

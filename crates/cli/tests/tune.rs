@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Bench, fake, skipped, text};
+use common::{Bench, await_handlers, fake, skipped, text};
 use lanky::tuned::{Cell, Class, Database, Origin, Timed};
 use model::{Machine, Problem};
 use rustix::process::{Pid, Signal};
@@ -165,6 +165,7 @@ fn a_second_signal_does_not_wait() {
     for signals in [1, 2] {
         let args = ["tune", "--device", "cpu", "--n", "32", "--budget", "none", "--samples", "3"];
         let child = bench.command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+        await_handlers(child.id());
         std::thread::sleep(Duration::from_millis(1500));
         for _ in 0..signals {
             let kill = Pid::from_child(&child);

@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -93,6 +95,20 @@ pub fn plus<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 /// Runs it without opponents that this machine may have.
 pub fn alone(bench: &Bench, args: &[&str]) -> Output {
     bench.command(args).args(["--against", "none"]).output().expect("the program starts")
+}
+
+/// Waits until a process handles SIGTERM, for a signal before that ends it as any other program.
+pub fn await_handlers(process: u32) {
+    let began = Instant::now();
+    loop {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it is there");
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a line of Linux");
+        if u64::from_str_radix(caught.trim(), 16).expect("a mask") >> 14 & 1 == 1 {
+            return;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "it handles no signal");
+        sleep(Duration::from_millis(1));
+    }
 }
 
 /// Says that a test is left out, past the test harness, which keeps what passing tests print, and to the count of `.ci/run`.

@@ -1,0 +1,84 @@
+//! What only the system sees: that the output is on disk before it has its name, a disk that fails, a signal while a file is read.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{Array, Bench, skipped, text};
+use rustix::process::{Pid, Signal};
+
+/// The functions of system/preload.rs, as a library; `None` where it cannot be put before the system's.
+fn library() -> Option<&'static Path> {
+    static LIBRARY: OnceLock<Option<&'static Path>> = OnceLock::new();
+    *LIBRARY.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/system/preload.rs");
+        let library: &Path = Box::leak(Path::new(env!("CARGO_TARGET_TMPDIR")).join("preload.so").into_boxed_path());
+        let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
+            .args(["--edition", "2024", "--crate-type", "cdylib", "-Cdebuginfo=0", "-o"])
+            .args([library, &source])
+            .output()
+            .expect("rustc starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        cfg!(target_env = "gnu").then_some(library)
+    })
+}
+
+/// A folder with a matrix of 16 kB and an old output, and its square's command with these words for the library.
+fn squares(words: &str) -> Option<(Bench, Command)> {
+    let library = library()?;
+    let bench = Bench::new();
+    bench.put("a.npy", Array::<f64>::integers(&[45, 45], 1, false).file(1));
+    bench.put("c.npy", "as it was");
+    let mut command = bench.command(&["mul", "a.npy", "a.npy", "-o", "c.npy", "--device", "cpu"]);
+    command.env("LD_PRELOAD", library).env("SYSTEM", words).stdout(Stdio::null()).stderr(Stdio::piped());
+    Some((bench, command))
+}
+
+/// A file that has its name before its bytes are on disk is empty after a power failure.
+#[test]
+fn the_output_is_on_disk_before_it_has_its_name() {
+    let Some((bench, mut command)) = squares("log=log") else {
+        return skipped("the_output_is_on_disk_before_it_has_its_name", "no GNU C library");
+    };
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&bench.get("log")), "fsync\nrename\nfsync\n", "the file, its name, the folder");
+}
+
+#[test]
+fn a_disk_that_fails_leaves_the_old_output() {
+    let Some((bench, mut command)) = squares("fsync=5") else {
+        return skipped("a_disk_that_fails_leaves_the_old_output", "no GNU C library");
+    };
+    let output = command.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("lanky: c.npy: input/output error"), "{}", text(&output.stderr));
+    assert_eq!((bench.names(), bench.get("c.npy")), (vec!["a.npy".into(), "c.npy".into()], b"as it was".into()));
+}
+
+#[test]
+fn a_signal_while_a_file_is_read_ends_it() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let Some((bench, mut command)) = squares("log=log read") else {
+            return skipped("a_signal_while_a_file_is_read_ends_it", "no GNU C library");
+        };
+        let mut child = command.spawn().expect("it starts");
+        let began = Instant::now();
+        while !bench.path("log.reads").exists() {
+            assert!(began.elapsed() < Duration::from_secs(60), "it does not read");
+            sleep(Duration::from_millis(1));
+        }
+        rustix::process::kill_process(Pid::from_child(&child), signal).expect("it is there");
+        let began = Instant::now();
+        assert_eq!(child.wait().expect("a child").code(), Some(code));
+        assert!(began.elapsed() < Duration::from_secs(2), "{signal:?}");
+        assert_eq!(
+            (bench.names(), bench.get("c.npy")),
+            (["a.npy", "c.npy", "log.reads"].map(Into::into).into(), b"as it was".into())
+        );
+    }
+}
