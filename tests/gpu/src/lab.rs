@@ -49,6 +49,21 @@ impl Lab {
         Ok(Lab { device, stream, guard, passed: zero(), failed: zero(), skipped: zero(), _context: context })
     }
 
+    /// Whether the GPU is the emulator, which takes a thousand times as long.
+    fn is_emulated(&self) -> bool {
+        self.device.name() == "Emulated"
+    }
+
+    /// Rows of two tall matrices where each entry is to be tried in little time.
+    pub fn few_rows(&self, on_a_gpu: usize) -> usize {
+        if self.is_emulated() { 131 } else { on_a_gpu }
+    }
+
+    /// Whether the case of this number is tried: one of so many where the GPU is emulated, else each.
+    pub fn takes(&self, case: usize, of: usize) -> bool {
+        !self.is_emulated() || case % of == 0
+    }
+
     /// What to ask a plan for: nothing, and on a GPU each entry of the element type.
     pub fn entries<T: Real>(&self) -> Vec<Entry> {
         entries::all(T::DTYPE, self.device.is_cuda())

@@ -18,7 +18,7 @@
 //! After a code that NVIDIA calls the end of the process every call fails with it. Calls that cannot be recorded fail with
 //! 900 while something is, and spoil it. `fake_asked` tells what was called, what there is, and what was misused.
 //!
-//! With `--cfg empty` it is a library without any function.
+//! With `--cfg empty` it is a library without any function; as a part of lanky-emulated-gpu its kernels compute.
 
 #![allow(non_snake_case, unexpected_cfgs, reason = "the driver's names; it is not cargo's")]
 #![cfg(not(empty))]
@@ -28,6 +28,9 @@ mod state;
 
 use state::{CONTEXTS, Function, Handle, answer, context, primary, state};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+/// What the device is called.
+const NAME: &str = if cfg!(feature = "emulated") { "Emulated" } else { "Fake" };
 
 /// Writes text of at most so many bytes with its zero.
 unsafe fn write_text(text: &str, at: *mut c_char, room: usize) {
@@ -59,7 +62,7 @@ driver! {
     cuDriverGetVersion(version: *mut c_int) { version.write(state().setting("version", 13_000) as c_int); 0 }
     cuDeviceGetCount(count: *mut c_int) { count.write(state().setting("devices", 1) as c_int); 0 }
     cuDeviceGet(device: *mut c_int, ordinal: c_int) { device.write(ordinal); 0 }
-    cuDeviceGetName(name: *mut c_char, room: c_int, _device: c_int) { write_text("Fake", name, room as usize); 0 }
+    cuDeviceGetName(name: *mut c_char, room: c_int, _device: c_int) { write_text(NAME, name, room as usize); 0 }
     cuDeviceTotalMem_v2(bytes: *mut usize, _device: c_int) { bytes.write(state().room().1 as usize); 0 }
     cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _device: c_int) {
         let capability = state().setting("capability", 90) as c_int;
@@ -193,7 +196,7 @@ driver! {
     cuEventSynchronize(event: Handle) {
         let mut state = state();
         let of = state.events.get(&event).copied();
-        of.map(|(stream, until)| state.done(stream, until));
+        if let Some((stream, until)) = of { state.done(stream, until); }
         state.gone(of.is_some(), "an event")
     }
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
@@ -240,7 +243,7 @@ driver! {
         let mut state = state();
         let code = state.takes(stream);
         if code != 0 { return code; }
-        let fits = x >= 1 && x < 1 << 31 && (1..=65_535).contains(&y) && (1..=65_535).contains(&z);
+        let fits = (1..1 << 31).contains(&x) && (1..=65_535).contains(&y) && (1..=65_535).contains(&z);
         if !fits || bx * by * bz > 1024 { return state.misuse(1, &format!("a grid of {x} x {y} x {z}")); }
         let Some(Function { name: entry, shared: allowed, .. }) = state.functions.get(&function) else {
             return state.misuse(400, "a function that is not there");
@@ -255,6 +258,8 @@ driver! {
         state.launches.push(format!("{entry} {x} {y} {z} {} {shared}", bx * by * bz));
         drop(state);
         // SAFETY: the parameters that this entry has.
+        #[cfg(feature = "emulated")]
+        if let Some(code) = compute(&entry, [x, y, z], [bx, by, bz], shared, arguments) { return code; }
         ceiling(&entry, x as usize * bx as usize, mmas, arguments)
     }
 
@@ -296,6 +301,31 @@ driver! {
     }
 }
 
+/// Runs a kernel, if there is one of the name: 719 if it does what none may.
+///
+/// # Safety
+/// `arguments` are the entry's, which name memory of this device.
+#[cfg(feature = "emulated")]
+unsafe fn compute(
+    entry: &str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+    arguments: *mut *mut c_void,
+) -> Option<c_int> {
+    let allocation = |address| state().allocation(address);
+    // SAFETY: the caller's promise.
+    let parameters = unsafe { crate::parameters::Parameters::new(arguments, &allocation) };
+    let launch = simt::Launch { kernel: entry, grid, block, shared_bytes: shared, ..simt::Launch::default() };
+    Some(match crate::run::run(&launch, parameters)? {
+        Ok(()) => 0,
+        Err(fault) => {
+            eprintln!("{fault}");
+            state().loses(719)
+        }
+    })
+}
+
 /// What the kernels leave that measure what a device does at most; others leave memory as it is.
 ///
 /// # Safety
@@ -311,9 +341,9 @@ unsafe fn ceiling(entry: &str, threads: usize, mmas: f64, arguments: *mut *mut c
         Some("write") => at(1, doubles()).fill(1.0),
         Some("copy") => at(2, doubles()).copy_from_slice(at(1, doubles())),
         Some("update") => at(1, doubles()).iter_mut().for_each(|element| *element /= 2.0),
-        // SAFETY: an address of so many elements of that type.
         Some("sfma") => {
-            unsafe { std::slice::from_raw_parts_mut(*value(2).cast::<u64>() as *mut f32, threads) }.fill(16.0)
+            // SAFETY: an address of so many elements of that type.
+            unsafe { std::slice::from_raw_parts_mut(*value(2).cast::<u64>() as *mut f32, threads) }.fill(16.0);
         }
         Some("dfma") => at(2, threads).fill(16.0),
         // SAFETY: the first parameter of those of arithmetic.
@@ -322,6 +352,7 @@ unsafe fn ceiling(entry: &str, threads: usize, mmas: f64, arguments: *mut *mut c
     }
     0
 }
+
 /// Where it fails, the compiler's log says why.
 ///
 /// # Safety
@@ -343,9 +374,11 @@ pub unsafe extern "system" fn cuModuleLoadDataEx(
         unsafe { module.write(made) };
         return 0;
     }
-    // SAFETY: the caller's promise.
     let find = |wanted| {
-        (0..count as usize).find(|&at| unsafe { *options.add(at) } == wanted).map(|at| unsafe { *values.add(at) })
+        // SAFETY: the caller's promise: there are so many options.
+        let place = (0..count as usize).find(|&at| unsafe { *options.add(at) } == wanted);
+        // SAFETY: and as many values.
+        place.map(|at| unsafe { *values.add(at) })
     };
     if let (Some(log), Some(room)) = (find(5), find(6)) {
         // SAFETY: the caller's room.

@@ -120,8 +120,15 @@ const FORBIDDEN: [&str; 8] = [
 ];
 
 /// How the names of functions begin that give something back, or choose a context.
-const GIVES_BACK: [&str; 7] =
-    ["cuCtx", "cuMemFree", "cuModuleUnload", "cuStreamDestroy", "cuEventDestroy", "cuGraphDestroy", "cuGraphExecDestroy"];
+const GIVES_BACK: [&str; 7] = [
+    "cuCtx",
+    "cuMemFree",
+    "cuModuleUnload",
+    "cuStreamDestroy",
+    "cuEventDestroy",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
+];
 
 impl State {
     /// Forgets what it was told before. What there is stays, and what is lost stays lost.
@@ -208,9 +215,8 @@ impl State {
     pub fn frees_memory(&mut self, function: &'static str, address: u64, is_pinned: bool) {
         let found = if is_pinned { self.pinned.get(&address) } else { self.memory.get(&address) };
         let last = address + found.map_or(0, |layout| layout.size() as u64 - 1);
-        let is_copied = self.work.iter().filter_map(|work| work.copied).flatten().any(|(from, to)| {
-            from <= last && to >= address
-        });
+        let is_copied =
+            self.work.iter().filter_map(|work| work.copied).flatten().any(|(from, to)| from <= last && to >= address);
         self.frees(function, is_copied || !is_pinned && self.computes());
     }
 
@@ -227,6 +233,20 @@ impl State {
             self.memory.insert(address, layout)
         };
         Some(address)
+    }
+
+    /// First and last address of the device's memory that an address lies in, the last one past the end; empty where it lies in none.
+    #[cfg(feature = "emulated")]
+    pub fn allocation(&self, address: u64) -> std::ops::Range<u64> {
+        let mut ranges = self.memory.iter().map(|(start, layout)| *start..start + layout.size() as u64);
+        ranges.find(|range| range.contains(&address)).unwrap_or(address..address)
+    }
+
+    /// A kernel has ended the context: the code that it gets, and all calls after it.
+    #[cfg(feature = "emulated")]
+    pub fn loses(&mut self, code: c_int) -> c_int {
+        self.lost = code;
+        code
     }
 
     pub fn free(&mut self, address: u64, is_pinned: bool) -> c_int {

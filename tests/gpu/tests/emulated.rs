@@ -1,0 +1,67 @@
+//! The checks on an emulated GPU: what the host gives to a kernel, and what the kernel does with it, without a GPU.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The folder with the emulated GPU's driver, which is optimised: unoptimised it takes ten times as long.
+fn driver() -> &'static PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let build = ["build", "--release", "--locked", "--package", "lanky-emulated-gpu", "--message-format", "json"];
+        let output =
+            Command::new(cargo).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo starts");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        let library = said.split('"').find(|word| word.ends_with("/libcuda.so")).expect("a library was built");
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("emulated-gpu");
+        std::fs::create_dir_all(&folder).expect("the target folder can be written");
+        let made = folder.join(format!("made-{}", std::process::id()));
+        std::fs::copy(library, &made).expect("the target folder can be written");
+        std::fs::rename(made, folder.join("libcuda.so.1")).expect("the target folder can be written");
+        folder
+    })
+}
+
+/// Runs the program there; all passes, nothing is skipped, and there is so much of it at least.
+fn passes(command: &str, only: &[&str], least: usize) {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_lanky-gpu-tests"));
+    program.arg(command).args(only.iter().flat_map(|name| ["--only", name]));
+    program.env("LD_LIBRARY_PATH", driver()).env_remove("FAKE_CUDA").env_remove("LANKY_SKIPPED");
+    let output = program.output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let last = said.lines().last().unwrap_or_default();
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && last.ends_with(" passed, 0 failed, 0 skipped"), "{said}{why}");
+    assert!(why.contains("Emulated"), "{why}");
+    let passed: usize = last.split(' ').next().and_then(|count| count.parse().ok()).expect("a count");
+    assert!(passed >= least, "{last}, but there should be {least}");
+}
+
+#[test]
+fn real_products() {
+    passes("small", &["f32", "f64"], 5000);
+}
+
+#[test]
+fn two_tall_matrices_and_vectors() {
+    passes("small", &["reduced"], 1200);
+}
+
+#[test]
+fn complex_numbers() {
+    passes("small", &["complex"], 2000);
+}
+
+#[test]
+fn batches() {
+    passes("small", &["batched"], 900);
+    passes("check", &["batched-special"], 1400);
+}
+
+/// Sizes and factors of 0, what is not read, subnormal numbers, wrong arguments, no memory.
+#[test]
+fn what_calls_promise() {
+    passes("check", &["guards", "quick", "subnormal", "refusals", "memory"], 26_000);
+}
