@@ -6,6 +6,7 @@
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::scalar::Scalar;
+use crate::shape::{Layout, Shape, packed_strides};
 use crate::view::{MatMut, MatRef, offset};
 use ::cpu::{as_ieee_has_it, threads_are_here};
 use rayon::prelude::*;
@@ -43,17 +44,70 @@ pub(crate) fn product<T: Scalar>(
     beta: T,
     c: MatMut<'_, T>,
 ) -> Result<()> {
-    let (m, n, k) = (a.nrows(), b.ncols(), a.ncols());
     as_ieee_has_it(|| {
-        if alpha == T::zero() || k == 0 {
+        if alpha == T::zero() || a.ncols() == 0 {
             scale(beta, c);
             return Ok(());
         }
-        match parts(m, n, k) {
-            1 => product_by_blocks(alpha, a, b, beta, c),
-            parts => product_by_parts(parts, alpha, a, b, beta, c),
-        }
+        let (mut a_copy, mut b_copy) = (None, None);
+        let (a, b) = (without_gaps(a, &mut a_copy)?, without_gaps(b, &mut b_copy)?);
+        product_without_gaps(alpha, a, b, beta, c)
     })
+}
+
+/// The `gemm` crate has kernels of their own for vectors whose elements lie side by side, and looks at the stride of an axis of one
+/// element. So that neither changes bits a vector is given as a packed column or row, in a copy where it has gaps; others as they lie.
+fn without_gaps<'a, T: Scalar>(view: MatRef<'a, T>, copy: &'a mut Option<Matrix<T>>) -> Result<MatRef<'a, T>> {
+    let shape = view.shape();
+    let Some(packed) = packed_vector(&shape) else { return Ok(view) };
+    if !has_gaps(&shape) {
+        return Ok(MatRef::of_parts(view.as_ptr(), packed, view.place()));
+    }
+    // What is stored: conjugates are taken as of a vector without gaps.
+    let stored = if shape.conj { view.conj() } else { view };
+    let copy = copy.insert(Matrix::to_contiguous(stored)?);
+    Ok(MatRef::of_parts(copy.view().as_ptr(), packed, view.place()))
+}
+
+/// The same of C, to which a copy is written back.
+fn product_without_gaps<T: Scalar>(
+    alpha: T,
+    a: MatRef<'_, T>,
+    b: MatRef<'_, T>,
+    beta: T,
+    mut c: MatMut<'_, T>,
+) -> Result<()> {
+    let (m, n, k, shape, place) = (a.nrows(), b.ncols(), a.ncols(), c.shape(), c.as_ref().place());
+    if packed_vector(&shape).is_some() && has_gaps(&shape) {
+        let mut copy = match beta == T::zero() {
+            true => Matrix::zeros(m, n)?,
+            false => Matrix::to_contiguous(c.as_ref())?,
+        };
+        product_without_gaps(alpha, a, b, beta, copy.view_mut())?;
+        for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
+            copy.get(i, j).into_iter().for_each(|element| _ = c.set(i, j, element));
+        }
+        return Ok(());
+    }
+    let c = match packed_vector(&shape) {
+        Some(packed) => MatMut::of_parts(c.as_mut_ptr(), packed, place),
+        None => c,
+    };
+    match parts(m, n, k) {
+        1 => product_by_blocks(alpha, a, b, beta, c),
+        parts => product_by_parts(parts, alpha, a, b, beta, c),
+    }
+}
+
+/// How a vector without gaps lies; `None` for other matrices.
+fn packed_vector(shape: &Shape) -> Option<Shape> {
+    let strides = packed_strides(shape.rows, shape.cols, Layout::ColumnMajor);
+    (shape.rows == 1 || shape.cols == 1).then_some(Shape { strides, ..*shape })
+}
+
+/// Whether the elements of a vector do not lie side by side.
+fn has_gaps(shape: &Shape) -> bool {
+    (shape.rows > 1 && shape.strides.row != 1) || (shape.cols > 1 && shape.strides.col != 1)
 }
 
 /// The same with k in parts, whose sums are added in order.

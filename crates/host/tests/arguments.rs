@@ -199,6 +199,7 @@ fn plans_refuse_what_they_were_not_made_for() {
     let (operand, rule, required, actual, text) = broken(run(strided, of(4, 2), (3, 2)));
     assert_eq!((operand, rule, required, actual), (Operand::A, Rule::Strides, 3, 5));
     assert_eq!(text, "A is 3 x 4 with strides 1 and 5, but the plan is for 3 x 4 with strides 1 and 3");
+    assert!(out[..6] == [4.0; 6] && out[6..].iter().all(|element| element.is_nan()), "a refusal writes nothing");
     let narrow = [1.0_f32; 12];
     let mut single = [0.0_f32; 6];
     let (a, b) = (MatRef::column_major(&narrow, 3, 4), MatRef::column_major(&narrow, 4, 2));
@@ -206,6 +207,7 @@ fn plans_refuse_what_they_were_not_made_for() {
     let result = plan.run(&stream(), 1.0, a.unwrap(), b.unwrap(), 0.0, c);
     let text = "A is of f32, but the product is of f64".to_owned();
     assert_eq!(broken(result), (Operand::A, Rule::Dtype, 8, 4, text));
+    assert_eq!(single, [0.0; 6]);
 }
 
 #[test]

@@ -51,8 +51,12 @@ fn a_triangle_leaves_the_rest_alone() -> lanky_host::Result<()> {
         MatMut::row_major(&mut c, 2, 2)?,
     )?;
     assert_eq!(c, [2.0, 4.0, 3.0, 8.0]);
-    gram(&stream, 1.0, MatRef::row_major(&[], 0, 2)?, 0.0, MatMut::row_major(&mut c, 2, 2)?)?;
-    assert_eq!(c, [0.0; 4]);
+    // With β = 0 what is there is not looked at.
+    for (alpha, a) in [(1.0, MatRef::row_major(&[], 0, 2)?), (0.0, MatRef::row_major(&[f64::NAN; 2], 1, 2)?)] {
+        let mut c = [f64::NAN; 4];
+        gram(&stream, alpha, a, 0.0, MatMut::row_major(&mut c, 2, 2)?)?;
+        assert_eq!(c, [0.0; 4]);
+    }
     Ok(())
 }
 

@@ -260,6 +260,65 @@ fn where_operands_begin_changes_no_bits() {
     check::<f64>();
 }
 
+/// Of matrices and of vectors: gaps behind the lines of any operand, in every layout.
+#[test]
+fn leading_dimensions_change_no_bits() {
+    let sizes = [(13, 5, 67), (131, 9, 31), (3, 2, 30_001), (40, 30, 1)];
+    let vectors = [(7, 1, 500), (300, 1, 70), (2, 1, 60_000), (1, 7, 500), (1, 300, 70), (1, 1, 3001), (33, 1, 1)];
+    for size in sizes.into_iter().chain(vectors) {
+        for layouts in 0..8 {
+            let bits = |pads: [usize; 3]| {
+                let storage = [0, 1, 2].map(|at| Storage { row_major: layouts >> at & 1 > 0, step: 1, pad: pads[at] });
+                let c = Case { size, storage, alpha: 0.7, beta: -0.3, seed: 29 }.run::<f64>(Random::unit).unwrap().c;
+                (0..size.0 * size.1).map(|e| c.get(e / size.1, e % size.1).bits()).collect::<Vec<_>>()
+            };
+            let packed = bits([0; 3]);
+            for pads in [[1, 0, 0], [0, 1, 0], [0, 0, 1], [3, 5, 7]] {
+                assert!(bits(pads) == packed, "{size:?}, by rows {layouts:03b}, {pads:?} between lines");
+            }
+        }
+    }
+}
+
+/// The same with conjugates, which a copy without gaps has not taken yet.
+#[test]
+fn leading_dimensions_of_conjugates_change_no_bits() {
+    use num_complex::Complex;
+    let (m, k) = (9, 301);
+    let mut random = Random(31);
+    let mut matrix = |len: usize| (0..len).map(|_| Complex::new(random.unit(), random.unit())).collect::<Vec<_>>();
+    let (a, x) = (matrix(m * k), matrix(k));
+    let product = |gap: usize| {
+        let mut wide = vec![Complex::new(f64::NAN, f64::NAN); k * gap];
+        x.iter().enumerate().for_each(|(l, element)| wide[l * gap] = *element);
+        let mut c = vec![Complex::new(f64::NAN, 0.0); m * gap];
+        let (stream, a) = (Device::cpu().stream().unwrap(), MatRef::column_major(&a, m, k).unwrap());
+        let x = MatRef::vector(&wide, k, gap).unwrap().conj();
+        let one = Complex::new(1.0, 0.0);
+        gemm(&stream, one, a, x, one - one, MatMut::vector(&mut c, m, gap).unwrap()).unwrap();
+        c.iter().step_by(gap).map(|c| (c.re.to_bits(), c.im.to_bits())).collect::<Vec<_>>()
+    };
+    let packed = product(1);
+    assert!(product(2) == packed && product(5) == packed);
+    let first: Complex<f64> = (0..k).map(|l| a[l * m] * x[l].conj()).sum();
+    let (re, im) = packed[0];
+    assert!((first - Complex::new(f64::from_bits(re), f64::from_bits(im))).norm() <= 1e-12);
+}
+
+/// What the other tests look at is changed on purpose, one place at a time.
+#[test]
+fn what_is_written_beside_c_would_be_seen() {
+    let storage = Storage { row_major: false, step: 2, pad: 1 };
+    let sound = Buffer::<f64>::new(3, 2, storage, |i, j| (i + j) as f64);
+    assert!(sound.is_intact());
+    let elements: Vec<usize> = (0..6).map(|e| sound.at(e % 3, e / 3)).collect();
+    for place in 0..sound.all.len() {
+        let mut buffer = Buffer::<f64>::new(3, 2, storage, |i, j| (i + j) as f64);
+        buffer.all[place] = f64::NAN;
+        assert_eq!(buffer.is_intact(), elements.contains(&place), "place {place}");
+    }
+}
+
 #[test]
 fn nan_and_infinity_reach_their_row_and_no_other() {
     let (m, n, k) = (131, 5, 67);

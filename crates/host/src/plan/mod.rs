@@ -270,13 +270,13 @@ impl Plan {
         c: MatMut<'_, T>,
     ) -> Result<()> {
         let _during = driver::during("Plan::run_gram");
+        // In the caller's terms: A is not transposed, and there is no B.
+        self.device.same_as("plan", stream)?;
+        check_places(&self.device, [(Operand::A, a.place()), (Operand::C, c.place())])?;
         if self.gram.is_none() {
             let what = "a Gram matrix by the plan of a product: make one by Plan::gram";
             return Err(Error::Unsupported { what: what.into() });
         }
-        // In the caller's terms: A is not transposed, and there is no B.
-        self.device.same_as("plan", stream)?;
-        check_places(&self.device, [(Operand::A, a.place()), (Operand::C, c.place())])?;
         check_planned(Operand::A, &a.shape(), &self.b)?;
         let first = if self.a.conj == self.b.conj { a.t() } else { a.h() };
         self.run(stream, alpha, first, a, beta, c)

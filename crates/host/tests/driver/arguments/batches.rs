@@ -49,11 +49,8 @@ fn batches_say_what_is_wrong_first() {
         // C's last matrix over A's first.
         let before = ("c.at", (|g| g.c.at = g.a.at - 3 * 15 * ELEMENT + ELEMENT) as fn(&mut Given), FAULTS[8].2);
         each_and_in_pairs("gemm_batched", product(), &[before], &|g| multiply(0, g));
-        let places = [("a.place", (|g| g.a.place = 0) as fn(&mut Given), Said::Device(Operand::A))];
-        let mut on_the_cpu = product();
-        (on_the_cpu.a.place, on_the_cpu.b.place, on_the_cpu.c.place) = (2, 2, 2);
-        let faults = [&places[..], &FAULTS[3..10]].concat();
-        each_and_in_pairs("gemm_batched on the CPU", on_the_cpu, &faults, &|g| multiply(2, g));
+        let faults = [&[A_ON_A_GPU, B_ON_A_GPU, C_ON_A_GPU], &FAULTS[3..10]].concat();
+        each_and_in_pairs("gemm_batched on the CPU", on_the_cpu(product()), &faults, &|g| multiply(2, g));
         Ok(())
     });
 }
@@ -88,10 +85,7 @@ fn listed_matrices_say_what_is_wrong_first() {
             &[A_MISALIGNED, B_MISALIGNED, C_MISALIGNED],
         ];
         for stream in [0, 2] {
-            let mut good = Given { stream, ..product() };
-            if stream == 2 {
-                (good.a.place, good.b.place, good.c.place) = (2, 2, 2);
-            }
+            let good = if stream == 2 { on_the_cpu(product()) } else { product() };
             let faults: Vec<Fault> = faults.concat();
             let faults = if stream == 2 { &faults[3..10] } else { &faults[..] };
             each_and_in_pairs("gemm_batched of lists", good, faults, &|g| multiply(g, spots));
@@ -111,6 +105,34 @@ fn listed_matrices_say_what_is_wrong_first() {
                 assert_eq!(self::said(&error), said, "{c:?}: {error}");
             }
             assert_eq!(calls(), [""; 0]);
+        }
+        // One of them alone, wherever it is in the list.
+        let one = T::from(1.0);
+        for wrong in 0..3 {
+            let beside = |of: u64, place: usize| {
+                (0..3).map(move |index| View {
+                    place: 0,
+                    at: of + 1024 * index as u64 + if index == place { 8 } else { 0 },
+                    ..view(of, 4, 4)
+                })
+            };
+            for (operand, [a, b, c]) in
+                [(Operand::A, [wrong, 9, 9]), (Operand::B, [9, wrong, 9]), (Operand::C, [9, 9, wrong])]
+            {
+                let read = |of, place| beside(of, place).map(|v| world.read(v)).collect::<Vec<_>>();
+                let mut written = beside(C, c).map(|v| world.written(v)).collect::<Vec<_>>();
+                let (a, b) = (read(A, a), read(B, b));
+                let (a, b, c) = (BatchRef::listed(&a)?, BatchRef::listed(&b)?, BatchMut::listed(&mut written)?);
+                let error = gemm_batched(&world.streams[0], one, a, b, one, c).expect_err("off its alignment");
+                assert_eq!(said(&error), Said::Shape(operand, Rule::Alignment), "{wrong}: {error}");
+            }
+        }
+        for other in [1, 2] {
+            let two = [view(A, 4, 4), View { place: other, ..view(B, 4, 4) }];
+            let listed = BatchRef::listed(&two.map(|v| world.read(v))).map(drop);
+            assert_eq!(listed.map_err(|error| said(&error)), Err(Said::Device(Operand::View)));
+            let listed = BatchMut::listed(&mut two.map(|v| world.written(v))).map(drop);
+            assert_eq!(listed.map_err(|error| said(&error)), Err(Said::Device(Operand::View)));
         }
         Ok(())
     });
@@ -137,15 +159,17 @@ fn names_of_kernels_are_looked_at_last() {
         let too_large: Fault = ("stream", |g| g.stream = 0, Said::Unsupported);
         each_and_in_pairs("large gemm_batched_by", large, &[&FAULTS[..13], &[unknown, too_large]].concat(), &run);
         // The CPU has none.
-        let on_the_cpu = |g: &Given| {
+        let by_name = |g: &Given| {
             let (a, b, c) = (world.read_batch(g.a), world.read_batch(g.b), world.written_batch(g.c));
             gemm_batched_by(&world.streams[2], names[g.stream], one, a, b, one, c)
         };
-        let mut of_the_host = product();
-        (of_the_host.a.place, of_the_host.b.place, of_the_host.c.place) = (2, 2, 2);
-        let a_elsewhere: Fault = ("a.place", |g| g.a.place = 0, Said::Device(Operand::A));
-        let faults = [&[a_elsewhere], &FAULTS[3..10], &[unknown, too_large]].concat();
-        each_and_in_pairs("gemm_batched_by on the CPU", of_the_host, &faults, &on_the_cpu);
+        let faults = [&[A_ON_A_GPU, B_ON_A_GPU, C_ON_A_GPU], &FAULTS[3..10], &[unknown, too_large]].concat();
+        each_and_in_pairs(
+            "gemm_batched_by on the CPU",
+            Given { stream: 0, ..on_the_cpu(product()) },
+            &faults,
+            &by_name,
+        );
         Ok(())
     });
 }

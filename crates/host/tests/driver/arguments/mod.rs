@@ -137,6 +137,16 @@ const A_MISALIGNED: Fault = ("a.at", |g| g.a.at += 8, Said::Shape(Operand::A, Ru
 const B_MISALIGNED: Fault = ("b.at", |g| g.b.at += 8, Said::Shape(Operand::B, Rule::Alignment));
 const C_MISALIGNED: Fault = ("c.at", |g| g.c.at += 8, Said::Shape(Operand::C, Rule::Alignment));
 
+const A_ON_A_GPU: Fault = ("a.place", |g| g.a.place = 0, Said::Device(Operand::A));
+const B_ON_A_GPU: Fault = ("b.place", |g| g.b.place = 0, Said::Device(Operand::B));
+const C_ON_A_GPU: Fault = ("c.place", |g| g.c.place = 0, Said::Device(Operand::C));
+
+/// The same for the CPU, which looks at no alignment and takes any dimension.
+fn on_the_cpu(given: Given) -> Given {
+    let there = |view: View| View { place: 2, ..view };
+    Given { stream: 2, a: there(given.a), b: there(given.b), c: there(given.c) }
+}
+
 fn product() -> Given {
     Given { stream: 0, a: view(A, 5, 4), b: view(B, 4, 3), c: view(C, 5, 3) }
 }

@@ -32,6 +32,18 @@ fn plans_say_what_is_wrong_first() {
         each_and_in_pairs("Plan::run", good, &faults, &|g| {
             plan.run(&world.streams[g.stream], one, world.read(g.a), world.read(g.b), one, world.written(g.c))
         });
+        for (a, b, of) in [
+            (world.read(good.a).conj(), world.read(good.b), Operand::A),
+            (world.read(good.a), world.read(good.b).conj(), Operand::B),
+        ] {
+            let error = plan.run(&world.streams[0], one, a, b, one, world.written(good.c)).expect_err("conjugates");
+            assert_eq!(said(&error), Said::Shape(of, Rule::Conjugate), "{error}");
+        }
+        let cpu = Plan::gemm(&world.devices[2], shape(good.a), shape(good.b), shape(good.c)).build()?;
+        let of_the_cpu = [&[WRONG_STREAM, A_ON_A_GPU, B_ON_A_GPU, C_ON_A_GPU], &faults[4..14]].concat();
+        each_and_in_pairs("Plan::run on the CPU", on_the_cpu(good), &of_the_cpu, &|g| {
+            cpu.run(&world.streams[g.stream], one, world.read(g.a), world.read(g.b), one, world.written(g.c))
+        });
 
         let good = Given { a: view(A, 9, 5), c: view(C, 5, 5), ..product() };
         let plan = Plan::gram(&world.devices[0], shape(good.a), shape(good.c)).build()?;
@@ -39,6 +51,19 @@ fn plans_say_what_is_wrong_first() {
         let of_gram = of_gram.filter(|(.., said)| *said != C_OVER_B.2).collect::<Vec<_>>();
         each_and_in_pairs("Plan::run_gram", good, &of_gram, &|g| {
             plan.run_gram(&world.streams[g.stream], one, world.read(g.a), one, world.written(g.c))
+        });
+        let cpu = Plan::gram(&world.devices[2], shape(good.a), shape(good.c)).build()?;
+        let is_of_gram = |fault: &&Fault| !fault.0.starts_with("b.") && fault.0 != "c.rows" && fault.2 != C_OVER_B.2;
+        let of_the_cpu = of_the_cpu.iter().filter(is_of_gram).copied().collect::<Vec<_>>();
+        each_and_in_pairs("Plan::run_gram on the CPU", on_the_cpu(good), &of_the_cpu, &|g| {
+            cpu.run_gram(&world.streams[g.stream], one, world.read(g.a), one, world.written(g.c))
+        });
+        // A plan of another product serves no Gram matrix, which is said behind stream and devices.
+        let product =
+            Plan::gemm(&world.devices[0], shape(product().a), shape(product().b), shape(product().c)).build()?;
+        let none: Fault = ("a.rows", |g| rows(&mut g.a, 10), Said::Unsupported);
+        each_and_in_pairs("a product's plan", good, &[WRONG_STREAM, A_ELSEWHERE, C_ELSEWHERE, none], &|g| {
+            product.run_gram(&world.streams[g.stream], one, world.read(g.a), one, world.written(g.c))
         });
         let short = world.read(view(A, 8, 5));
         let text = plan.run_gram(&world.streams[0], one, short, one, world.written(good.c)).expect_err("8 x 5");
@@ -66,6 +91,40 @@ const SPOILERS: [Spoiler; 9] = [
     ("name", |p| p.3 = "no_such", Said::Variant),
     ("name", |p| p.3 = "gram_staged", Said::Unsupported), // of a matrix and itself alone
 ];
+
+/// What a plan of a Gram matrix, and one of a vector, is asked for: A, x, and C or y.
+type AskedOthers = (Shape, Shape, Shape);
+
+/// Plans of Gram matrices and of vectors: C, or y, is no conjugate, and its elements have addresses of their own.
+#[test]
+fn results_that_cannot_be_are_refused() {
+    const NAME: &str = "arguments::plans::results_that_cannot_be_are_refused";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::C128);
+        let gram = |(a, _, c): AskedOthers| Plan::gram(&device, a, c).build().map(drop);
+        let gemv = |(a, x, y): AskedOthers| Plan::gemv(&device, a, x, y).build().map(drop);
+        type Case<'a> = (&'a dyn Fn(AskedOthers) -> Result<()>, AskedOthers, Operand);
+        let cases: [Case<'_>; 2] = [
+            (&gram, (shape(9, 5), shape(5, 1), shape(5, 5)), Operand::C),
+            (&gemv, (shape(9, 5), shape(5, 1), shape(9, 1)), Operand::Y),
+        ];
+        for (build, good, of) in cases {
+            build(good)?;
+            let refused = |asked: AskedOthers, expected: Said| {
+                calls();
+                let error = build(asked).expect_err("no such result");
+                assert_eq!(said(&error), expected, "{error}");
+                assert_eq!(calls(), [""; 0]);
+            };
+            let (conj, mut over) = (good.2.conj(), good.2);
+            (over.strides.row, over.strides.col) = (0, 0);
+            refused((good.0, good.1, conj), Said::Shape(of, Rule::Conjugate));
+            refused((good.0, good.1, over), Said::Shape(of, Rule::Strides));
+        }
+        Ok(())
+    });
+}
 
 /// Sizes and names, before anything is there.
 #[test]

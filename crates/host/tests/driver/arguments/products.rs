@@ -28,15 +28,11 @@ fn products_say_what_is_wrong_first() {
             tall,
         ];
         each_and_in_pairs("gemm", product(), &faults, &run);
-        // The host's product has no alignment, and any dimension.
-        let places = [("a.place", (|g| g.a.place = 0) as fn(&mut Given), Said::Device(Operand::A))];
-        let mut on_the_cpu = product();
-        (on_the_cpu.a.place, on_the_cpu.b.place, on_the_cpu.c.place) = (2, 2, 2);
-        let run = |g: &Given| {
+        let faults = [&[A_ON_A_GPU, B_ON_A_GPU, C_ON_A_GPU], &faults[3..8]].concat();
+        each_and_in_pairs("gemm on the CPU", on_the_cpu(product()), &faults, &|g| {
             let (a, b, c) = (world.read(g.a), world.read(g.b), world.written(g.c));
             gemm(&world.streams[2], T::from(1.0), a, b, T::from(0.0), c)
-        };
-        each_and_in_pairs("gemm on the CPU", on_the_cpu, &[&places[..], &faults[3..8]].concat(), &run);
+        });
         Ok(())
     });
 }
@@ -65,6 +61,13 @@ fn gram_matrices_and_products_in_place_say_what_is_wrong_first() {
         each_and_in_pairs("gram_triangle", good, &faults, &|g| {
             gram_triangle(&world.streams[0], Triangle::Lower, one, world.read(g.a), one, world.written(g.c))
         });
+        let (host, faults) = (on_the_cpu(good), [&[A_ON_A_GPU, C_ON_A_GPU], &faults[2..5]].concat());
+        each_and_in_pairs("gram on the CPU", host, &faults, &|g| {
+            gram(&world.streams[2], one, world.read(g.a), one, world.written(g.c))
+        });
+        each_and_in_pairs("gram_triangle on the CPU", host, &faults, &|g| {
+            gram_triangle(&world.streams[2], Triangle::Upper, one, world.read(g.a), one, world.written(g.c))
+        });
         // In the caller's terms: there is no B, and A is not transposed.
         let mut given = good;
         rows(&mut given.c, 6);
@@ -90,11 +93,86 @@ fn gram_matrices_and_products_in_place_say_what_is_wrong_first() {
         each_and_in_pairs("tsmm_in_place with alpha = 0", good, &faults[..7], &|g| {
             tsmm_in_place(&world.streams[0], T::from(0.0), world.written(g.a), world.read(g.b))
         });
+        let faults = [&[A_ON_A_GPU, B_ON_A_GPU], &faults[2..5]].concat();
+        each_and_in_pairs("tsmm_in_place on the CPU", on_the_cpu(good), &faults, &|g| {
+            tsmm_in_place(&world.streams[2], one, world.written(g.a), world.read(g.b))
+        });
         let done = tsmm_in_place(&world.streams[0], one, world.written(good.a), world.read(good.b));
         assert_eq!(done.map_err(|error| said(&error)), Ok(()));
         let over = View { at: A, ..good.b };
         let error = tsmm_in_place(&world.streams[0], one, world.written(good.a), world.read(over));
         assert!(error.expect_err("B lies in A").to_string().starts_with("A overlaps B: "));
+        Ok(())
+    });
+}
+
+/// Beside the operand and the rule an error has what is required and what was given.
+#[test]
+fn what_is_required_and_given_is_told() {
+    const NAME: &str = "arguments::products::what_is_required_and_given_is_told";
+    with_driver(NAME, "devices=2", || {
+        let (world, one) = (World::new()?, T::from(1.0));
+        type Spoiler = fn(&mut Given);
+        let wrong: [(Spoiler, u64, u64); 6] = [
+            (|g| rows(&mut g.b, 6), 4, 6),
+            (|g| rows(&mut g.c, 7), 5, 7),
+            (|g| g.c.cols = 2, 3, 2),
+            // Of 20 elements of A the last 19.
+            (|g| g.c.at = g.a.at + ELEMENT, 0, 15 * ELEMENT),
+            (|g| g.a.at += 8, ELEMENT, 8),
+            (|g| g.c.at += 4, ELEMENT, 4),
+        ];
+        for (index, (spoil, required, actual)) in wrong.into_iter().enumerate() {
+            let mut given = product();
+            spoil(&mut given);
+            let (a, b, c) = (world.read(given.a), world.read(given.b), world.written(given.c));
+            let error = gemm(&world.streams[0], one, a, b, one, c).expect_err("a wrong argument");
+            let Error::Shape(error) = error else { panic!("{error}") };
+            assert_eq!((error.required, error.actual), (required, actual), "{index}: {error}");
+        }
+        Ok(())
+    });
+}
+
+/// Nothing is launched where α = 0 or k = 0 leaves C as it is.
+#[test]
+fn nothing_is_launched_where_c_stays_as_it_is() {
+    const NAME: &str = "arguments::products::nothing_is_launched_where_c_stays_as_it_is";
+    with_driver(NAME, "devices=2", || {
+        let world = World::new()?;
+        let (stream, one, zero) = (&world.streams[0], T::from(1.0), T::from(0.0));
+        calls();
+        for (alpha, k) in [(zero, 4), (one, 0), (zero, 0)] {
+            let (a, b, c) = (view(A, 5, k), view(B, k, 3), view(C, 5, 3));
+            gemm(stream, alpha, world.read(a), world.read(b), one, world.written(c))?;
+            gemv(stream, alpha, world.read(a), world.read(view(B, k, 1)), one, world.written(view(C, 5, 1)))?;
+            let tall = view(A, k, 3);
+            gram(stream, alpha, world.read(tall), one, world.written(view(C, 3, 3)))?;
+            gram_triangle(stream, Triangle::Lower, alpha, world.read(tall), one, world.written(view(C, 3, 3)))?;
+            assert_eq!(calls(), [""; 0], "alpha = {alpha}, k = {k}");
+        }
+        Ok(())
+    });
+}
+
+/// α = 0 leaves what scales C alone to be launched, whatever A and B are.
+#[test]
+fn nothing_is_multiplied_by_0() {
+    const NAME: &str = "arguments::products::nothing_is_multiplied_by_0";
+    with_driver(NAME, "devices=2", || {
+        let world = World::new()?;
+        let (stream, zero, beta) = (&world.streams[0], T::from(0.0), T::from(2.0));
+        let entries = || launches().into_iter().map(|line| line.split(' ').next().unwrap_or_default().to_owned());
+        launches();
+        let (a, b, c) = (view(A, 200, 40), view(B, 40, 3), view(C, 200, 3));
+        gemm(stream, zero, world.read(a), world.read(b), beta, world.written(c))?;
+        gemv(stream, zero, world.read(a), world.read(view(B, 40, 1)), beta, world.written(view(C, 200, 1)))?;
+        tsmm_in_place(stream, zero, world.written(a), world.read(b))?;
+        assert_eq!(entries().collect::<Vec<_>>(), ["zsum_slots_t256"; 3]);
+        let (tall, square) = (view(A, 2000, 5), view(C, 5, 5));
+        gram(stream, zero, world.read(tall), beta, world.written(square))?;
+        gram_triangle(stream, Triangle::Lower, zero, world.read(tall), beta, world.written(square))?;
+        assert_eq!(entries().collect::<Vec<_>>(), ["zreduce_slots_t256"; 2]);
         Ok(())
     });
 }

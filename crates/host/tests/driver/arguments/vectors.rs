@@ -40,11 +40,10 @@ fn products_with_vectors_say_what_is_wrong_first() {
         each_and_in_pairs("gemv of rows", vectors(), &faults[..7], &|g| {
             gemv(&world.streams[0], one, world.read(g.a), world.read(g.b).t(), one, world.written(g.c).t())
         });
-        // The host's has no alignment, and any dimension.
-        let places = [("a.place", (|g| g.a.place = 0) as fn(&mut Given), Said::Device(Operand::A))];
-        let mut on_the_cpu = vectors();
-        (on_the_cpu.a.place, on_the_cpu.b.place, on_the_cpu.c.place) = (2, 2, 2);
-        each_and_in_pairs("gemv on the CPU", on_the_cpu, &[&places[..], &faults[3..9]].concat(), &|g| {
+        let x_on_a_gpu: Fault = ("b.place", |g| g.b.place = 0, Said::Device(Operand::X));
+        let y_on_a_gpu: Fault = ("c.place", |g| g.c.place = 0, Said::Device(Operand::Y));
+        let of_the_cpu = [&[A_ON_A_GPU, x_on_a_gpu, y_on_a_gpu], &faults[3..9]].concat();
+        each_and_in_pairs("gemv on the CPU", on_the_cpu(vectors()), &of_the_cpu, &|g| {
             gemv(&world.streams[2], one, world.read(g.a), world.read(g.b), one, world.written(g.c))
         });
         let given = Given { c: view(C, 6, 1), ..vectors() };
