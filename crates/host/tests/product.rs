@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Buffer, Case, Outcome, PACKED, Random, Real, Storage, bits};
-use lanky_host::{Device, Dtype, Layout, MatMut, MatRef, Plan, Shape, gemm};
+use lanky_host::{Device, Dtype, Layout, MatMut, MatRef, Plan, Shape, gemm, gram, tsmm_in_place};
 use proptest::prelude::*;
 
 fn storage() -> impl Strategy<Value = Storage> {
@@ -227,6 +227,38 @@ fn any_number_of_threads_gives_the_same_bits() {
                 assert!(of(threads) == one, "{threads} threads, {case:?}");
             }
         }
+    }
+}
+
+/// Of complex products, Gram matrices and products in place: large ones, and those with k in parts.
+#[test]
+fn any_number_of_threads_gives_the_same_bits_of_other_products() {
+    use num_complex::Complex;
+    let mut random = Random(37);
+    let mut data = |len| (0..len).map(|_| Complex::new(random.unit(), random.unit())).collect::<Vec<_>>();
+    let (tall, b) = (data(30_011 * 5), data(5 * 5));
+    let by_parts = data(2 * 60_001);
+    let one = Complex::new(0.7, -0.2);
+    let of = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let stream = Device::cpu().stream().unwrap();
+            let (a, b) = (MatRef::column_major(&tall, 30_011, 5).unwrap(), MatRef::column_major(&b, 5, 5).unwrap());
+            let long = MatRef::column_major(&by_parts, 60_001, 2).unwrap();
+            let mut all =
+                vec![vec![Complex::default(); 30_011 * 5], vec![Complex::default(); 25], vec![Complex::default(); 4]];
+            all.push(tall.clone());
+            let [product, gram_of_tall, gram_of_long, in_place] = &mut all[..] else { panic!("four") };
+            gemm(&stream, one, a, b.h(), one - one, MatMut::column_major(product, 30_011, 5).unwrap()).unwrap();
+            gram(&stream, one, a, one, MatMut::column_major(gram_of_tall, 5, 5).unwrap()).unwrap();
+            gram(&stream, one, long, one, MatMut::column_major(gram_of_long, 2, 2).unwrap()).unwrap();
+            tsmm_in_place(&stream, one, MatMut::column_major(in_place, 30_011, 5).unwrap(), b).unwrap();
+            all.concat().into_iter().map(|c| (c.re.to_bits(), c.im.to_bits())).collect::<Vec<_>>()
+        })
+    };
+    let one_thread = of(1);
+    for threads in [2, 3, 7] {
+        assert!(of(threads) == one_thread, "{threads} threads");
     }
 }
 
