@@ -39,6 +39,25 @@ fn passes(command: &str, only: &[&str], least: usize) {
     assert!(passed >= least, "{last}, but there should be {least}");
 }
 
+/// lanky-host's own tests of GPUs, which are left out where there is none.
+#[test]
+fn what_the_library_does_on_a_gpu() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let tests =
+        ["test", "--locked", "--package", "lanky-host", "--test", "gpu", "--test", "in_place", "--test", "batched"];
+    let mut program = Command::new(cargo);
+    program.args(tests).current_dir(env!("CARGO_MANIFEST_DIR")).env("LANKY_REQUIRE_GPU", "1");
+    let output = program.env("LD_LIBRARY_PATH", driver()).env_remove("FAKE_CUDA").output().expect("cargo starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let why = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !why.contains("SKIPPED"), "{said}{why}");
+    for name in
+        ["every_variant_agrees_with_the_cpu", "the_first_columns_become_the_product", "a_gpu_gives_what_the_cpu_does"]
+    {
+        assert!(said.contains(&format!("test {name} ... ok")), "{said}");
+    }
+}
+
 #[test]
 fn real_products() {
     passes("small", &["f32", "f64"], 5000);
