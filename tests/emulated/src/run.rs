@@ -7,16 +7,36 @@ use model::variants::reduce_slots;
 use model::{Dtype, sum_slots};
 use simt::{Launch, Memory};
 
-/// The thread's work, with its parameters.
+/// A thread's work, with its parameters.
 type Body = Box<dyn Fn()>;
 
-/// Runs an entry; `None` if there is none of the name.
-///
-/// # Errors
-/// What the kernel does that no kernel may.
-pub fn run(launch: &Launch<'_>, parameters: Parameters<'_>) -> Option<Result<(), String>> {
-    let body = body(launch.kernel, parameters)?;
-    Some(launch.run(&mut Memory::new(), |_| body()).map(drop).map_err(|fault| fault.to_string()))
+/// A launch: any number of times, by whichever thread.
+pub struct Work {
+    entry: String,
+    launch: Launch<'static>,
+    body: Body,
+}
+
+// SAFETY: a body has numbers and addresses of memory that the driver's callers share between their threads.
+unsafe impl Send for Work {}
+// SAFETY: as above.
+unsafe impl Sync for Work {}
+
+impl Work {
+    /// `None` if there is no entry of the name.
+    pub fn of(entry: &str, grid: [u32; 3], block: [u32; 3], shared: u32, parameters: Parameters<'_>) -> Option<Work> {
+        let launch = Launch { grid, block, shared_bytes: shared, ..Launch::default() };
+        Some(Work { entry: entry.to_owned(), launch, body: body(entry, parameters)? })
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// What the kernel does that no kernel may.
+    pub fn run(&self) -> Result<(), String> {
+        let launch = Launch { kernel: &self.entry, ..self.launch };
+        launch.run(&mut Memory::new(), |_| (self.body)()).map(drop).map_err(|fault| fault.to_string())
+    }
 }
 
 fn body(entry: &str, parameters: Parameters<'_>) -> Option<Body> {

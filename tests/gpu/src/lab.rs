@@ -50,7 +50,7 @@ impl Lab {
     }
 
     /// Whether the GPU is the emulator, which takes a thousand times as long.
-    fn is_emulated(&self) -> bool {
+    pub fn is_emulated(&self) -> bool {
         self.device.name() == "Emulated"
     }
 

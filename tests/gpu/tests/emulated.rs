@@ -79,8 +79,8 @@ fn batches() {
     passes("check", &["batched-special"], 1400);
 }
 
-/// Sizes and factors of 0, what is not read, subnormal numbers, wrong arguments, no memory.
+/// Sizes and factors of 0, what is not read, subnormal numbers, wrong arguments, no memory, graphs.
 #[test]
 fn what_calls_promise() {
-    passes("check", &["guards", "quick", "subnormal", "refusals", "memory"], 26_000);
+    passes("check", &["guards", "quick", "subnormal", "refusals", "memory", "capture"], 26_000);
 }

@@ -26,8 +26,9 @@
 #[path = "libcuda/state.rs"]
 mod state;
 
-use state::{CONTEXTS, Function, Handle, answer, context, primary, state};
+use state::{CONTEXTS, Function, Handle, Job, answer, context, primary, state};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::Arc;
 
 /// What the device is called.
 const NAME: &str = if cfg!(feature = "emulated") { "Emulated" } else { "Fake" };
@@ -148,9 +149,11 @@ driver! {
     cuStreamEndCapture(stream: Handle, graph: *mut Handle) {
         let mut state = state();
         let Some((_, is_whole)) = state.recorded.remove(&stream) else { return state.misuse(400, "nothing is recorded") };
+        let jobs = state.jobs.remove(&stream).unwrap_or_default();
         if !is_whole || state.setting("spoiled", 0) == 1 { graph.write(0); return 901; }
         let made = state.handle();
         state.graphs.insert(made);
+        state.jobs.insert(made, jobs);
         graph.write(made);
         0
     }
@@ -158,6 +161,8 @@ driver! {
         let mut state = state();
         let made = state.handle();
         state.executables.insert(made);
+        let jobs = state.jobs.get(&graph).cloned().unwrap_or_default();
+        state.jobs.insert(made, jobs);
         at.write(made);
         let is = state.graphs.contains(&graph);
         state.gone(is, "a graph")
@@ -169,10 +174,22 @@ driver! {
         state.gives(stream, None);
         state.launched();
         let is = state.executables.contains(&executable);
-        state.gone(is, "a graph")
+        let (code, jobs) = (state.gone(is, "a graph"), state.jobs.get(&executable).cloned().unwrap_or_default());
+        drop(state);
+        jobs.into_iter().map(|job| job()).find(|code| *code != 0).unwrap_or(code)
     }
-    cuGraphExecDestroy(executable: Handle) { let mut state = state(); let was = state.executables.remove(&executable); state.gone(was, "a graph") }
-    cuGraphDestroy(graph: Handle) { let mut state = state(); let was = state.graphs.remove(&graph); state.gone(was, "a graph") }
+    cuGraphExecDestroy(executable: Handle) {
+        let mut state = state();
+        state.jobs.remove(&executable);
+        let was = state.executables.remove(&executable);
+        state.gone(was, "a graph")
+    }
+    cuGraphDestroy(graph: Handle) {
+        let mut state = state();
+        state.jobs.remove(&graph);
+        let was = state.graphs.remove(&graph);
+        state.gone(was, "a graph")
+    }
 
     cuEventCreate(event: *mut Handle, _flags: c_uint) {
         if context() == 0 { return state().misuse(201, "no context is current"); }
@@ -259,7 +276,7 @@ driver! {
         drop(state);
         // SAFETY: the parameters that this entry has.
         #[cfg(feature = "emulated")]
-        if let Some(code) = compute(&entry, [x, y, z], [bx, by, bz], shared, arguments) { return code; }
+        if let Some(kernel) = kernel(&entry, [x, y, z], [bx, by, bz], shared, arguments) { return does(stream, kernel); }
         ceiling(&entry, x as usize * bx as usize, mmas, arguments)
     }
 
@@ -286,44 +303,57 @@ driver! {
     }
     cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, bytes: usize, stream: Handle) {
         let code = state().copies(stream, from as u64, to, bytes);
-        if code == 0 { std::ptr::copy_nonoverlapping(from, to as *mut u8, bytes); }
-        code
+        if code == 0 { does(stream, copy(from as u64, to, bytes)) } else { code }
     }
     cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usize, stream: Handle) {
         let code = state().copies(stream, from, to as u64, bytes);
-        if code == 0 { std::ptr::copy_nonoverlapping(from as *const u8, to, bytes); }
-        code
+        if code == 0 { does(stream, copy(from, to as u64, bytes)) } else { code }
     }
     cuMemsetD8Async(address: u64, value: u8, bytes: usize, stream: Handle) {
         let code = state().copies(stream, address, address, bytes);
-        if code == 0 { std::ptr::write_bytes(address as *mut u8, value, bytes); }
-        code
+        // SAFETY: the caller's memory, until it is done.
+        let set = move || unsafe { std::ptr::write_bytes(address as *mut u8, value, bytes) };
+        if code == 0 { does(stream, Arc::new(move || { set(); 0 })) } else { code }
     }
 }
 
-/// Runs a kernel, if there is one of the name: 719 if it does what none may.
+/// Does a job of a stream, or records it.
+fn does(stream: Handle, job: Job) -> c_int {
+    let now = state().now(stream, job);
+    now.map_or(0, |job| job())
+}
+
+fn copy(from: u64, to: u64, bytes: usize) -> Job {
+    Arc::new(move || {
+        // SAFETY: the caller's memory, until it is done.
+        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, bytes) };
+        0
+    })
+}
+
+/// The work of a kernel, if there is one of the name: 719 if it does what none may.
 ///
 /// # Safety
 /// `arguments` are the entry's, which name memory of this device.
 #[cfg(feature = "emulated")]
-unsafe fn compute(
+unsafe fn kernel(
     entry: &str,
     grid: [u32; 3],
     block: [u32; 3],
     shared: u32,
     arguments: *mut *mut c_void,
-) -> Option<c_int> {
+) -> Option<Job> {
     let allocation = |address| state().allocation(address);
     // SAFETY: the caller's promise.
     let parameters = unsafe { crate::parameters::Parameters::new(arguments, &allocation) };
-    let launch = simt::Launch { kernel: entry, grid, block, shared_bytes: shared, ..simt::Launch::default() };
-    Some(match crate::run::run(&launch, parameters)? {
+    let work = crate::run::Work::of(entry, grid, block, shared, parameters)?;
+    Some(Arc::new(move || match work.run() {
         Ok(()) => 0,
         Err(fault) => {
             eprintln!("{fault}");
             state().loses(719)
         }
-    })
+    }))
 }
 
 /// What the kernels leave that measure what a device does at most; others leave memory as it is.

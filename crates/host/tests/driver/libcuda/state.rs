@@ -4,11 +4,14 @@ use std::alloc::Layout;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::c_int;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 pub type Handle = usize;
+
+/// What a stream does: a copy, or a kernel where they compute. Its code.
+pub type Job = Arc<dyn Fn() -> c_int + Send + Sync>;
 
 #[derive(Default)]
 pub struct State {
@@ -51,6 +54,8 @@ pub struct State {
     pub modules: HashSet<Handle>,
     pub graphs: HashSet<Handle>,
     pub executables: HashSet<Handle>,
+    /// What is recorded, by streams, graphs and executables.
+    pub jobs: HashMap<Handle, Vec<Job>>,
     /// Kernels, by their handles.
     pub functions: HashMap<Handle, Function>,
     pub memory: HashMap<u64, Layout>,
@@ -287,6 +292,15 @@ impl State {
             self.gives(stream, Some([(from, bytes), (to, bytes)]));
         }
         code
+    }
+
+    /// What is to be done now: a job of this stream, unless it is recorded.
+    pub fn now(&mut self, stream: Handle, job: Job) -> Option<Job> {
+        if !self.recorded.contains_key(&stream) {
+            return Some(job);
+        }
+        self.jobs.entry(stream).or_default().push(job);
+        None
     }
 
     /// The code of what cannot be recorded: 900, and the recordings that it spoils cannot end well.
