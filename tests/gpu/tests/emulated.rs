@@ -84,3 +84,9 @@ fn batches() {
 fn what_calls_promise() {
     passes("check", &["guards", "quick", "subnormal", "refusals", "memory", "capture"], 26_000);
 }
+
+/// Random data within the bound of each plan's chain; NaN and infinities where zeros are on the other side.
+#[test]
+fn numbers_that_round_and_that_are_none() {
+    passes("check", &["rounding", "special"], 2000);
+}

@@ -25,6 +25,7 @@ fn specials<T: Real>(lab: &Lab) -> Outcome {
         .into_iter()
         .flat_map(|special| (0..STEPS.len() * 4).map(move |at| (special, at)))
         .enumerate()
+        .filter(|(index, _)| lab.takes(*index, 82))
     {
         let l = STEPS[at % STEPS.len()];
         let (row, col) = (ROWS[(index * 5 + at) % ROWS.len()], COLS[(index + at / STEPS.len()) % COLS.len()]);
