@@ -70,7 +70,7 @@ fn two_tall_matrices_and_vectors() {
 
 #[test]
 fn complex_numbers() {
-    passes("small", &["complex"], 2000);
+    passes("small", &["complex"], 1600);
 }
 
 #[test]
