@@ -40,10 +40,10 @@ pub struct Case {
 }
 
 /// An operand: its data, NaN in all gaps.
-struct Operand<T> {
-    layout: Layout,
-    starts: Vec<u64>,
-    data: Vec<T>,
+pub struct Operand<T> {
+    pub layout: Layout,
+    pub starts: Vec<u64>,
+    pub data: Vec<T>,
     lie: Lie,
 }
 
@@ -77,7 +77,7 @@ impl<T: Element> Operand<T> {
         Operand { layout, starts, data, lie: Lie { strides: layout.strides, stride, listed, skew } }
     }
 
-    fn at(&self, problem: u32, i: u32, j: u32) -> usize {
+    pub fn at(&self, problem: u32, i: u32, j: u32) -> usize {
         self.starts[problem as usize] as usize + self.layout.at(i, j)
     }
 
@@ -117,12 +117,26 @@ pub fn bits(variant: &Batched, case: Case) -> Vec<u8> {
     }
 }
 
+/// A, B and C of a case.
+pub fn operands<T: Element>(case: &Case) -> [Operand<T>; 3] {
+    let [m, n, k] = case.sizes;
+    [Operand::new(case, 0, (m, k)), Operand::new(case, 1, (k, n)), Operand::new(case, 2, (m, n))]
+}
+
 /// What an entry does, and C's memory behind it.
 pub fn run<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: Case) -> (Counters, Vec<T>) {
+    run_with(variant, entry, case, operands(&case))
+}
+
+/// The same of operands that lie as the case has it.
+pub fn run_with<T: Element>(
+    variant: &Batched,
+    entry: BatchedFn<T>,
+    case: Case,
+    [a, b, c]: [Operand<T>; 3],
+) -> (Counters, Vec<T>) {
     let [m, n, k] = case.sizes;
     let (alpha, beta) = (T::factor(case.alpha), T::factor(case.beta));
-    let (a, b) = (Operand::<T>::new(&case, 0, (m, k)), Operand::<T>::new(&case, 1, (k, n)));
-    let c = Operand::<T>::new(&case, 2, (m, n));
     let (width, owners) = ((16 / size_of::<T>()) as u32, variant.owners(m, n, k));
     let laid = |of: &Operand<T>, shape| laid(of.lie, shape, case.count.into(), width, owners);
     let (la, lb, lc) = (laid(&a, (m, k)), laid(&b, (k, n)), laid(&c, (m, n)));
@@ -312,7 +326,7 @@ fn sizes(variant: &Batched) -> Vec<[u32; 3]> {
     sizes
 }
 
-fn cases(variant: &Batched) -> Vec<Case> {
+pub fn cases(variant: &Batched) -> Vec<Case> {
     let mut cases = Vec::new();
     for (at, sizes) in sizes(variant).into_iter().enumerate() {
         let most = variant.threads / variant.owners(sizes[0], sizes[1], sizes[2]);

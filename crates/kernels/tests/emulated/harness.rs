@@ -18,6 +18,10 @@ pub trait Element: table::Element + Pod + PartialEq + std::fmt::Debug {
     fn of_parts(re: f64, _im: f64) -> Self {
         Self::exactly(re)
     }
+    /// The element that is nearest to these parts; a real one has no other than the first.
+    fn nearest(parts: [f64; 2]) -> Self;
+    /// Its parts; the second of a real one is 0.
+    fn parts(self) -> [f64; 2];
     /// What α or β is for a number: of complex ones, but for 0 and 1, with an imaginary part.
     fn factor(value: f64) -> Self {
         Self::of_parts(value, if value == 0.0 || value == 1.0 { 0.0 } else { 2.0 * value })
@@ -27,6 +31,12 @@ pub trait Element: table::Element + Pod + PartialEq + std::fmt::Debug {
 impl Element for f32 {
     const NAN: f32 = f32::NAN;
     const DTYPE: Dtype = Dtype::F32;
+    fn nearest([value, _]: [f64; 2]) -> f32 {
+        value as f32
+    }
+    fn parts(self) -> [f64; 2] {
+        [self.into(), 0.0]
+    }
     fn exactly(value: f64) -> f32 {
         assert_eq!(f64::from(value as f32), value);
         value as f32
@@ -36,6 +46,12 @@ impl Element for f32 {
 impl Element for f64 {
     const NAN: f64 = f64::NAN;
     const DTYPE: Dtype = Dtype::F64;
+    fn nearest([value, _]: [f64; 2]) -> f64 {
+        value
+    }
+    fn parts(self) -> [f64; 2] {
+        [self, 0.0]
+    }
     fn exactly(value: f64) -> f64 {
         value
     }
@@ -46,6 +62,12 @@ macro_rules! complex {
         impl Element for Complex<$real> {
             const NAN: Self = Complex::new(<$real>::NAN, <$real>::NAN);
             const DTYPE: Dtype = Dtype::$dtype;
+            fn nearest([re, im]: [f64; 2]) -> Self {
+                Complex::new(re as $real, im as $real)
+            }
+            fn parts(self) -> [f64; 2] {
+                [self.re.into(), self.im.into()]
+            }
             fn exactly(value: f64) -> Self {
                 Self::of_parts(value, 0.0)
             }

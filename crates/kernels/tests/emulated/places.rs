@@ -17,7 +17,7 @@ use model::{Kernel, Variant};
 const PLACES: [(usize, u64); 3] = [(1, 0), (3, 5), (0, 3)];
 
 /// Sizes with more than one round of k and a step that 16 bytes leave, in one part and in two.
-fn cases(variant: &Variant) -> Vec<Case> {
+pub fn cases(variant: &Variant) -> Vec<Case> {
     let (columns, steps) = widest(variant).unwrap_or((12, 1 << 20));
     let m = if variant.is_reduced() { variant.most_columns().unwrap_or(8).min(12) } else { 20 };
     let n = match variant.kernel {
@@ -103,7 +103,7 @@ pub fn check(variant: &Variant) {
 }
 
 /// Whether sizes are the multiples that an entry wants, if it wants any.
-fn takes(variant: &Variant, Case { m, n, k, .. }: Case) -> bool {
+pub fn takes(variant: &Variant, Case { m, n, k, .. }: Case) -> bool {
     variant.multiples().is_none_or(|of| [m, n, k].iter().zip(of).all(|(size, of)| size % of == 0))
 }
 

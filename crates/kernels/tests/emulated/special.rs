@@ -1,0 +1,77 @@
+//! NaN and infinities by every entry, with zeros on the other side: they are where the formula has them, and nowhere else.
+
+use crate::numbers::{Job, Number, batches, products};
+
+/// The value in which part of an element: of the other, or of a real element, nothing is said.
+const WILD: [(f64, usize); 4] = [(f64::NAN, 0), (f64::INFINITY, 1), (f64::INFINITY, 0), (f64::NEG_INFINITY, 0)];
+
+/// Small integers, every other one 0, which no NaN and no infinity may turn into nothing.
+fn integer(seed: u32, [problem, i, j]: [u32; 3]) -> Number {
+    let part = |seed: u32| {
+        let at = [problem, i, j].iter().fold(u64::from(seed), |at, index| at * 1_048_583 + u64::from(*index));
+        let random = at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+        if random % 2 == 0 { 0.0 } else { (random / 2 % 4) as f64 - 1.5 }
+    };
+    [2.0 * part(seed), 2.0 * part(seed + 3)]
+}
+
+/// One element of A, or of B, is wild; C is compared by kind where it is not finite, and else to the bit but for the sign of 0.
+fn check(job: Job, turn: usize) {
+    let is_complex = job.dtype().is_complex();
+    let ([m, n, k], in_a, (value, part)) = (job.sizes(), turn % 2 == 0 || job.is_gram(), WILD[turn / 2 % WILD.len()]);
+    let pick = |of: u32, stride: usize| (turn * stride % 4) as u32 * (of - 1) / 3;
+    let l = pick(k, 3);
+    let (problem, i, j) =
+        (pick(job.problems(), 2), if in_a { pick(m, 1) } else { l }, if in_a { l } else { pick(n, 1) });
+    let problem = job.matrices(problem)[usize::from(!in_a)];
+    let element = |seed, wild: bool, at: [u32; 3]| {
+        let mut number = integer(seed, at);
+        if wild && at == [problem, i, j] {
+            number[if is_complex { part } else { 0 }] = value;
+        }
+        if is_complex { number } else { [number[0], 0.0] }
+    };
+    let a = |problem, i, l| element(1, in_a, [problem, i, l]);
+    let b = |problem, l, j| if job.is_gram() { a(problem, j, l) } else { element(2, !in_a, [problem, l, j]) };
+    let c = |problem, i, j| element(5, false, [problem, i, j]);
+    let beta = [0.0, 1.0][turn / 3 % 2];
+    let got = job.scaled([1.0, beta]).run([&a, &b, &c]);
+    let conj = |[re, im]: Number, conj: bool| [re, if conj { -im } else { im }];
+    let places = (0..job.problems()).flat_map(|p| (0..n).flat_map(move |j| (0..m).map(move |i| (p, i, j))));
+    let mut wild = 0;
+    for (got, (problem, i, j)) in got.into_iter().zip(places) {
+        let [of_a, of_b] = job.matrices(problem);
+        let old = c(problem, i, j).map(|old| if beta == 0.0 { 0.0 } else { old });
+        let sum = (0..k).fold(old, |[re, im], l| {
+            let ([x, y], [u, v]) = (conj(a(of_a, i, l), job.conj()[0]), conj(b(of_b, l, j), job.conj()[1]));
+            // A real product has no imaginary part that 0 times infinity would spoil.
+            if is_complex { [re + x * u - y * v, im + x * v + y * u] } else { [re + x * u, 0.0] }
+        });
+        let same = |part: usize| if sum[part].is_nan() { got[part].is_nan() } else { got[part] == sum[part] };
+        assert!(
+            same(0) && same(1),
+            "{value} at {i}, {l} of a factor: C({i}, {j}) of {problem} is {got:?}, not {sum:?}"
+        );
+        wild += u32::from(!(sum[0].is_finite() && sum[1].is_finite()));
+    }
+    assert!(wild > 0 && wild < m * n * job.problems().max(2), "{wild} elements of C are not finite");
+}
+
+/// Every entry with each, in A and in B, in one of its layouts after another.
+fn check_all(entries: Vec<Vec<Job>>) {
+    for (row, jobs) in entries.into_iter().enumerate() {
+        for turn in 0..4 {
+            check(jobs[(turn + turn / 2) % jobs.len()], turn + 4 * (row % 2));
+        }
+    }
+}
+
+#[test]
+fn of_products() {
+    check_all(products());
+}
+
+#[test]
+fn of_batches() {
+    check_all(batches());
+}
