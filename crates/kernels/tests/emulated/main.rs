@@ -15,6 +15,7 @@ mod numbers;
 mod places;
 mod products;
 mod profiler;
+mod rounding;
 mod slots;
 mod special;
 mod tsmm;
