@@ -196,6 +196,10 @@ impl Sm<'_> {
     #[cold]
     fn adopt(&mut self, group: &Group, run: &Run) -> Result<(usize, u64), Box<Fault>> {
         let access = run.access;
+        if self.operands.iter().any(|operand| operand.has_between_pieces(access.address)) {
+            let message = format!("an access of element {}, between two pieces or past the end of one", access.index);
+            return Err(self.access_fault(FaultKind::OutOfBounds, group, run, message));
+        }
         let offset = access.index.wrapping_mul(u64::from(access.element_bytes));
         let Some(bytes) = access.extent.and_then(|extent| extent.checked_mul(u64::from(access.element_bytes))) else {
             let message = "an address outside of every operand".to_string();

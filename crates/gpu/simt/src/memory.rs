@@ -46,8 +46,12 @@ pub(crate) enum Role {
 pub(crate) struct Operand {
     pub(crate) name: &'static str,
     pub(crate) role: Role,
+    /// Where its data is.
     pub(crate) base: *mut u8,
     pub(crate) bytes: u64,
+    /// Where it begins as kernels see it: there, or if it lies in pieces, where no memory is.
+    address: u64,
+    pieces: Option<Pieces>,
     /// A word each 4 bytes; none for inputs.
     pub(crate) words: Vec<Word>,
     element_bytes: usize,
@@ -58,14 +62,39 @@ impl Operand {
     /// Memory of someone else's that a handle led to: initialised, and anyone may read and write it.
     pub(crate) fn foreign(name: &'static str, base: *mut u8, bytes: u64, element_bytes: usize) -> Self {
         let words = vec![Word::default(); (bytes as usize).div_ceil(4)];
-        Operand { name, role: Role::InOut, base, bytes, words, element_bytes, storage: None }
+        let address = base as u64;
+        Operand { name, role: Role::InOut, base, bytes, address, pieces: None, words, element_bytes, storage: None }
     }
 
-    /// The byte's offset, if all `bytes` from `address` on lie in the operand.
+    /// The byte's offset in its data, if all `bytes` from `address` on lie in the operand, and in one piece.
     pub(crate) fn offset(&self, address: u64, bytes: u32) -> Option<u64> {
-        let offset = address.wrapping_sub(self.base as u64);
-        (offset < self.bytes && self.bytes - offset >= u64::from(bytes)).then_some(offset)
+        let offset = address.wrapping_sub(self.address);
+        let (before, at, len) = match self.pieces {
+            None => (0, offset, self.bytes),
+            Some(Pieces { bytes, distance }) => ((offset / distance).checked_mul(bytes)?, offset % distance, bytes),
+        };
+        (before < self.bytes && at < len && len - at >= u64::from(bytes)).then_some(before + at)
     }
+
+    /// Whether the address lies between the first and the last of its pieces, or in one.
+    pub(crate) fn has_between_pieces(&self, address: u64) -> bool {
+        self.pieces.is_some() && address.wrapping_sub(self.address) < self.span()
+    }
+
+    /// The bytes from its first to its last one as kernels see it.
+    fn span(&self) -> u64 {
+        match self.pieces {
+            Some(Pieces { bytes, distance }) if self.bytes > 0 => (self.bytes / bytes - 1) * distance + bytes,
+            _ => self.bytes,
+        }
+    }
+}
+
+/// Of an operand that is not in one: the bytes of each, and from the start of one to the start of the next.
+#[derive(Clone, Copy)]
+struct Pieces {
+    bytes: u64,
+    distance: u64,
 }
 
 /// An allocation: guard, data, guard.
@@ -124,6 +153,7 @@ pub struct Memory {
     /// The last epoch in use.
     pub(crate) epoch: u32,
     offset: usize,
+    pieces: Option<(usize, usize)>,
 }
 
 // SAFETY: the pointers lead into allocations that it owns alone; foreign operands are gone when a launch ends.
@@ -141,10 +171,17 @@ impl Memory {
         self.offset = elements;
     }
 
+    /// Operands that are added from now on lie in pieces of so many elements, from the start of one to the start of the next
+    /// so many, however far that is: what they are given, and what is read of them, are the pieces behind each other. An
+    /// access between them is out of bounds. `None` at first: one piece.
+    pub fn pieces(&mut self, elements_and_distance: Option<(usize, usize)>) {
+        self.pieces = elements_and_distance;
+    }
+
     /// An operand that the kernel only reads, a copy of `data`; `name` is what reports and counters call it.
     ///
     /// # Panics
-    /// Where an element is no whole number of 4-byte words, or there is no such room.
+    /// Where an element is no whole number of 4-byte words, there is no such room, or its data is no whole number of pieces.
     pub fn input<T: Pod>(&mut self, name: &'static str, data: &[T]) -> Buffer<T> {
         self.add(name, Role::Input, data.len(), Some(data))
     }
@@ -199,7 +236,7 @@ impl Memory {
 
     /// The handles that kernels take.
     pub(crate) fn handles(&self) -> Handles {
-        Handles { operands: self.operands.iter().map(|o| (o.name, o.base, o.bytes)).collect() }
+        Handles { operands: self.operands.iter().map(|o| (o.name, o.address as usize as *mut u8, o.span())).collect() }
     }
 
     fn add<T: Pod>(&mut self, name: &'static str, role: Role, len: usize, data: Option<&[T]>) -> Buffer<T> {
@@ -208,6 +245,16 @@ impl Memory {
         let bytes = len * element_bytes;
         let storage = Storage::new(bytes, self.offset * element_bytes);
         let base = storage.base();
+        let pieces = self.pieces.filter(|_| len > 0).map(|(elements, distance)| {
+            assert!(
+                elements > 0 && len % elements == 0 && elements <= distance,
+                "{name}: pieces lie behind each other"
+            );
+            Pieces { bytes: (elements * element_bytes) as u64, distance: (distance * element_bytes) as u64 }
+        });
+        // Beyond what processors have addresses for, and far from each other.
+        let apart = ((self.operands.len() as u64 + 1) << 48) + (self.offset * element_bytes) as u64;
+        let address = if pieces.is_some() { apart } else { base as u64 };
         if let Some(data) = data {
             // SAFETY: `data` holds `bytes` bytes, and so does the storage, which is another allocation.
             unsafe { base.copy_from_nonoverlapping(data.as_ptr().cast(), bytes) };
@@ -218,6 +265,8 @@ impl Memory {
             role,
             base,
             bytes: bytes as u64,
+            address,
+            pieces,
             words,
             element_bytes,
             storage: Some(storage),

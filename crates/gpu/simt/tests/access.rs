@@ -74,6 +74,32 @@ fn an_index_that_wraps_around_is_out_of_bounds() {
 }
 
 #[test]
+fn of_pieces_that_are_far_apart_each_has_its_elements_and_nothing_is_between_them() {
+    let far = (1 << 32) + 64;
+    let mut memory = Memory::new();
+    memory.pieces(Some((4, far)));
+    let (x, y) = (
+        memory.input("x", &[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 0.0, 0.0, 0.0]),
+        memory.output::<f32>("y", 12),
+    );
+    let run = |m: &Handles| unsafe {
+        let (x, y) = (m.global(x), m.global(y));
+        y.store(2 * far as u64 + 1, x.load(far as u64 + 3) + x.load(2));
+    };
+    fine(launch("far", 1, 1, 0).run(&mut memory, run));
+    assert_eq!(memory.read(y)[9], 11.0);
+    assert_eq!(memory.written(y).iter().filter(|&&written| written).count(), 1);
+    // The last is behind what the low 32 bits of an offset say; a piece's end, and the operand's, are ends.
+    for index in [4, 64, far as u64 - 1, 2 * far as u64 - 1] {
+        let run = |m: &Handles| unsafe {
+            m.global(x).load(index);
+        };
+        let says = format!("element {index}, between two pieces");
+        expect(launch("between", 1, 1, 0).run(&mut memory, run), FaultKind::OutOfBounds, &["operand: x", &says]);
+    }
+}
+
+#[test]
 fn a_null_operand_may_not_be_touched_but_masked_loads_of_it_may_be_executed() {
     let mut memory = Memory::new();
     let y = memory.output::<f32>("y", 32);

@@ -1,7 +1,7 @@
 //! Every entry of batches: around the edges of its tiles and of the sizes, in every layout, strided, listed and shared, in
 //! one turn and in several.
 
-use crate::harness::{Element, Layout, order};
+use crate::harness::{Element, FAR, Layout, order};
 use lanky_kernels::table::{self, Batched as Function, BatchedFn};
 use model::launch::batched::{CONJ_BIT, FlatTile, Laid, Lie, Tile, laid};
 use model::variants::batched::{BATCHED, Batched, Design};
@@ -39,25 +39,33 @@ pub struct Case {
     pub is_rounded: bool,
 }
 
-/// An operand: its data, NaN in all gaps.
+/// An operand: its data, NaN in all gaps; matrices that are far apart lie behind each other in it.
 pub struct Operand<T> {
     pub layout: Layout,
     pub starts: Vec<u64>,
     pub data: Vec<T>,
     lie: Lie,
+    /// Where kernels find them, if they are listed.
+    list: Vec<u64>,
+    pieces: Option<(usize, usize)>,
 }
 
 impl<T: Element> Operand<T> {
     fn new(case: &Case, which: usize, (rows, cols): (u32, u32)) -> Self {
         let layout = Layout::new(rows, cols, case.by_rows[which], case.gaps[which]);
         let (len, count) = (layout.len as u64, u64::from(case.count));
+        let behind = |gap: u64| if gap < FAR { len + gap } else { (len + gap).next_multiple_of(4) };
         let (stride, listed) = match case.follow[which] {
-            Follow::Gap(gap) => (len + gap, false),
+            Follow::Gap(gap) => (behind(gap), false),
             Follow::Shared => (0, false),
-            Follow::Listed(gap) => (len + gap, true),
+            Follow::Listed(gap) => (behind(gap), true),
         };
-        let starts: Vec<u64> =
-            (0..count).map(|problem| if listed { (count - 1 - problem) * stride } else { problem * stride }).collect();
+        let starts = |stride: u64| -> Vec<u64> {
+            (0..count).map(|problem| if listed { (count - 1 - problem) * stride } else { problem * stride }).collect()
+        };
+        let pieces = if stride < FAR { layout.pieces() } else { Some((len as usize, stride as usize)) };
+        let list = if listed { starts(stride) } else { Vec::new() };
+        let starts = starts(if pieces.is_some() { len } else { stride });
         let mut data = vec![T::NAN; (starts.iter().max().map_or(0, |last| last + len)) as usize];
         for (problem, start) in starts.iter().enumerate() {
             let mut matrix = layout.filled::<T>(which as u64 * 31 + problem as u64);
@@ -72,9 +80,9 @@ impl<T: Element> Operand<T> {
             }
         }
         let width = (16 / size_of::<T>()) as u32;
-        let first = if listed && !starts.iter().all(|start| start % u64::from(width) == 0) { 1 } else { 0 };
+        let first = if listed && !list.iter().all(|start| start % u64::from(width) == 0) { 1 } else { 0 };
         let skew = (case.offset as u32 % width).max(first % width);
-        Operand { layout, starts, data, lie: Lie { strides: layout.strides, stride, listed, skew } }
+        Operand { layout, starts, data, lie: Lie { strides: layout.strides, stride, listed, skew }, list, pieces }
     }
 
     pub fn at(&self, problem: u32, i: u32, j: u32) -> usize {
@@ -87,7 +95,7 @@ impl<T: Element> Operand<T> {
 
     /// The offsets as bits of numbers; none where they are not listed.
     fn list(&self) -> Vec<f64> {
-        if self.lie.listed { self.starts.iter().map(|start| f64::from_bits(*start)).collect() } else { Vec::new() }
+        self.list.iter().map(|start| f64::from_bits(*start)).collect()
     }
 }
 
@@ -146,8 +154,13 @@ pub fn run_with<T: Element>(
 
     let mut memory = Memory::new();
     memory.offset(case.offset);
-    let (ba, bb) = (memory.input("A", &a.data), memory.input("B", &b.data));
+    memory.pieces(a.pieces);
+    let ba = memory.input("A", &a.data);
+    memory.pieces(b.pieces);
+    let bb = memory.input("B", &b.data);
+    memory.pieces(c.pieces);
     let bc = if reads_c { memory.inout("C", &c.data) } else { memory.output("C", c.data.len()) };
+    memory.pieces(None);
     memory.offset(0);
     let lists = [&a, &b, &c].map(|operand| operand.list());
     let [list_a, list_b, list_c]: [Buffer<f64>; 3] = std::array::from_fn(|i| memory.input("list", &lists[i]));

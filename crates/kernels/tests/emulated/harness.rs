@@ -80,27 +80,50 @@ macro_rules! complex {
 complex!(f32, C64);
 complex!(f64, C128);
 
+/// Gaps from here on have no memory: what lies behind them is further away than 32 bits count.
+pub const FAR: u64 = (1 << 32) + 64;
+
 /// A matrix in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     pub rows: u32,
     pub cols: u32,
+    /// As kernels see it.
     pub strides: Strides,
+    /// Elements of its data, in which far lines lie behind each other.
     pub len: usize,
+    by_rows: bool,
 }
 
 impl Layout {
     /// By rows or by columns, `gap` elements between the end of one and the start of the next.
     pub fn new(rows: u32, cols: u32, by_rows: bool, gap: u64) -> Layout {
         let along = u64::from(if by_rows { cols } else { rows });
-        let strides = if by_rows { Strides::row_major(along + gap) } else { Strides::column_major(along + gap) };
-        let Some(len) = span(rows.into(), cols.into(), strides) else { panic!("{rows} x {cols} is too large") };
-        Layout { rows, cols, strides, len: len as usize }
+        let line = if gap < FAR { along + gap } else { (along + gap).next_multiple_of(4) };
+        let strides = if by_rows { Strides::row_major(line) } else { Strides::column_major(line) };
+        let len = if gap < FAR { span(rows.into(), cols.into(), strides) } else { Some(u64::from(rows * cols)) };
+        let Some(len) = len else { panic!("{rows} x {cols} is too large") };
+        Layout { rows, cols, strides, len: len as usize, by_rows }
     }
 
-    /// Where element (i, j) lies.
+    /// The same memory as its transpose.
+    pub fn transposed(self) -> Layout {
+        let Layout { rows, cols, strides, by_rows, .. } = self;
+        Layout { rows: cols, cols: rows, strides: strides.transposed(), by_rows: !by_rows, ..self }
+    }
+
+    /// Where element (i, j) lies in its data.
     pub fn at(&self, i: u32, j: u32) -> usize {
-        (u64::from(i) * self.strides.row + u64::from(j) * self.strides.col) as usize
+        let (line, along, at) = if self.by_rows { (i, self.cols, j) } else { (j, self.rows, i) };
+        let line_len = self.pieces().map_or(self.strides.row.max(self.strides.col), |_| along.into());
+        (u64::from(line) * line_len) as usize + at as usize
+    }
+
+    /// Elements of a line, and how far lines are apart, where that is further than 32 bits count.
+    pub fn pieces(&self) -> Option<(usize, usize)> {
+        let (along, distance) =
+            if self.by_rows { (self.cols, self.strides.row) } else { (self.rows, self.strides.col) };
+        (distance >= FAR).then_some((along as usize, distance as usize))
     }
 
     /// Small integers at the elements, NaN between them.
@@ -237,8 +260,13 @@ pub fn run_product<T: Element>(
 
     let mut memory = Memory::new();
     memory.offset(offset);
-    let (buffer_a, buffer_b) = (memory.input("A", a), memory.input("B", b));
+    memory.pieces(at_a.pieces());
+    let buffer_a = memory.input("A", a);
+    memory.pieces(at_b.pieces());
+    let buffer_b = memory.input("B", b);
+    memory.pieces(at_c.pieces());
     let buffer_c = result(&mut memory, c, beta);
+    memory.pieces(None);
     let scratch = memory.output::<T>("slots", slots_len(m.into(), n.into(), splits) as usize);
     let packed = Layout::new(m, n, false, 0);
     let (out, at_out, scale, add, slot_len) = match splits {

@@ -8,6 +8,7 @@
 mod batched;
 mod ceilings;
 mod counted;
+mod far;
 mod flat;
 mod gemv;
 mod harness;

@@ -81,7 +81,7 @@ fn is_asked_for(triangle: Triangle, i: u32, j: u32) -> bool {
 /// Layouts of A, B and C of a case; a Gram matrix's B is its A.
 pub fn layouts(variant: &Variant, case: Case) -> [Layout; 3] {
     let [at_a, at_b, at_c] = case.layouts();
-    [at_a, if variant.kernel == Kernel::Gram { transposed(at_a) } else { at_b }, at_c]
+    [at_a, if variant.kernel == Kernel::Gram { at_a.transposed() } else { at_b }, at_c]
 }
 
 fn check_one<T: Element>(variant: &Variant, entry: ReducedFn<T>, case: Case, finish: (Finish, Triangle)) -> Counters {
@@ -122,16 +122,20 @@ pub fn run<T: Element>(
 
     let mut memory = Memory::new();
     memory.offset(offset);
+    memory.pieces(at_a.pieces());
     let buffer_a = memory.input("A", a);
+    memory.pieces(at_b.pieces());
     let buffer_b = if gram { buffer_a } else { memory.input("B", b) };
     // Atomics add to what another launch left of C.
     let atomic = variant.adds_atomically();
     let scaled: Vec<T> = c.iter().map(|old| if beta.is_zero() { T::ZERO } else { beta.mul(*old) }).collect();
+    memory.pieces(at_c.pieces());
     let buffer_c = match (atomic, beta.is_zero()) {
         (true, _) => memory.inout("C", &scaled),
         (_, true) => memory.output("C", c.len()),
         _ => memory.inout("C", c),
     };
+    memory.pieces(None);
     memory.offset(0);
     let head = WORK_HEAD_BYTES as usize / size_of::<T>();
     let work = memory.inout("ticket and slots", &vec![T::ZERO; head + m as usize * n as usize * splits as usize]);
@@ -215,9 +219,4 @@ fn gram_matrices_are_hermitian_to_the_bit() {
             }
         }
     }
-}
-
-/// The layout of the transposed matrix.
-fn transposed(layout: Layout) -> Layout {
-    Layout { rows: layout.cols, cols: layout.rows, strides: layout.strides.transposed(), len: layout.len }
 }
