@@ -1,13 +1,15 @@
 //! Offsets beyond 31 and 32 bits: f32 matrices of 2^32 + 2^20 elements, tall, long, with large leading dimensions, and a
-//! result of that size.
+//! result of that size; of f64 two tall ones, which are the same, their Gram matrix, and products with a vector.
 //!
 //! A = u vᵀ for u, v made from their positions, so that C = u (vᵀ B) is known at any size: an element taken from a wrong
-//! place shows. All are integers in -2..=2, and every sum stays below 2^24: results are exact.
+//! place shows. All are integers in -2..=2, and every sum stays below 2^24, in f64 below 2^53: results are exact.
 
-use crate::entries::{Entry, refused, serves, takes};
+use crate::check::tsmttsm;
+use crate::entries::{Entry, reduced, refused, serves, takes};
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::real::{Element, Real, integer};
 use host::{Layout, MatMut, MatRef, Matrix, Plan, gemm};
+use model::{Dtype, Kernel, VARIANTS};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -16,12 +18,12 @@ const TASK: usize = 1 << 16;
 /// Rows that are looked at in one place.
 const PIECE: usize = 256;
 
-fn u(i: usize) -> f32 {
-    f32::of(integer(5, i, 0, 2))
+fn u<T: Real>(i: usize) -> T {
+    T::of(integer(5, i, 0, 2))
 }
 
-fn v(l: usize) -> f32 {
-    f32::of(integer(6, l, 1, 2))
+fn v<T: Real>(l: usize) -> T {
+    T::of(integer(6, l, 1, 2))
 }
 
 fn b(l: usize, j: usize) -> f32 {
@@ -41,9 +43,9 @@ struct Stored {
 
 impl Stored {
     /// A on the device; what is not in use is NaN.
-    fn upload(self, lab: &Lab) -> Outcome<Matrix<f32>> {
+    fn upload<T: Real>(self, lab: &Lab) -> Outcome<Matrix<T>> {
         let mut done = 0;
-        let mut fill = |piece: &mut [f32]| {
+        let mut fill = |piece: &mut [T]| {
             piece.par_chunks_mut(TASK).enumerate().for_each(|(task, part)| self.fill(done + task * TASK, part));
             done += piece.len();
             Ok(())
@@ -54,11 +56,11 @@ impl Stored {
     }
 
     /// The elements of memory from `start` on.
-    fn fill(self, start: usize, part: &mut [f32]) {
+    fn fill<T: Real>(self, start: usize, part: &mut [T]) {
         let (mut line, mut at) = (start / self.ld, start % self.ld);
         for value in part {
             let (i, l) = if self.row_major { (line, at) } else { (at, line) };
-            *value = if at < self.used { u(i) * v(l) } else { f32::canary() };
+            *value = if at < self.used { u::<T>(i) * v::<T>(l) } else { T::canary() };
             at += 1;
             if at == self.ld {
                 (line, at) = (line + 1, 0);
@@ -67,7 +69,7 @@ impl Stored {
     }
 
     /// A in its memory.
-    fn view(self, matrix: &Matrix<f32>) -> host::Result<MatRef<'_, f32>> {
+    fn view<T: Real>(self, matrix: &Matrix<T>) -> host::Result<MatRef<'_, T>> {
         let lines = matrix.view().rows(..self.used)?;
         Ok(if self.row_major { lines.t() } else { lines })
     }
@@ -84,12 +86,16 @@ pub fn run(lab: &Lab, log2: u32) -> Outcome {
         products(lab, &name("long"), rows, (all + more) / rows, 5, row_major)?;
         leading_dimension(lab, &name("leading dimension"), all / 2 + 1, more + 1, row_major)?;
     }
-    products(lab, "large result", (all + more) / 2, 2, 2, false)
+    products(lab, "large result", (all + more) / 2, 2, 2, false)?;
+    for (width, row_major) in [(17, true), (48, true), (8, false)] {
+        two_tall(lab, (all + more) / width, width, row_major)?;
+    }
+    Ok(())
 }
 
 /// Whether the device has so many bytes free; says so if not.
-fn fits(lab: &Lab, name: &str, elements: usize) -> Outcome<bool> {
-    let (wanted, free) = ((elements * size_of::<f32>()) as u64, lab.device.memory()?.0);
+fn fits<T>(lab: &Lab, name: &str, elements: usize) -> Outcome<bool> {
+    let (wanted, free) = ((elements * size_of::<T>()) as u64, lab.device.memory()?.0);
     let fits = wanted + wanted / 16 < free;
     if !fits {
         lab.skip(&format!("large {name}"), &format!("{wanted} bytes are needed, {free} are free"));
@@ -99,7 +105,7 @@ fn fits(lab: &Lab, name: &str, elements: usize) -> Outcome<bool> {
 
 /// A packed A of m x k.
 fn products(lab: &Lab, name: &str, m: usize, k: usize, n: usize, row_major: bool) -> Outcome {
-    if !fits(lab, name, m * k + k * n + m * n)? {
+    if !fits::<f32>(lab, name, m * k + k * n + m * n)? {
         return Ok(());
     }
     let (ld, lines) = if row_major { (k, m) } else { (m, k) };
@@ -111,7 +117,7 @@ fn products(lab: &Lab, name: &str, m: usize, k: usize, n: usize, row_major: bool
 
 /// Three lines far apart, of A and of C.
 fn leading_dimension(lab: &Lab, name: &str, ld: usize, used: usize, row_major: bool) -> Outcome {
-    if !fits(lab, name, 2 * 3 * ld)? {
+    if !fits::<f32>(lab, name, 2 * 3 * ld)? {
         return Ok(());
     }
     let stored = Stored { ld, lines: 3, used, row_major };
@@ -133,7 +139,7 @@ fn by_every_entry(lab: &Lab, name: &str, a: MatRef<'_, f32>, mut c: MatMut<'_, f
     let (m, n, k) = (a.nrows(), c.ncols(), a.ncols());
     let host_b = Matrix::from_fn(k, n, b)?;
     let there = lab.device.upload(&lab.stream, host_b.view())?;
-    let weights: Vec<f32> = (0..n).map(|j| (0..k).map(|l| v(l) * b(l, j)).sum()).collect();
+    let weights: Vec<f32> = (0..n).map(|j| (0..k).map(|l| v::<f32>(l) * b(l, j)).sum()).collect();
     let ranges = places(m, a.shape().strides);
     let strides = |strides: model::Strides| (strides.row as usize, strides.col as usize);
     let (of_a, of_b) = (strides(a.shape().strides), strides(there.shape().strides));
@@ -151,7 +157,7 @@ fn by_every_entry(lab: &Lab, name: &str, a: MatRef<'_, f32>, mut c: MatMut<'_, f
     lab.record(|| format!("large {name} every row m={m} n={n} k={k}"), result)
 }
 
-fn plan(lab: &Lab, entry: Entry, a: MatRef<'_, f32>, b: MatRef<'_, f32>, c: MatRef<'_, f32>) -> host::Result<Plan> {
+fn plan<T: Real>(lab: &Lab, entry: Entry, a: MatRef<'_, T>, b: MatRef<'_, T>, c: MatRef<'_, T>) -> host::Result<Plan> {
     let builder = Plan::gemm(&lab.device, a.shape(), b.shape(), c.shape());
     entry.into_iter().fold(builder, |builder, name| builder.variant(name)).build()
 }
@@ -170,7 +176,61 @@ fn one(
     gemm(&lab.stream, 0.0, a, b, f32::NAN, c.reborrow())?;
     compare(lab, c.as_ref(), ranges, |_, _| f32::NAN)?;
     plan.run(&lab.stream, 1.0, a, b, 0.0, c.reborrow())?;
-    compare(lab, c.as_ref(), ranges, |i, j| u(i) * weights[j])
+    compare(lab, c.as_ref(), ranges, |i, j| u::<f32>(i) * weights[j])
+}
+
+/// Of an A of k x n in f64: AᵀA as a product and as a Gram matrix, Aᵀx and A x, by the model's choice and every entry.
+fn two_tall(lab: &Lab, k: usize, n: usize, row_major: bool) -> Outcome {
+    let name = format!("two tall matrices, {}-major", if row_major { "row" } else { "column" });
+    if !fits::<f64>(lab, &name, k * n + 2 * k)? {
+        return Ok(());
+    }
+    let (ld, lines) = if row_major { (n, k) } else { (k, n) };
+    let stored = Stored { ld, lines, used: ld, row_major };
+    let there: Matrix<f64> = stored.upload(lab)?;
+    let a = stored.view(&there)?;
+    let x = lab.device.upload(&lab.stream, Matrix::from_fn(k, 1, |l, _| u::<f64>(l))?.view())?;
+    let y = lab.device.upload(&lab.stream, Matrix::from_fn(n, 1, |j, _| v::<f64>(j + 3))?.view())?;
+    let squares: f64 = (0..k).into_par_iter().map(|l| u::<f64>(l) * u::<f64>(l)).sum();
+    let weight: f64 = (0..n).map(|j| v::<f64>(j) * v::<f64>(j + 3)).sum();
+    let all = |rows| std::iter::once(0..rows).collect::<Vec<Range<usize>>>();
+    let fresh = |rows, cols| lab.device.upload(&lab.stream, Matrix::from_fn(rows, cols, |_, _| f64::NAN)?.view());
+    let entries = |kernel| {
+        let forced = reduced(Dtype::F64, kernel).into_iter().filter(|_| lab.device.is_cuda());
+        let serves = |entry: &Entry| tsmttsm::serves(VARIANTS.iter().find(|v| Some(v.entry) == *entry), n);
+        std::iter::once(None).chain(forced.filter(serves)).collect::<Vec<Entry>>()
+    };
+    for entry in entries(Kernel::Tsmttsm) {
+        let mut c = fresh(n, n)?;
+        let plan = plan(lab, entry, a.t(), a, c.view())?;
+        plan.run(&lab.stream, 1.0, a.t(), a, 0.0, c.view_mut())?;
+        let result = compare(lab, c.view(), &all(n), |i, j| squares * v::<f64>(i) * v::<f64>(j));
+        lab.record(|| format!("large {name} AᵀA {} k={k} n={n}", named(entry)), result)?;
+    }
+    for entry in entries(Kernel::Gram) {
+        let mut c = fresh(n, n)?;
+        let builder = Plan::gram(&lab.device, a.shape(), c.shape());
+        let plan = entry.into_iter().fold(builder, |builder, name| builder.variant(name)).build()?;
+        plan.run_gram(&lab.stream, 1.0, a, 0.0, c.view_mut())?;
+        let result = compare(lab, c.view(), &all(n), |i, j| squares * v::<f64>(i) * v::<f64>(j));
+        lab.record(|| format!("large {name} Gram {} k={k} n={n}", named(entry)), result)?;
+    }
+    let strides = |of: MatRef<'_, f64>| (of.shape().strides.row as usize, of.shape().strides.col as usize);
+    for (a, x, transposed) in [(a.t(), x.view(), true), (a, y.view(), false)] {
+        let (m, k) = (a.nrows(), a.ncols());
+        // Aᵀ x = v Σ u², for x is u; A y = u Σ v y.
+        let ranges = if transposed { all(m) } else { places(m, a.shape().strides) };
+        let expected = |i, _| if transposed { squares * v::<f64>(i) } else { u::<f64>(i) * weight };
+        let mut c = lab.device.zeros::<f64>(m, 1)?;
+        for entry in entries(Kernel::Gemv).into_iter().filter(|entry| takes(*entry, (m, 1, k), strides(a), strides(x)))
+        {
+            gemm(&lab.stream, 0.0, a, x, f64::NAN, c.view_mut())?;
+            plan(lab, entry, a, x, c.view())?.run(&lab.stream, 1.0, a, x, 0.0, c.view_mut())?;
+            let result = compare(lab, c.view(), &ranges, expected);
+            lab.record(|| format!("large {name} vector {} m={m} k={k}", named(entry)), result)?;
+        }
+    }
+    Ok(())
 }
 
 /// Rows to look at: the first, the last, those whose elements of A lie around offsets of 2^31 and 2^32, and others.
@@ -191,24 +251,24 @@ fn places(m: usize, strides: model::Strides) -> Vec<Range<usize>> {
 }
 
 /// Fails unless C is as expected in these rows; NaN is expected only where all is NaN.
-fn compare(
+fn compare<T: Real>(
     lab: &Lab,
-    c: MatRef<'_, f32>,
+    c: MatRef<'_, T>,
     ranges: &[Range<usize>],
-    expected: impl Fn(usize, usize) -> f32 + Sync,
+    expected: impl Fn(usize, usize) -> T + Sync,
 ) -> Outcome {
     for range in ranges {
         let part = lab.device.download(&lab.stream, c.rows(range.clone())?)?;
         let view = part.view();
         let wrong = (0..view.nrows()).into_par_iter().find_first(|&i| {
             (0..view.ncols()).any(|j| {
-                let (found, right) = (view.get(i, j), expected(range.start + i, j));
+                let (found, right): (Option<T>, T) = (view.get(i, j), expected(range.start + i, j));
                 !found.is_some_and(|found| found == right || (right.is_nan() && found.is_nan()))
             })
         });
         if let Some(i) = wrong {
-            let row = |of: &dyn Fn(usize) -> f32| (0..view.ncols()).map(of).collect::<Vec<f32>>();
-            let found = row(&|j| view.get(i, j).unwrap_or(f32::NAN));
+            let row = |of: &dyn Fn(usize) -> T| (0..view.ncols()).map(of).collect::<Vec<T>>();
+            let found = row(&|j| view.get(i, j).unwrap_or(T::nan()));
             let right = row(&|j| expected(range.start + i, j));
             return Err(format!("row {}: expected {right:?}, found {found:?}", range.start + i).into());
         }
@@ -226,14 +286,14 @@ mod tests {
     fn lines_are_filled_in_any_pieces() {
         for row_major in [false, true] {
             let stored = Stored { ld: 7, lines: 5, used: 6, row_major };
-            let mut all = [0.0; 35];
+            let mut all = [0.0_f32; 35];
             for (at, part) in all.chunks_mut(4).enumerate() {
                 stored.fill(4 * at, part);
             }
             for (at, &value) in all.iter().enumerate() {
                 let (line, position) = (at / 7, at % 7);
                 let (i, l) = if row_major { (line, position) } else { (position, line) };
-                assert!(if position < 6 { value == u(i) * v(l) } else { value.is_nan() }, "{at}");
+                assert!(if position < 6 { value == u::<f32>(i) * v::<f32>(l) } else { value.is_nan() }, "{at}");
             }
         }
     }
@@ -253,8 +313,8 @@ mod tests {
         let lab = Lab::new(Device::cpu(), 8)?;
         run(&lab, 16)?;
         assert!(lab.finish());
-        let c = Matrix::from_fn(5, 2, |i, j| u(i) * j as f32 + f32::from(i == 4 && j == 1))?;
-        let right = |i, j| u(i) * j as f32;
+        let c = Matrix::from_fn(5, 2, |i, j| u::<f32>(i) * j as f32 + f32::from(i == 4 && j == 1))?;
+        let right = |i, j| u::<f32>(i) * j as f32;
         let (first, all) = (0..4, 0..5);
         assert!(compare(&lab, c.view(), &[first.clone(), all], right).is_err());
         assert!(compare(&lab, c.view(), std::slice::from_ref(&first), right).is_ok());
