@@ -2,7 +2,7 @@
 
 use super::splits::ALIKE;
 use super::*;
-use crate::{Dtype, Operation};
+use crate::{Dtype, Operation, Strides};
 
 mod exhaustive;
 
@@ -34,7 +34,7 @@ fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
         }
         if v.layout == Layout::Rows {
             assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::Layout { wanted: Layout::Rows }));
-            p.a = crate::Strides::row_major(301);
+            p.a = Strides::row_major(301);
         }
         if let Some(of) = v.multiples() {
             assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::NotWhole { of }));
@@ -70,8 +70,8 @@ fn an_h200_gets_its_fastest_entries() -> Result<(), Refusal> {
 fn tall(dtype: Dtype, m: u64, n: u64, by_rows: bool) -> Problem {
     let k = (1 << 29) / m.max(n);
     let p = Problem::column_major(dtype, m, n, k);
-    let (a, b) = (crate::Strides::row_major(k), crate::Strides::column_major(k));
-    if by_rows { Problem { b: crate::Strides::row_major(n), ..p } } else { Problem { a, b, ..p } }
+    let (a, b) = (Strides::row_major(k), Strides::column_major(k));
+    if by_rows { Problem { b: Strides::row_major(n), ..p } } else { Problem { a, b, ..p } }
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn complex_tall_matrices_go_to_the_matrix_units() -> Result<(), Refusal> {
 fn gram_matrices_of_any_width_are_served() -> Result<(), Refusal> {
     for n in [1, 63, 64, 65, 1000, 20_000] {
         for dtype in Dtype::ALL {
-            let p = Problem::gram(dtype, n, 100_000, crate::Strides::column_major(n));
+            let p = Problem::gram(dtype, n, 100_000, Strides::column_major(n));
             assert!(u64::from(choose(&p, &Machine::H200, None)?.variant.rows) >= n.min(4));
         }
     }
-    let p = Problem::gram(Dtype::F64, 17, 1000, crate::Strides::column_major(17));
+    let p = Problem::gram(Dtype::F64, 17, 1000, Strides::column_major(17));
     let entry = Some("dgram_mma_16x16_m16n16_d8_t256");
     assert_eq!(choose(&p, &Machine::H200, entry), Err(Refusal::TooWide { columns: 16, steps: None }));
     assert_eq!(choose(&p, &Machine::H200, Some("tsm2r_inner")), Err(Refusal::OtherOperation { gram: true }));
@@ -201,7 +201,7 @@ fn tall_products_have_kernels_of_their_own() -> Result<(), Refusal> {
     for dtype in [Dtype::F32, Dtype::F64] {
         for (n, k) in [(1, 1), (3, 5), (2, 64), (17, 3), (48, 16), (16, 16), (33, 33), (64, 64), (64, 1)] {
             let by_columns = Problem::column_major(dtype, 10_000_000, n, k);
-            let (a, c) = (crate::Strides::row_major(k), crate::Strides::row_major(n));
+            let (a, c) = (Strides::row_major(k), Strides::row_major(n));
             for p in [by_columns, Problem { a, c, ..by_columns }, Problem { a, ..by_columns }] {
                 for p in [p, p.transposed()] {
                     let choice = choose(&p, &Machine::H200, None)?;
@@ -227,6 +227,31 @@ fn a_tall_matrix_times_a_vector_is_a_vectors_product() -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+/// Sums are added in the same order wherever lines begin; of two tall matrices and of vectors the model weighs that.
+#[test]
+fn an_entry_has_the_same_parts_of_k_with_any_leading_dimension() {
+    let mut cut = 0;
+    for variant in VARIANTS.iter().filter(|variant| !variant.is_reduced()) {
+        for (m, n, k) in [(5, 5, 1028), (17, 3, 40_001), (64, 48, 3_000_000), (20_480, 8, 20_480), (700, 13, 9001)] {
+            for by_rows in [false, true] {
+                let of = |lines: u64| if by_rows { Strides::row_major(lines) } else { Strides::column_major(lines) };
+                let laid = |gap: u64| {
+                    let (along_a, along_b) = if by_rows { (m, n) } else { (k, k) };
+                    let (a, b) = (of(along_a + gap).transposed(), of(along_b + gap));
+                    let p = Problem { a, b, ..Problem::column_major(variant.dtype, m, n, k) };
+                    choose(&p, &Machine::H200, Some(variant.entry)).ok().map(|choice| choice.splits)
+                };
+                let packed = laid(0);
+                cut += u32::from(packed > Some(1));
+                for gap in [1, 4, 1000] {
+                    assert_eq!(laid(gap), packed, "{} {m} {n} {k}, by rows {by_rows}, gaps of {gap}", variant.entry);
+                }
+            }
+        }
+    }
+    assert!(cut > 1000, "{cut}");
 }
 
 #[test]

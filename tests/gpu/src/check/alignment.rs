@@ -3,7 +3,7 @@
 
 use crate::case::{Case, Spec};
 use crate::compare::bitwise;
-use crate::entries::{Entry, reduced};
+use crate::entries::{Entry, is_reduced, reduced};
 use crate::lab::{Lab, Outcome, named};
 use crate::operand::Storage;
 use crate::real::{Real, unit};
@@ -76,10 +76,11 @@ fn aligned_bits<T: Real>(
     Ok(references)
 }
 
-/// A plan of the moved operands; of entries for vectors, whose leading dimension the model weighs, in as many parts.
+/// A plan of the moved operands; of entries for vectors and for two tall matrices, whose leading dimensions the model weighs, in as
+/// many parts.
 fn plan_in_parts<T: Real>(lab: &Lab, case: &Case<T>, entry: Entry, parts: u32) -> Outcome<Plan> {
     let plan = case.plan(lab, entry)?;
-    let (Some(entry), true) = (entry, case.spec.size.1 == 1) else { return Ok(plan) };
+    let (Some(entry), true) = (entry, is_reduced(entry)) else { return Ok(plan) };
     Ok(case.builder(lab)?.variant(entry).parts(parts).build()?)
 }
 
