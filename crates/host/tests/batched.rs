@@ -3,6 +3,7 @@
 
 mod common;
 
+use common::{Buffer, PACKED, Watched, bits};
 use lanky_host::{
     BatchMut, BatchRef, Complex, Device, Error, MatMut, MatRef, Operand, Rule, Scalar, ShapeError, gemm, gemm_batched,
     gemm_batched_by,
@@ -23,28 +24,48 @@ fn made<T: Scalar>(len: usize, seed: usize) -> Vec<T> {
 }
 
 /// A batch in every way that the views have, against the products one by one.
-fn ways<T: Scalar>(m: usize, n: usize, k: usize, count: usize) -> Tested {
+fn ways<T: Watched>(m: usize, n: usize, k: usize, count: usize) -> Tested {
+    // A matrix behind the other, guards around all: a column each.
+    let laid = |len: usize, seed| {
+        let values = made::<T>(len * count, seed);
+        Buffer::new(len, count, PACKED, |at, p| values[p * len + at])
+    };
+    let (of_a, of_b, old) = (laid(m * k, 1), laid(n * k, 2), laid(m * n, 3));
+    let before = [bits(&of_a.all), bits(&of_b.all)];
     let stream = Device::cpu().stream()?;
-    let (alpha, beta) = (T::one() + T::one(), -T::one());
-    let (a_data, b_data, c_data) =
-        (made::<T>(m * k * count, 1), made::<T>(n * k * count, 2), made::<T>(m * n * count, 3));
     let b_views: Vec<_> =
-        (0..count).rev().map(|i| MatRef::column_major(&b_data[i * n * k..], n, k)).collect::<Result<_, _>>()?;
-    let first = MatRef::row_major(&a_data, m, k)?;
+        (0..count).rev().map(|i| MatRef::column_major(&of_b.data()[i * n * k..], n, k)).collect::<Result<_, _>>()?;
+    let first = MatRef::row_major(of_a.data(), m, k)?;
     let b = BatchRef::listed(&b_views)?;
-    for shared in [true, false] {
-        let a = if shared { BatchRef::shared(first, count) } else { BatchRef::row_major(&a_data, count, m, k)? };
-        let mut c = c_data.clone();
-        gemm_batched(&stream, alpha, a.clone(), b.clone().h(), beta, BatchMut::row_major(&mut c, count, n, m)?.t())?;
-        let mut expected = c_data.clone();
+    let two = T::one() + T::one();
+    for (shared, (alpha, beta)) in [(true, (two, -T::one())), (false, (two, T::zero())), (true, (T::zero(), two))] {
+        let a = if shared { BatchRef::shared(first, count) } else { BatchRef::row_major(of_a.data(), count, m, k)? };
+        let fresh = || laid_over(&old, beta == T::zero());
+        let (mut c, mut expected) = (fresh(), fresh());
+        let out = BatchMut::row_major(c.data_mut(), count, n, m)?.t();
+        gemm_batched(&stream, alpha, a.clone(), b.clone().h(), beta, out)?;
         for i in 0..count {
             let (Some(a), Some(b)) = (a.get(i), b.get(i)) else { panic!("matrix {i} of {count}") };
-            gemm(&stream, alpha, a, b.h(), beta, MatMut::column_major(&mut expected[i * m * n..], m, n)?)?;
+            let out = MatMut::column_major(&mut expected.data_mut()[i * m * n..], m, n)?;
+            gemm(&stream, alpha, a, b.h(), beta, out)?;
         }
-        assert!(c == expected, "{} {m} x {n} x {k}, {count} matrices, A shared: {shared}", T::DTYPE);
+        assert!(c.data() == expected.data(), "{} {m} x {n} x {k}, {count} matrices, A shared: {shared}", T::DTYPE);
+        assert!(c.is_intact() && before == [bits(&of_a.all), bits(&of_b.all)], "{} {m} x {n} x {k}", T::DTYPE);
     }
     assert!(b.get(count).is_none());
+    // α = 0 reads neither.
+    let nothing = vec![T::canary(); (m * k + k * n) * count];
+    let (a, b) = (BatchRef::row_major(&nothing, count, m, k)?, BatchRef::row_major(&nothing, count, k, n)?);
+    let mut c = laid_over(&old, false);
+    gemm_batched(&stream, T::zero(), a, b, two, BatchMut::row_major(c.data_mut(), count, m, n)?)?;
+    assert!(c.is_intact() && c.data().iter().zip(old.data()).all(|(new, old)| *new == two * *old));
     Ok(())
+}
+
+/// A copy, or its canaries alone.
+fn laid_over<T: Watched>(of: &Buffer<T>, is_nan: bool) -> Buffer<T> {
+    let (len, count) = of.shape();
+    Buffer::new(len, count, PACKED, |at, p| if is_nan { T::canary() } else { of.get(at, p) })
 }
 
 #[test]
@@ -54,6 +75,23 @@ fn all_ways_give_the_products_one_by_one() -> Tested {
         ways::<f64>(m, n, k, count)?;
         ways::<Complex<f32>>(m, n, k, count)?;
         ways::<Complex<f64>>(m, n, k, count)?;
+    }
+    Ok(())
+}
+
+/// Within a product's row, by kernels for small products and for others.
+#[test]
+fn a_nan_reaches_its_row_and_no_other() -> Tested {
+    let stream = Device::cpu().stream()?;
+    for (m, n, k) in [(8, 7, 5), (33, 5, 4), (4, 5, 70)] {
+        let (mut a, b) = (made::<f64>(3 * m * k, 1), made::<f64>(3 * k * n, 2));
+        a[m * k + (m - 1) * k + 2] = f64::NAN;
+        let mut c = vec![f64::NAN; 3 * m * n];
+        let (a, b) = (BatchRef::row_major(&a, 3, m, k)?, BatchRef::row_major(&b, 3, k, n)?);
+        gemm_batched(&stream, 1.0, a, b, 0.0, BatchMut::row_major(&mut c, 3, m, n)?)?;
+        for (at, value) in c.iter().enumerate() {
+            assert_eq!(value.is_nan(), at / n == m + m - 1, "{m} x {n} x {k}: element {at}");
+        }
     }
     Ok(())
 }

@@ -4,57 +4,36 @@
 use lanky_host::{Complex, Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Rule, Scalar, Shape, gemm, gram};
 
 mod common;
-use common::Random;
-
-/// A matrix of a case: rows, columns, whether it lies by rows, elements between its lines.
-fn filled<T: Scalar>(
-    (rows, cols): (usize, usize),
-    by_rows: bool,
-    gap: usize,
-    mut part: impl FnMut() -> T::Real,
-) -> (Vec<T>, (usize, usize)) {
-    let line = if by_rows { cols } else { rows } + gap;
-    let strides = if by_rows { (line, 1) } else { (1, line) };
-    let nan = <T::Real as num_traits::Float>::nan();
-    let mut data = vec![T::of_parts(nan, nan); if rows * cols == 0 { 0 } else { line * rows.max(cols) }];
-    for i in 0..rows {
-        for j in 0..cols {
-            data[i * strides.0 + j * strides.1] = T::of_parts(part(), part());
-        }
-    }
-    (data, strides)
-}
+use common::{Buffer, Random, Storage, Watched, conj_if, watch};
 
 /// C ← α op(A) op(B) + β C, of a conjugate and as it is, against a sum by hand.
-fn check<T: Scalar>(
+fn check<T: Watched>(
     (m, n, k): (usize, usize, usize),
     run: usize,
     part: &mut impl FnMut() -> T::Real,
     compare: impl Fn(&T, &T, T, (T, T)),
 ) {
-    let by_rows = [run & 1 == 1, run & 2 == 2, run & 4 == 4];
-    let (conj_a, conj_b, gap) = (run & 8 == 8, run & 16 == 16, run % 3);
-    let (a, sa) = filled::<T>((m, k), by_rows[0], gap, &mut *part);
-    let (b, sb) = filled::<T>((k, n), by_rows[1], gap, &mut *part);
-    let (before, sc) = filled::<T>((m, n), by_rows[2], gap, &mut *part);
+    let lying = |bit: usize| Storage { row_major: run >> bit & 1 == 1, step: 1 + run / 3 % 2, pad: run % 3 };
+    let conj = [run & 8 == 8, run & 16 == 16];
+    let mut element = |_: usize, _: usize| T::of_parts(part(), part());
+    let (a, b) = (Buffer::new(m, k, lying(0), &mut element), Buffer::new(k, n, lying(1), &mut element));
+    let before = Buffer::new(m, n, lying(2), &mut element);
     let zero = T::zero();
     let (alpha, beta) = match run % 5 {
         0 => (T::one(), zero),
         1 => (T::one(), T::one()),
-        2 => (zero, T::of_parts(part(), part())),
-        _ => (T::of_parts(part(), part()), T::of_parts(part(), part())),
+        2 => (zero, element(0, 0)),
+        _ => (element(0, 0), element(0, 0)),
     };
-    let view = |data, (rows, cols), (row, col): (usize, usize), conj| {
-        let view = MatRef::<T>::with_strides(data, rows, cols, row, col).unwrap();
-        if conj { view.conj() } else { view }
-    };
-    let (va, vb) = (view(&a, (m, k), sa, conj_a), view(&b, (k, n), sb, conj_b));
-    let mut c = before.clone();
-    if beta == zero {
-        (0..m).for_each(|i| (0..n).for_each(|j| c[i * sc.0 + j * sc.1] = T::of_parts(nan::<T>(), nan::<T>())));
-    }
-    let out = MatMut::with_strides(&mut c, m, n, sc.0, sc.1).unwrap();
-    gemm(&Device::cpu().stream().unwrap(), alpha, va, vb, beta, out).unwrap();
+    let c = Buffer::new(m, n, lying(2), |i, j| if beta == zero { T::canary() } else { before.get(i, j) });
+    let mut operands = [a, b, c];
+    watch(&mut operands, |[a, b, c]| {
+        let (a, b) = (conj_if(a.view()?, conj[0]), conj_if(b.view()?, conj[1]));
+        gemm(&Device::cpu().stream()?, alpha, a, b, beta, c.view_mut()?)
+    })
+    .unwrap();
+    let [a, b, c] = &operands;
+    let (va, vb) = (conj_if(a.view().unwrap(), conj[0]), conj_if(b.view().unwrap(), conj[1]));
     for i in 0..m {
         for j in 0..n {
             let mut sum = zero;
@@ -64,15 +43,11 @@ fn check<T: Scalar>(
                 sum += x * y;
                 sizes += size(x) * size(y);
             }
-            let old = if beta == zero { zero } else { beta * before[i * sc.0 + j * sc.1] };
+            let old = if beta == zero { zero } else { beta * before.get(i, j) };
             let bound = size(alpha) * sizes;
-            compare(&c[i * sc.0 + j * sc.1], &(alpha * sum + old), bound, (size(beta), size(old)));
+            compare(&c.get(i, j), &(alpha * sum + old), bound, (size(beta), size(old)));
         }
     }
-}
-
-fn nan<T: Scalar>() -> T::Real {
-    <T::Real as num_traits::Float>::nan()
 }
 
 /// |x|, as an element.
@@ -84,7 +59,7 @@ fn size<T: Scalar>(x: T) -> T {
 const SIZES: [(usize, usize, usize); 7] =
     [(1, 1, 1), (5, 3, 7), (67, 4, 33), (3, 67, 33), (131, 17, 64), (1, 9, 100), (300, 1, 70)];
 
-fn exact<T: Scalar>(of: impl Fn(f64) -> T::Real) {
+fn exact<T: Watched>(of: impl Fn(f64) -> T::Real) {
     let mut random = Random(7);
     for size in SIZES {
         for run in 0..32 {

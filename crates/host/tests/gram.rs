@@ -1,5 +1,8 @@
 //! Gram matrices on the CPU, and what their plans refuse.
 
+mod common;
+
+use common::{Buffer, Storage, bits};
 use lanky_host::{Device, Error, Layout, MatMut, MatRef, Matrix, Plan, Triangle, gram, gram_triangle};
 
 fn tall(k: usize, n: usize) -> lanky_host::Result<Matrix<f64>> {
@@ -9,14 +12,20 @@ fn tall(k: usize, n: usize) -> lanky_host::Result<Matrix<f64>> {
 #[test]
 fn a_gram_matrix_is_symmetric_to_the_bit() -> lanky_host::Result<()> {
     let stream = Device::cpu().stream()?;
-    for (k, n) in [(1, 1), (1000, 7), (3, 70), (517, 33)] {
-        let a = tall(k, n)?;
-        let mut c = vec![f64::NAN; n * n];
-        gram(&stream, 0.7, a.view(), 0.0, MatMut::row_major(&mut c, n, n)?)?;
-        for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
-            assert_eq!(c[i * n + j].to_bits(), c[j * n + i].to_bits(), "{k} {n} {i} {j}");
-            let sum: f64 = (0..k).filter_map(|l| Some(a.get(l, i)? * a.get(l, j)?)).sum();
-            assert!((c[i * n + j] - 0.7 * sum).abs() <= 1e-12 * k as f64, "{k} {n} {i} {j}");
+    for (run, (k, n)) in [(1, 1), (1000, 7), (3, 70), (517, 33)].into_iter().enumerate() {
+        let values = tall(k, n)?;
+        for gaps in [0, 3] {
+            let lying = |bit: usize| Storage { row_major: run >> bit & 1 == 0, step: 1 + gaps % 2, pad: gaps };
+            let a = Buffer::new(k, n, lying(0), |l, j| values.get(l, j).unwrap_or(f64::NAN));
+            let mut c = Buffer::new(n, n, lying(1), |_, _| f64::NAN);
+            let before = bits(&a.all);
+            gram(&stream, 0.7, a.view()?, 0.0, c.view_mut()?)?;
+            assert!(bits(&a.all) == before && c.is_intact(), "{k} {n}, gaps of {gaps}");
+            for (i, j) in (0..n).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                assert_eq!(c.get(i, j).to_bits(), c.get(j, i).to_bits(), "{k} {n} {i} {j}");
+                let sum: f64 = (0..k).map(|l| a.get(l, i) * a.get(l, j)).sum();
+                assert!((c.get(i, j) - 0.7 * sum).abs() <= 1e-12 * k as f64, "{k} {n} {i} {j}");
+            }
         }
     }
     Ok(())

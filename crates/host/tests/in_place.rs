@@ -2,9 +2,8 @@
 
 mod common;
 
-use lanky_host::{
-    Complex, Device, Error, MatMut, MatRef, Matrix, Operand, Result, Rule, Scalar, Stream, gemm, tsmm_in_place,
-};
+use common::{Buffer, Storage, Watched};
+use lanky_host::{Complex, Device, Error, MatMut, MatRef, Matrix, Operand, Result, Rule, Stream, gemm, tsmm_in_place};
 
 /// The devices of this machine.
 fn streams() -> Result<Vec<Stream>> {
@@ -20,45 +19,39 @@ fn element<T>(of: fn(f32) -> T, i: usize, j: usize, seed: usize) -> T {
     of((random % 7) as f32 - 3.0)
 }
 
-/// A of strides (ld, 1) or (1, ld), n of whose k columns become the product.
-fn check<T: Scalar>(of: fn(f32) -> T, stream: &Stream, [m, n, k]: [usize; 3], by_rows: bool, gap: usize) -> Result<()> {
-    let ld = gap + if by_rows { k } else { m };
-    let strides = if by_rows { (ld, 1) } else { (1, ld) };
-    let at = |i: usize, l: usize| i * strides.0 + l * strides.1;
-    // Around A's elements lies what must not change.
-    let mut data = vec![of(99.0); if by_rows { m * ld } else { k * ld }];
-    for i in 0..m {
-        for l in 0..k {
-            data[at(i, l)] = element(of, i, l, 1);
-        }
-    }
+/// A by rows or by columns, n of whose k columns become the product.
+fn check<T: Watched>(
+    of: fn(f32) -> T,
+    stream: &Stream,
+    [m, n, k]: [usize; 3],
+    by_rows: bool,
+    pad: usize,
+) -> Result<()> {
+    let mut a = Buffer::new(m, k, Storage { row_major: by_rows, step: 1, pad }, |i, l| element(of, i, l, 1));
     let b = Matrix::from_fn(k, n, |l, j| element(of, l, j, 2))?;
     let alpha = of(-2.0);
     let mut expected = Matrix::<T>::zeros(m, n)?;
     let cpu = Device::cpu().stream()?;
-    let view = MatRef::with_strides(&data, m, k, strides.0, strides.1)?;
-    gemm(&cpu, alpha, view, b.view(), of(0.0), expected.view_mut())?;
-    let mut found = data.clone();
+    gemm(&cpu, alpha, a.view()?, b.view(), of(0.0), expected.view_mut())?;
+    let mut wanted = a.all.clone();
+    (0..m * n).for_each(|e| wanted[a.at(e / n, e % n)] = expected.get(e / n, e % n).expect("inside"));
     if stream.device().is_cuda() {
-        // What lies between the lines travels too: the memory as one column.
-        let whole = MatRef::column_major(&data, data.len(), 1)?;
-        let mut there = stream.device().upload(stream, whole)?;
+        // What lies around it and between the lines travels too: the memory as one column.
+        let mut there = stream.device().upload(stream, MatRef::column_major(&a.all, a.all.len(), 1)?)?;
         let b = stream.device().upload(stream, b.view())?;
-        let address = there.view_mut().as_raw();
+        let address = there.view_mut().as_raw() + (a.at(0, 0) * size_of::<T>()) as u64;
+        let (row, col) = if by_rows { (k + pad, 1) } else { (1, m + pad) };
         // SAFETY: the span is inside of `there`, which nobody else uses meanwhile.
-        let a = unsafe { MatMut::from_raw(stream.device(), address, m, k, strides.0, strides.1)? };
-        tsmm_in_place(stream, alpha, a, b.view())?;
-        found.copy_from_slice(there.download(stream)?.as_slice().expect("a column is packed"));
+        let view = unsafe { MatMut::from_raw(stream.device(), address, m, k, row, col)? };
+        tsmm_in_place(stream, alpha, view, b.view())?;
+        a.all.copy_from_slice(there.download(stream)?.as_slice().expect("a column is packed"));
     } else {
-        let a = MatMut::with_strides(&mut found, m, k, strides.0, strides.1)?;
-        tsmm_in_place(stream, alpha, a, b.view())?;
+        tsmm_in_place(stream, alpha, a.view_mut()?, b.view())?;
     }
-    for i in 0..m {
-        for l in 0..n {
-            data[at(i, l)] = expected.get(i, l).expect("inside");
-        }
-    }
-    assert_eq!(found, data, "m = {m}, n = {n}, k = {k}, by rows {by_rows}, gap {gap}");
+    // To the bit, but for the sign of a 0.
+    let is_same = |(found, wanted): (&T, &T)| found == wanted || found.bits() == wanted.bits();
+    let wrong = a.all.iter().zip(&wanted).position(|pair| !is_same(pair));
+    assert_eq!(wrong, None, "m = {m}, n = {n}, k = {k}, by rows {by_rows}, gap {pad}");
     Ok(())
 }
 

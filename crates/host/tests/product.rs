@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Buffer, Case, Outcome, PACKED, Random, Real, Storage, bits};
+use common::{Buffer, Case, Outcome, PACKED, Random, Real, Storage, Watched, bits};
 use lanky_host::{Device, Dtype, Layout, MatMut, MatRef, Plan, Shape, gemm, gram, tsmm_in_place};
 use proptest::prelude::*;
 
@@ -263,7 +263,7 @@ fn any_number_of_threads_gives_the_same_bits_of_other_products() {
 }
 
 /// The bits of a product whose operands begin so many elements into their memory.
-fn bits_behind<T: Real>((m, n, k): (usize, usize, usize), [a, b, c]: [usize; 3]) -> Vec<u64> {
+fn bits_behind<T: Real>((m, n, k): (usize, usize, usize), [a, b, c]: [usize; 3]) -> Vec<u128> {
     let mut random = Random(23);
     let mut behind = |offset: usize, len: usize| -> Vec<T> {
         let before = std::iter::repeat_n(T::canary(), offset);

@@ -1,9 +1,9 @@
-//! One case of a product, with everything around the operands watched.
+//! Operands with everything around them watched, of any element type; and one case of a product of real ones.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::Write;
 
-use lanky_host::{Device, MatMut, MatRef, Scalar, gemm};
+use lanky_host::{Complex, Device, MatMut, MatRef, Scalar, gemm};
 
 /// Says that a test is left out, past the test harness, which keeps what passing tests print, and to the count of `.ci/run`.
 pub fn skipped(test: &str, reason: &str) {
@@ -29,17 +29,51 @@ pub fn gpu(test: &str) -> Option<Device> {
 /// Elements before and after each operand.
 const GUARD: usize = 64;
 
-/// A test's view of an element type.
-pub trait Real: Scalar + num_traits::Float {
+/// An element whose memory is watched.
+pub trait Watched: Scalar {
+    fn bits(self) -> u128;
+    /// A NaN that arithmetic does not make.
+    fn canary() -> Self;
+}
+
+impl Watched for f32 {
+    fn bits(self) -> u128 {
+        u128::from(self.to_bits())
+    }
+    fn canary() -> Self {
+        f32::from_bits(0x7fc5_a5a5)
+    }
+}
+
+impl Watched for f64 {
+    fn bits(self) -> u128 {
+        u128::from(self.to_bits())
+    }
+    fn canary() -> Self {
+        f64::from_bits(0x7ff8_a5a5_a5a5_a5a5)
+    }
+}
+
+impl<R: Watched> Watched for Complex<R>
+where
+    Complex<R>: Scalar,
+{
+    fn bits(self) -> u128 {
+        self.re.bits() | self.im.bits() << 64
+    }
+    fn canary() -> Self {
+        Complex::new(R::canary(), R::canary())
+    }
+}
+
+/// A test's view of a real element type.
+pub trait Real: Watched + num_traits::Float {
     /// Unit roundoff.
     const U: f64;
     /// Smallest subnormal.
     const ETA: f64;
     fn of(value: f64) -> Self;
     fn wide(self) -> f64;
-    fn bits(self) -> u64;
-    /// A NaN that arithmetic does not make.
-    fn canary() -> Self;
 }
 
 impl Real for f32 {
@@ -51,12 +85,6 @@ impl Real for f32 {
     fn wide(self) -> f64 {
         f64::from(self)
     }
-    fn bits(self) -> u64 {
-        u64::from(self.to_bits())
-    }
-    fn canary() -> Self {
-        f32::from_bits(0x7fc5_a5a5)
-    }
 }
 
 impl Real for f64 {
@@ -67,12 +95,6 @@ impl Real for f64 {
     }
     fn wide(self) -> f64 {
         self
-    }
-    fn bits(self) -> u64 {
-        self.to_bits()
-    }
-    fn canary() -> Self {
-        f64::from_bits(0x7ff8_a5a5_a5a5_a5a5)
     }
 }
 
@@ -129,9 +151,17 @@ pub struct Buffer<T> {
     span: usize,
 }
 
-impl<T: Real> Buffer<T> {
-    pub fn new(rows: usize, cols: usize, storage: Storage, mut value: impl FnMut(usize, usize) -> T) -> Self {
-        let strides = storage.strides(rows, cols);
+impl<T: Watched> Buffer<T> {
+    pub fn new(rows: usize, cols: usize, storage: Storage, value: impl FnMut(usize, usize) -> T) -> Self {
+        Self::strided((rows, cols), storage.strides(rows, cols), value)
+    }
+
+    /// Of these row and column strides.
+    pub fn strided(
+        (rows, cols): (usize, usize),
+        strides: (usize, usize),
+        mut value: impl FnMut(usize, usize) -> T,
+    ) -> Self {
         let span = match rows == 0 || cols == 0 {
             true => 0,
             false => strides.0 * (rows - 1) + strides.1 * (cols - 1) + 1,
@@ -150,19 +180,35 @@ impl<T: Real> Buffer<T> {
         GUARD + i * self.strides.0 + j * self.strides.1
     }
 
+    pub fn shape(&self) -> (usize, usize) {
+        (self.rows, self.cols)
+    }
+
     pub fn get(&self, i: usize, j: usize) -> T {
         self.all[self.at(i, j)]
     }
 
-    /// A view of exactly the span: the last line has no padding.
+    /// Exactly the span: the last line has no padding.
+    pub fn data(&self) -> &[T] {
+        &self.all[GUARD..GUARD + self.span]
+    }
+
+    pub fn data_mut(&mut self) -> &mut [T] {
+        &mut self.all[GUARD..GUARD + self.span]
+    }
+
     pub fn view(&self) -> lanky_host::Result<MatRef<'_, T>> {
-        let data = &self.all[GUARD..GUARD + self.span];
-        MatRef::with_strides(data, self.rows, self.cols, self.strides.0, self.strides.1)
+        MatRef::with_strides(self.data(), self.rows, self.cols, self.strides.0, self.strides.1)
     }
 
     pub fn view_mut(&mut self) -> lanky_host::Result<MatMut<'_, T>> {
-        let data = &mut self.all[GUARD..GUARD + self.span];
-        MatMut::with_strides(data, self.rows, self.cols, self.strides.0, self.strides.1)
+        let (rows, cols, strides) = (self.rows, self.cols, self.strides);
+        MatMut::with_strides(self.data_mut(), rows, cols, strides.0, strides.1)
+    }
+
+    /// Its elements by rows.
+    pub fn elements(&self) -> Vec<T> {
+        (0..self.rows * self.cols).map(|e| self.get(e / self.cols, e % self.cols)).collect()
     }
 
     /// Whether everything that is no element is still the canary.
@@ -175,6 +221,24 @@ impl<T: Real> Buffer<T> {
         }
         self.all.iter().zip(inside).all(|(value, inside)| inside || value.bits() == T::canary().bits())
     }
+}
+
+/// The matrix, or its conjugate.
+pub fn conj_if<T: Scalar>(view: MatRef<'_, T>, conj: bool) -> MatRef<'_, T> {
+    if conj { view.conj() } else { view }
+}
+
+/// Runs a product of A, B and C. Panics if anything but C's elements has changed.
+pub fn watch<T: Watched>(
+    operands: &mut [Buffer<T>; 3],
+    product: impl FnOnce(&mut [Buffer<T>; 3]) -> lanky_host::Result<()>,
+) -> lanky_host::Result<()> {
+    let before = [bits(&operands[0].all), bits(&operands[1].all)];
+    product(operands)?;
+    let [a, b, c] = operands;
+    assert!([bits(&a.all), bits(&b.all)] == before, "A or B was written");
+    assert!(c.is_intact(), "something beside C was written");
+    Ok(())
 }
 
 /// C ← α A B + β C on the CPU.
@@ -199,21 +263,23 @@ impl Case {
     /// Runs it with elements from `value`; C is NaN where β = 0. Panics if anything but C's elements has changed.
     pub fn run<T: Real>(&self, value: impl Fn(&mut Random) -> f64) -> lanky_host::Result<Outcome<T>> {
         let (m, n, k) = self.size;
+        println!("{self:?}"); // shown if what follows fails
         let mut random = Random(self.seed);
         let mut next = || T::of(value(&mut random));
         let a = Buffer::new(m, k, self.storage[0], |_, _| next());
         let b = Buffer::new(k, n, self.storage[1], |_, _| next());
-        let mut c = Buffer::new(m, n, self.storage[2], |_, _| if self.beta == 0.0 { T::canary() } else { next() });
-        let before: Vec<T> = (0..m * n).map(|e| c.get(e / n, e % n)).collect();
-        let (a_bits, b_bits) = (bits(&a.all), bits(&b.all));
-        let stream = Device::cpu().stream()?;
-        gemm(&stream, T::of(self.alpha), a.view()?, b.view()?, T::of(self.beta), c.view_mut()?)?;
-        assert!(bits(&a.all) == a_bits && bits(&b.all) == b_bits, "A or B was written: {self:?}");
-        assert!(c.is_intact(), "something beside C was written: {self:?}");
+        let c = Buffer::new(m, n, self.storage[2], |_, _| if self.beta == 0.0 { T::canary() } else { next() });
+        let before = c.elements();
+        let mut operands = [a, b, c];
+        watch(&mut operands, |[a, b, c]| {
+            let stream = Device::cpu().stream()?;
+            gemm(&stream, T::of(self.alpha), a.view()?, b.view()?, T::of(self.beta), c.view_mut()?)
+        })?;
+        let [a, b, c] = operands;
         Ok(Outcome { a, b, before, c })
     }
 }
 
-pub fn bits<T: Real>(data: &[T]) -> Vec<u64> {
+pub fn bits<T: Watched>(data: &[T]) -> Vec<u128> {
     data.iter().map(|value| value.bits()).collect()
 }
