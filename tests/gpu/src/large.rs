@@ -12,6 +12,7 @@ use host::{Layout, MatMut, MatRef, Matrix, Plan, gemm};
 use model::{Dtype, Kernel, VARIANTS};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::time::Instant;
 
 /// Elements that one task makes.
 const TASK: usize = 1 << 16;
@@ -80,15 +81,23 @@ pub fn run(lab: &Lab, log2: u32) -> Outcome {
     ensure((16..=34).contains(&log2), || format!("2^{log2} elements are too few or too many"))?;
     let (all, more) = (1_usize << log2, 1_usize << (log2 - 12));
     let rows = 1 << log2.saturating_sub(20).max(6);
+    let start = Instant::now();
+    // Minutes, of which each tells that something happens.
+    let done = |what: &str| eprintln!("{what}: {:.1} s", start.elapsed().as_secs_f64());
     for row_major in [false, true] {
         let name = |what: &str| format!("{what}, {}-major", if row_major { "row" } else { "column" });
         products(lab, &name("tall"), (all + more) / 64, 64, 4, row_major)?;
+        done(&name("tall"));
         products(lab, &name("long"), rows, (all + more) / rows, 5, row_major)?;
+        done(&name("long"));
         leading_dimension(lab, &name("leading dimension"), all / 2 + 1, more + 1, row_major)?;
+        done(&name("leading dimension"));
     }
     products(lab, "large result", (all + more) / 2, 2, 2, false)?;
+    done("large result");
     for (width, row_major) in [(17, true), (48, true), (8, false)] {
         two_tall(lab, (all + more) / width, width, row_major)?;
+        done(&format!("two tall matrices of {width} columns"));
     }
     Ok(())
 }
