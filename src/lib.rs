@@ -5,6 +5,8 @@
 
 #[cfg(feature = "dlpack")]
 pub use host::interop::dlpack;
+#[doc(hidden)]
+pub use host::text;
 #[cfg(feature = "host")]
 pub use host::{
     BatchMut, BatchRef, CeilingTimes, Ceilings, Complex, Determinism, Device, Dtype, Error, Graph, Layout, Mark,

@@ -289,6 +289,45 @@ fn odd_inputs_do_not_hang() {
         bench.fail(2, &["mul", input, "good.npy", "-o", "c.npy", "--device", "cpu"]);
         assert!(began.elapsed() < Duration::from_secs(1), "{input}");
     }
+    // Nor where a text is wanted: a suite, results, a description, ceilings, a database.
+    for input in ["/dev/zero", ".", "/dev/null", "fifo"] {
+        for args in [
+            &["report", input, "-o", "p.html"][..],
+            &["bench", "--suite", input],
+            &["bench", "--compare", input, input],
+            &["plan", "100", "4", "100", "--gpu", input],
+            &["plan", "100", "4", "100", "--gpu", "h200", "--ceilings", input],
+            &["plan", "--gpu", "h200", "--against", input],
+            &["tune", "--from", input, "--compare"],
+        ] {
+            let began = Instant::now();
+            bench.fail(2, args);
+            assert!(began.elapsed() < Duration::from_secs(1), "{args:?}");
+        }
+        let plan = ["plan", "100", "4", "100", "--gpu", "h200"];
+        let mut command = bench.command(&plan);
+        let began = Instant::now();
+        let output = command.env("LANKY_TUNED", input).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.contains("the model decides"), "{input}: {said}");
+        assert!(began.elapsed() < Duration::from_secs(1), "LANKY_TUNED={input}");
+    }
+}
+
+/// A link that somebody left under the name of an unfinished file is not followed.
+#[test]
+fn a_link_in_the_way_is_not_followed() {
+    let bench = bench();
+    std::fs::write(bench.path("victim"), "as it was").unwrap();
+    // The shell's number becomes lanky's.
+    let script = format!(
+        "ln -s victim .lanky-$$-0; exec {} mul good.npy good.npy -o d.npy --device cpu",
+        env!("CARGO_BIN_EXE_lanky")
+    );
+    let status = Command::new("sh").args(["-c", &script]).current_dir(bench.path(".")).status().unwrap();
+    assert!(status.success());
+    assert_eq!(bench.get("victim"), b"as it was");
+    assert_eq!(bench.get("d.npy").get(..6), Some(&b"\x93NUMPY"[..]));
 }
 
 #[test]

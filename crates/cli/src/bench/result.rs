@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lanky::text::read_text;
 use model::results::{CEILING, FIELDS};
 use serde::Serialize;
 
@@ -258,7 +259,7 @@ pub fn read(path: &Path) -> Result<Vec<Row>, Fault> {
 /// # Errors
 /// As [`read`].
 pub fn read_all(path: &Path) -> Result<Results, Fault> {
-    let text = std::fs::read_to_string(path).map_err(|error| Fault::file(path, &error))?;
+    let text = read_text(path).map_err(|error| Fault::file(path, &error))?;
     from_csv(&text).map_err(|reason| Fault::at(path, &reason))
 }
 

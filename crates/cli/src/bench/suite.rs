@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use lanky::Device;
+use lanky::text::read_text;
 
 use super::args::BenchArgs;
 use super::case::{self, Case, Layout, parse_op};
@@ -149,7 +150,7 @@ fn of_suite(args: &BenchArgs, path: &Path) -> Result<Vec<Case>, Fault> {
         let all: Result<Vec<Vec<Case>>, String> = DEFAULT.into_iter().map(parse).collect();
         all.map_err(|reason| Fault::Input(format!("the suite that is carried: {reason}")))?.concat()
     } else {
-        let text = std::fs::read_to_string(path).map_err(|error| Fault::file(path, &error))?;
+        let text = read_text(path).map_err(|error| Fault::file(path, &error))?;
         parse(&text).map_err(|reason| Fault::at(path, &reason))?
     };
     cases.retain(|case| {

@@ -1,8 +1,8 @@
 //! What a GPU reached, from the file of ceilings that `lanky bench` writes.
 
-use std::fs;
 use std::path::Path;
 
+use lanky::text::read_text;
 use model::Machine;
 use model::machine::Ceilings;
 use model::results::{CEILING, FIELDS};
@@ -19,7 +19,7 @@ const ROUNDED: f64 = 1e-3;
 /// [`Fault::Input`], one line that starts with the path and names the line and the field: the file is none of ceilings, is
 /// damaged, is of another GPU, or says what cannot be.
 pub fn calibrate(machine: &Machine, path: &Path) -> Result<Machine, Fault> {
-    let text = fs::read_to_string(path).map_err(|error| Fault::file(path, &error))?;
+    let text = read_text(path).map_err(|error| Fault::file(path, &error))?;
     let calibrated = parse(&text, machine.name.as_str())
         .and_then(|ceilings| machine.calibrated(&ceilings).map_err(|error| format!("with these ceilings {error}")));
     calibrated.map_err(|reason| Fault::at(path, &reason))

@@ -1,8 +1,8 @@
 //! A GPU from a TOML file: the fields of [`Machine`] by their names, or those that differ from a GPU that is known.
 
-use std::fs;
 use std::path::Path;
 
+use lanky::text::read_text;
 use model::machine::{Assumed, Name};
 use model::{Machine, MachineError};
 use toml::{Table, Value};
@@ -15,7 +15,7 @@ use crate::error::Fault;
 /// # Errors
 /// [`Fault::Input`], one line that starts with the path and names the field.
 pub fn read(path: &Path) -> Result<Machine, Fault> {
-    let text = fs::read_to_string(path).map_err(|error| Fault::file(path, &error))?;
+    let text = read_text(path).map_err(|error| Fault::file(path, &error))?;
     parse(&text).map_err(|reason| Fault::at(path, &reason))
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use lanky::text::read_text;
 use model::VARIANTS;
 
 use crate::bench::result::{Results, Row};
@@ -48,7 +49,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Fault> {
         write(path, &figure.ok_or_else(none)?.alone())?;
     }
     if let Some(path) = &args.into {
-        let page = std::fs::read_to_string(path).map_err(|error| Fault::file(path, &error))?;
+        let page = read_text(path).map_err(|error| Fault::file(path, &error))?;
         let none = || Fault::at(path, "no tables: no results for two values of n, all else being equal");
         let tables = tables::all(&rows).ok_or_else(none)?;
         write(path, &tables::renewed(&page, &tables).map_err(|reason| Fault::at(path, &reason))?)?;

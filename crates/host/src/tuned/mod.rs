@@ -31,6 +31,7 @@ pub use class::{Class, FAMILIES, parse_layout};
 pub use shipped::shipped;
 
 use crate::error::{Error, Result};
+use crate::text::read_text;
 use model::{Choice, Chooser, Machine, Parts, Problem, Variant, choose_given};
 use std::path::Path;
 
@@ -122,7 +123,7 @@ impl Database {
     /// [`Error::Tuned`], which names the file, the line, and what is wrong with it; also where the file cannot be read.
     pub fn read(path: impl AsRef<Path>) -> Result<Database> {
         let path = path.as_ref();
-        let read = std::fs::read_to_string(path).map_err(|error| error.to_string());
+        let read = read_text(path).map_err(|error| error.to_string());
         read.and_then(|text| Database::parse(&text))
             .map_err(|reason| Error::Tuned { database: path.display().to_string(), reason })
     }

@@ -242,3 +242,23 @@ fn a_recording_ends_whatever_becomes_of_the_work() {
         });
     }
 }
+
+/// The memory that copies go through is used again and again, five times here, and by the next transfer: what is on its way is waited for.
+#[test]
+fn what_goes_through_pinned_memory_again_arrives() {
+    const NAME: &str = "flight::what_goes_through_pinned_memory_again_arrives";
+    with_driver(NAME, "late=1", || {
+        let device = Device::cuda(0)?;
+        let stream = device.stream()?;
+        // 16 MiB are copied at once.
+        let (rows, cols) = (1 << 20, 5 * 2);
+        let made = |seed: usize| Matrix::from_fn(rows, cols, |i, j| (i + (j + seed) * rows) as f64);
+        let (first, second) = (made(0)?, made(1)?);
+        let there = [device.upload(&stream, first.view())?, device.upload(&stream, second.view())?];
+        for (there, here) in there.iter().zip([&first, &second]) {
+            let back = device.download(&stream, there.view())?;
+            assert!(back.as_slice() == here.as_slice(), "other numbers came back");
+        }
+        Ok(())
+    });
+}

@@ -12,6 +12,8 @@
 //! | `from=17:600` | the 17th call from now on and all after it fail with code 600 |
 //! | `async=719` | the next kernel fails, which a later call says |
 //! | `spoiled=1` | no recording ends well |
+//! | `late=1` | copies are done when somebody waits for them, and not before |
+//! | `l2=1` `shared=1` `block=1` `registers=1` `threads=1` `bus=1` `clock=1` `memory_clock=1` | more of what there is |
 //! | `cuLaunchKernel=-1` | the function returns when other words are told |
 //! | `mmas=4` | multiplications of a round of the matrix units' ceiling |
 //!
@@ -69,17 +71,17 @@ driver! {
         let capability = state().setting("capability", 90) as c_int;
         value.write(match attribute {
             1 => 1024,                           // threads a block
-            13 => 1_980_000,                     // clock, kHz
+            13 => state().setting("clock", 1_980_000) as c_int, // kHz
             16 => state().setting("sms", 132) as c_int,
-            36 => 3_201_000,                     // memory clock, kHz
-            37 => 6016,                          // bus, bits
-            38 => 50 << 20,                      // second-level cache
-            39 => 2048,                          // threads a multiprocessor
+            36 => state().setting("memory_clock", 3_201_000) as c_int,
+            37 => state().setting("bus", 6016) as c_int, // bits
+            38 => state().setting("l2", 50 << 20) as c_int,
+            39 => state().setting("threads", 2048) as c_int, // a multiprocessor
             75 => capability / 10,
             76 => capability % 10,
-            81 => 228 << 10,                     // shared memory a multiprocessor
-            82 => 65_536,                        // registers a multiprocessor
-            97 => 227 << 10,                     // shared memory a block may opt in to
+            81 => state().setting("shared", 228 << 10) as c_int, // a multiprocessor
+            82 => state().setting("registers", 65_536) as c_int, // a multiprocessor
+            97 => state().setting("block", 227 << 10) as c_int, // shared memory that a block may opt in to
             _ => 1,
         });
         0

@@ -39,6 +39,22 @@ fn a_slice_is_planned_for_as_what_it_is() {
     }
 }
 
+/// Each thing that a GPU has is what its driver says, though none has these.
+#[test]
+fn what_a_gpu_has_is_read() {
+    const NAME: &str = "slice::what_a_gpu_has_is_read";
+    const SAID: &str = "sms=7 memory=1000000000 l2=3000000 registers=40000 shared=90000 block=80000 threads=1120 bus=777 \
+                        clock=1234000 memory_clock=2000000";
+    with_driver(NAME, SAID, || {
+        let machine = *Device::cuda(0)?.machine().expect("a GPU");
+        assert_eq!((machine.sms, machine.l2_bytes, machine.registers_per_sm), (7, 3_000_000, 40_000));
+        assert_eq!((machine.shared_per_sm, machine.shared_per_block, machine.threads_per_sm), (90_000, 80_000, 1120));
+        // Two transfers a clock of 777 bits.
+        assert_eq!((machine.clock_hz, machine.bus_bytes_per_s), (1.234e9, 2.0 * 2e9 * 777.0 / 8.0));
+        Ok(())
+    });
+}
+
 /// Where k is cut to fill the GPU, a smaller one is filled by fewer parts.
 #[test]
 fn a_slice_is_filled_by_fewer_blocks() {

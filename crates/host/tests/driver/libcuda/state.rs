@@ -68,6 +68,8 @@ struct Work {
     number: u64,
     /// First and last address of what a copy reads and of what it writes; a kernel may use anything of the device's.
     copied: Option<[(u64, u64); 2]>,
+    /// What is done when somebody waits for it; of work that was done when it was given nothing.
+    job: Option<Job>,
 }
 
 /// A kernel of a module.
@@ -179,22 +181,33 @@ impl State {
         }
         self.given += 1;
         let copied = copied.map(|both| both.map(|(first, bytes)| (first, first + (bytes as u64).max(1) - 1)));
-        self.work.push(Work { stream, number: self.given, copied });
+        self.work.push(Work { stream, number: self.given, copied, job: None });
     }
 
     pub fn given(&self) -> u64 {
         self.given
     }
 
+    /// Does what of the work is left to do, in order, and forgets it.
+    fn finish(&mut self, is_done: impl Fn(&Work) -> bool) {
+        let (done, left) = std::mem::take(&mut self.work).into_iter().partition(is_done);
+        self.work = left;
+        let done: Vec<Work> = done;
+        done.into_iter().filter_map(|work| work.job).for_each(|job| {
+            job();
+        });
+    }
+
     /// All that a stream was given up to then is done; it goes in order.
     pub fn done(&mut self, stream: Handle, until: u64) {
-        self.work.retain(|work| work.stream != stream || work.number > until);
+        self.finish(|work| work.stream == stream && work.number <= until);
     }
 
     /// All that was given to the streams of a context is done.
     pub fn all_done(&mut self, context: Handle) {
-        let State { work, streams, .. } = self;
-        work.retain(|work| streams.get(&work.stream) != Some(&context));
+        let of = |stream| self.streams.get(&stream) == Some(&context);
+        let here: Vec<Handle> = self.work.iter().map(|work| work.stream).filter(|stream| of(*stream)).collect();
+        self.finish(|work| here.contains(&work.stream));
         self.waited.insert(thread::current().id(), self.given);
     }
 
@@ -294,10 +307,17 @@ impl State {
         code
     }
 
-    /// What is to be done now: a job of this stream, unless it is recorded.
+    /// What is to be done now: a job of this stream, unless it is recorded, or late.
     pub fn now(&mut self, stream: Handle, job: Job) -> Option<Job> {
         if !self.recorded.contains_key(&stream) {
-            return Some(job);
+            let last = self.work.iter_mut().rfind(|work| work.stream == stream);
+            return match last.filter(|_| self.settings.get("late") == Some(&1)) {
+                Some(work) => {
+                    work.job = Some(job);
+                    None
+                }
+                None => Some(job),
+            };
         }
         self.jobs.entry(stream).or_default().push(job);
         None
