@@ -5,6 +5,7 @@
 
 #[cfg(feature = "dlpack")]
 pub use host::interop::dlpack;
+#[cfg(feature = "host")]
 #[doc(hidden)]
 pub use host::text;
 #[cfg(feature = "host")]
