@@ -1,7 +1,10 @@
-//! What only the system sees: that the output is on disk before it has its name, a disk that fails, a signal while a file is read.
+//! What only the system sees: who may read an unfinished output, that it is on disk before it has its name, a disk that fails, a
+//! signal while a file is read or written.
 
 mod common;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -38,15 +41,17 @@ fn squares(words: &str) -> Option<(Bench, Command)> {
     Some((bench, command))
 }
 
-/// A file that has its name before its bytes are on disk is empty after a power failure.
+/// A file that has its name before its bytes are on disk is empty after a power failure; one that is open to more than the one
+/// that it replaces shows them what they may not see.
 #[test]
 fn the_output_is_on_disk_before_it_has_its_name() {
     let Some((bench, mut command)) = squares("log=log") else {
         return skipped("the_output_is_on_disk_before_it_has_its_name", "no GNU C library");
     };
+    std::fs::set_permissions(bench.path("c.npy"), Permissions::from_mode(0o640)).expect("it is there");
     let output = command.output().expect("it starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(text(&bench.get("log")), "fsync\nrename\nfsync\n", "the file, its name, the folder");
+    assert_eq!(text(&bench.get("log")), "open 640\nfsync\nrename\nfsync\n", "the file, its name, the folder");
 }
 
 #[test]
@@ -78,7 +83,28 @@ fn a_signal_while_a_file_is_read_ends_it() {
         assert!(began.elapsed() < Duration::from_secs(2), "{signal:?}");
         assert_eq!(
             (bench.names(), bench.get("c.npy")),
-            (["a.npy", "c.npy", "log.reads"].map(Into::into).into(), b"as it was".into())
+            (["a.npy", "c.npy", "log", "log.reads"].map(Into::into).into(), b"as it was".into())
         );
     }
+}
+
+/// Between the removal of the unfinished output and the end nothing else is said, nor another output made.
+#[test]
+fn a_signal_while_the_output_is_written_ends_it() {
+    let Some((bench, mut command)) = squares("log=log late") else {
+        return skipped("a_signal_while_the_output_is_written_ends_it", "no GNU C library");
+    };
+    let child = command.spawn().expect("it starts");
+    let began = Instant::now();
+    while !std::fs::read_to_string(bench.path("log")).is_ok_and(|log| log.ends_with("fsync\n")) {
+        assert!(began.elapsed() < Duration::from_secs(60), "it does not write");
+        sleep(Duration::from_millis(1));
+    }
+    rustix::process::kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
+    let output = child.wait_with_output().expect("a child");
+    assert_eq!((output.status.code(), text(&output.stderr).as_ref()), (Some(130), ""));
+    assert_eq!(
+        (bench.names(), bench.get("c.npy")),
+        (["a.npy", "c.npy", "log"].map(Into::into).into(), b"as it was".into())
+    );
 }

@@ -1,13 +1,15 @@
-//! Three functions of the C library as the tests want them, put before the system's by LD_PRELOAD. SYSTEM in the environment has words:
+//! Functions of the C library as the tests want them, put before the system's by LD_PRELOAD. SYSTEM in the environment has words:
 //!
 //! | word | meaning |
 //! |---|---|
-//! | `log=PATH` | `fsync` and `rename` add their names to this file |
+//! | `log=PATH` | `fsync` and `rename` add their names to this file, and `open` of an unfinished output with what it is open to |
 //! | `fsync=5` | it fails with this code |
+//! | `late` | `fsync` ends when the file is removed, and `_exit` takes a second |
 //! | `read` | a read of more than 4096 bytes makes the file `PATH.reads` of the log's PATH, and does not return |
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 unsafe extern "C" {
@@ -43,9 +45,44 @@ pub unsafe extern "C" fn fsync(file: c_int) -> c_int {
         unsafe { __errno_location().write(code) };
         return -1;
     }
+    let is_there = || !std::fs::read_link(format!("/proc/self/fd/{file}")).is_ok_and(|path| is_removed(&path));
+    while word("late").is_some() && is_there() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     // SAFETY: the type of the system's function.
     let system: extern "C" fn(c_int) -> c_int = unsafe { std::mem::transmute(next(c"fsync")) };
     system(file)
+}
+
+fn is_removed(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(b" (deleted)")
+}
+
+/// # Safety
+/// As the system's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn _exit(code: c_int) -> ! {
+    if word("late").is_some() {
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    // SAFETY: the type of the system's function.
+    let system: extern "C" fn(c_int) -> ! = unsafe { std::mem::transmute(next(c"_exit")) };
+    system(code)
+}
+
+/// The system's takes a mode where a file is made, as these three do.
+///
+/// # Safety
+/// As the system's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+    // SAFETY: the caller's path.
+    if unsafe { CStr::from_ptr(path) }.to_bytes().windows(8).any(|part| part == b"/.lanky-") {
+        log(&format!("open {mode:o}"));
+    }
+    // SAFETY: what the system's function reads of its arguments.
+    let system: extern "C" fn(*const c_char, c_int, c_uint) -> c_int = unsafe { std::mem::transmute(next(c"open64")) };
+    system(path, flags, mode)
 }
 
 /// # Safety
