@@ -32,8 +32,8 @@ again:
     st.global.u64 [%rd1], %rd4; ret;
 }";
 
-/// Set in the child that loses its context.
-const CHILD: &str = "LANKY_TEST_LOSES_ITS_CONTEXT";
+/// Set in the child that a test is.
+const CHILD: &str = "LANKY_TEST_IS_A_CHILD";
 
 /// These tests take turns: while one has its kernels compiled another's launches wait, longer than what is to be in flight.
 fn alone() -> MutexGuard<'static, ()> {
@@ -53,6 +53,27 @@ fn wild() -> CudaResult<()> {
     // SAFETY: the kernel has no parameters; what it does is the fault that is tested.
     unsafe { stream.launch(&function, 1, 1, 0, &[]) }?;
     stream.synchronize()
+}
+
+/// A process reads CUDA_VISIBLE_DEVICES once.
+#[test]
+fn a_gpu_that_is_hidden_is_not_there() -> lanky_host::Result<()> {
+    let _turn = alone();
+    if std::env::var_os(CHILD).is_some() {
+        let error = Device::cuda(0).expect_err("the GPUs are hidden");
+        assert!(matches!(error, Error::NoDevice { .. }), "{error:?}");
+        assert!(matches!(Device::count(), Err(Error::NoDevice { .. })));
+        assert!(!Device::auto().is_cuda());
+        return Ok(());
+    }
+    let Some(_device) = gpu("a_gpu_that_is_hidden_is_not_there") else { return Ok(()) };
+    let child = Command::new(std::env::current_exe()?)
+        .args(["--exact", "a_gpu_that_is_hidden_is_not_there"])
+        .envs([(CHILD, "1"), ("CUDA_VISIBLE_DEVICES", "")])
+        .env_remove("LANKY_REQUIRE_GPU")
+        .output()?;
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+    Ok(())
 }
 
 #[test]

@@ -90,3 +90,12 @@ fn what_calls_promise() {
 fn numbers_that_round_and_that_are_none() {
     passes("check", &["rounding", "special"], 2000);
 }
+
+/// No part of it, but in the same way: without a GPU there is the CPU.
+#[test]
+fn rounds_on_the_cpu_leave_nothing_behind() {
+    let check = ["check", "--device", "cpu", "--only", "cycles"];
+    let output = Command::new(env!("CARGO_BIN_EXE_lanky-gpu-tests")).args(check).output().expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.ends_with("1 passed, 0 failed, 0 skipped\n"), "{said}");
+}

@@ -262,3 +262,27 @@ fn what_goes_through_pinned_memory_again_arrives() {
         Ok(())
     });
 }
+
+/// Where no event tells when pinned memory is free again, the transfer that fails waits for its copies.
+#[test]
+fn a_transfer_that_fails_leaves_pinned_memory_free() {
+    const NAME: &str = "flight::a_transfer_that_fails_leaves_pinned_memory_free";
+    with_driver(NAME, "late=1", || {
+        let device = Device::cuda(0)?;
+        let stream = device.stream()?;
+        let made = |first: usize| Matrix::from_fn(300, 4, |i, j| (first + i + 300 * j) as f64);
+        let (first, second) = (made(1)?, made(5000)?);
+        let there = device.upload(&stream, first.view())?;
+        stream.synchronize()?;
+        tell("late=1 cuEventRecord=2*1");
+        let failed = device.download(&stream, there.view());
+        assert!(matches!(failed, Err(Error::Driver { code: 2, .. } | Error::OutOfMemory { .. })), "{failed:?}");
+        // The last of them takes the memory that the failed one had.
+        let sent = (0..3).map(|_| device.upload(&stream, second.view())).collect::<Result<Vec<_>>>()?;
+        for there in &sent {
+            let back = there.download(&stream)?;
+            assert!(back.as_slice() == second.as_slice(), "other numbers came back");
+        }
+        Ok(())
+    });
+}

@@ -49,6 +49,30 @@ fn threads_run_plans_side_by_side() {
     });
 }
 
+/// Parts of k on two streams at once would be each other's.
+#[test]
+fn each_stream_has_a_workspace_of_its_own() {
+    const NAME: &str = "threads::each_stream_has_a_workspace_of_its_own";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let (a, b) = (device.zeros::<f64>(300, 20_000)?, device.zeros::<f64>(20_000, 4)?);
+        let mut c = device.zeros::<f64>(300, 4)?;
+        let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+        let streams = (0..THREADS).map(|_| device.stream()).collect::<Result<Vec<_>>>()?;
+        for (stream, taken) in streams.iter().zip(4..) {
+            for beta in [0.0, 1.0] {
+                plan.run(stream, 1.0, a.view(), b.view(), beta, c.view_mut())?;
+                assert!(
+                    living().contains(&format!("memory={taken}")),
+                    "A, B, C, and one of each stream: {:?}",
+                    living()
+                );
+            }
+        }
+        Ok(())
+    });
+}
+
 /// A device, a stream, a plan, a matrix: dropped in every order, each time on another thread.
 #[test]
 fn every_order_of_drops_leaves_nothing() {
