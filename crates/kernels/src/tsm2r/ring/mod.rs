@@ -211,9 +211,12 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
                     held.odd = W::ZEROS; // so that no registers are kept for what was multiplied
                 }
                 if l >= start + ahead {
-                    for step in 1..W::COUNT {
-                        held.step(steps, Self::stage(now), step);
+                    // In pairs: where the compiler leaves the loop, it still knows which registers are whose.
+                    for pair in 1..W::COUNT / 2 {
+                        held.step(steps, Self::stage(now), 2 * pair - 1);
+                        held.step(steps, Self::stage(now), 2 * pair);
                     }
+                    held.step(steps, Self::stage(now), W::COUNT - 1);
                     // What the last turn loads is not multiplied: any whole stage will do.
                     now = if l + S::KT < stop { Self::behind(now) } else { now };
                 }
