@@ -24,9 +24,6 @@ pub const SIDE: u32 = 8;
 /// Steps of k of a fragment.
 pub const STEPS: u32 = 8;
 
-/// The bit of a number's sign.
-const SIGN: u64 = 1 << 63;
-
 /// Sums, and on top of them the products of a lane's row of A and column of B, or its conjugates, each at steps q and q + 4.
 ///
 /// # Safety
@@ -47,10 +44,13 @@ pub unsafe fn multiply(
 }
 
 /// Both parts of i·a, or of -i·a where B's imaginary parts have the other sign.
+///
+/// The signs are opaque: of one that it knows of the compiler makes a subtraction and a choice, and subtracts on the units that
+/// multiply.
 #[inline(always)]
 fn turned(a: Complex<f64>, conj_b: bool) -> [f64; 2] {
-    let sign = if conj_b { SIGN } else { 0 };
-    [f64::from_bits(a.im.to_bits() ^ SIGN ^ sign), f64::from_bits(a.re.to_bits() ^ sign)]
+    let sign = |is_negative: bool| u64::from(ptx::opaque(u32::from(is_negative) << 31)) << 32;
+    [f64::from_bits(a.im.to_bits() ^ sign(!conj_b)), f64::from_bits(a.re.to_bits() ^ sign(conj_b))]
 }
 
 /// A lane's part of C: columns 2q and 2q + 1 of row g.
