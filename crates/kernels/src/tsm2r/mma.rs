@@ -98,7 +98,7 @@ impl<S: Tile, const RB: usize, const NT: usize> Steps<f64> for Mma<S, RB, NT> {
         };
         let ra = core::array::from_fn(|i| fragment(i as u32));
         // SAFETY: the same of the warp's columns.
-        let rb = core::array::from_fn(|j| unsafe { sb.load_wide(8 * j as u32 * pitch + l) });
+        let rb = core::array::from_fn(|j| unsafe { sb.load_wide(Ring::<f64, S, true>::b_at(l, 8 * j as u32)) });
         (ra, rb)
     }
 

@@ -7,7 +7,7 @@
 //! | inside of A, up to 16 columns of B          | an element          | an addition each                               |
 //! | else                                        | an element, or zero | each with a look at the edges, in a loop that stays one |
 //!
-//! B's part is copied element by element. The branch is the same for all threads; the stage is the same, and so are the
+//! B's part is copied element by element, neighbouring threads along its unit stride. The branch is the same for all threads; the stage is the same, and so are the
 //! sums. `cp.async` writes zeros without touching memory. Where there are more columns the second way would cost the
 //! first 5% (f32, n = 32, H200, 2026-11-21): it takes registers that multiplying needs.
 
@@ -19,6 +19,8 @@ use cuda_std::prelude::*;
 pub(super) struct Source<T> {
     a: Global<T>,
     b: Global<T>,
+    /// The row and the column of B's part of a stage where this thread's copies of it start.
+    of_b: (u32, u32),
     /// A's lines are aligned to 16 bytes.
     aligned: bool,
     /// All of the block's rows exist.
@@ -36,11 +38,12 @@ impl<T: Scalar> Source<T> {
         } else {
             1
         });
-        let (row, col) = (own::<S>() % S::KT, own::<S>() / S::KT);
+        let (row, col) = Ring::<T, S, MMA>::own_of_b(x);
         let origin = (thread::block_idx_x() * S::BM) as u64 * x.a_row + start as u64 * x.a_col;
         Source {
             a: x.a.starting_at(origin + line as u64 * ld + along as u64),
             b: x.b.starting_at((start + row) as u64 * x.b_row + (first_col::<S>() + col) as u64 * x.b_col),
+            of_b: (row, col),
             aligned,
             rows: (thread::block_idx_x() + 1) as u64 * S::BM as u64 <= x.m as u64,
         }
@@ -56,7 +59,7 @@ impl<T: Scalar> Source<T> {
 
 impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     const FILLS: () = {
-        assert!(S::THREADS % S::KT == 0, "a thread fills one row of B's part of a stage");
+        assert!(S::THREADS % S::KT == 0, "a thread fills one row of B's part of a stage, and all fill whole columns");
         let (wide, narrow) = (Self::LINE / Self::WIDTH, Self::LINE);
         assert!(wide % S::THREADS == 0 || S::THREADS % wide == 0, "whole turns or lines at once");
         assert!(narrow % S::THREADS == 0 || S::THREADS % narrow == 0, "the same by elements");
@@ -82,10 +85,10 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         unsafe {
             if source.rows && source.aligned && l + S::KT <= end {
                 Self::fill_a(x, stage.a, source.a, Self::WIDTH);
-                Self::fill_b(x, stage.b, source.b);
+                Self::fill_b(x, stage.b, source);
             } else if Self::BY_ELEMENTS && source.rows && l + S::KT <= end {
                 Self::fill_a(x, stage.a, source.a, 1);
-                Self::fill_b(x, stage.b, source.b);
+                Self::fill_b(x, stage.b, source);
             } else {
                 Self::fill_a_guarded(x, stage.a, l, end);
                 Self::fill_b_guarded(x, stage.b, l, end);
@@ -98,6 +101,16 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     #[inline(always)]
     fn own(by: u32) -> (u32, u32) {
         (own::<S>() / (Self::LINE / by), own::<S>() % (Self::LINE / by) * by)
+    }
+
+    /// The row and the column of B's part where this thread's copies start; the next are COLS columns further on.
+    #[inline(always)]
+    fn own_of_b(x: &Product<T>) -> (u32, u32) {
+        if x.b_col == 1 {
+            (own::<S>() / Self::COLS, own::<S>() % Self::COLS)
+        } else {
+            (own::<S>() % S::KT, own::<S>() / S::KT)
+        }
     }
 
     /// Where A's part of a stage keeps the element at `along` of a line.
@@ -152,8 +165,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// # Safety
     /// The stage's steps are B's.
     #[inline(always)]
-    unsafe fn fill_b(x: &Product<T>, sb: Shared<T>, mut from: Global<T>) {
-        let (row, col) = (own::<S>() % S::KT, own::<S>() / S::KT);
+    unsafe fn fill_b(x: &Product<T>, sb: Shared<T>, &Source { b: mut from, of_b: (row, col), .. }: &Source<T>) {
         for j in (0..S::BN).step_by(const { Self::COLS as usize }) {
             if S::BN % Self::COLS == 0 || j + col < S::BN {
                 let inside = first_col::<S>() + j + col < x.n;
@@ -170,7 +182,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// `end` <= k.
     #[inline(always)]
     unsafe fn fill_b_guarded(x: &Product<T>, sb: Shared<T>, l: u32, end: u32) {
-        let (row, col) = (own::<S>() % S::KT, own::<S>() / S::KT);
+        let (row, col) = Self::own_of_b(x);
         for j in (col..ptx::opaque(S::BN)).step_by(const { Self::COLS as usize }) {
             let inside = l + row < end && first_col::<S>() + j < x.n;
             let from = x.b.address((l + row) as u64 * x.b_row + (first_col::<S>() + j) as u64 * x.b_col);

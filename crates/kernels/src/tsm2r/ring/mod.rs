@@ -162,10 +162,11 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         }
     }
 
-    /// Where element (l, j) of B's part of the stage lies.
+    /// Where element (l, j) of B's part of the stage lies; (l, j + 8) lies [`Ring::b_at`]`(0, 8)` further on.
     #[inline(always)]
     pub fn b_at(l: u32, j: u32) -> u32 {
-        if MMA { j * Self::PITCH + l } else { l * Self::B_PITCH + j }
+        let behind_each_second = if ring_gap(S::A_BY_ROWS, MMA, Self::BYTES) == 64 { Self::WIDTH } else { 0 };
+        if MMA { j * Self::PITCH + j / 2 * behind_each_second + l } else { l * Self::B_PITCH + j }
     }
 
     #[inline(always)]
