@@ -93,7 +93,9 @@ impl<S: Tile, const RB: usize, const NT: usize> Steps<Elem> for ComplexMma<S, RB
         let a = |row: u32| unsafe { [l, l + 4].map(|l| sa.load(row * down + l * across)) };
         let ra = core::array::from_fn(|i| core::array::from_fn(|half| a(16 * i as u32 + 8 * half as u32)));
         // SAFETY: the same of the warp's columns.
-        let rb = core::array::from_fn(|j| unsafe { [l, l + 4].map(|l| sb.load(Ring::<Elem, S, true>::b_at(l, 8 * j as u32))) });
+        let rb = core::array::from_fn(|j| unsafe {
+            [l, l + 4].map(|l| sb.load(Ring::<Elem, S, true>::b_at(l, 8 * j as u32)))
+        });
         (ra, rb)
     }
 
