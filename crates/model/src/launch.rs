@@ -82,13 +82,20 @@ pub const fn ring_a_len(rows: u32, steps: u32, a_by_rows: bool, mma: bool, elem_
     rows * if a_by_rows { steps + ring_gap(true, mma, elem_bytes) / elem_bytes } else { steps }
 }
 
+/// Bytes behind each second column of what a stage of [`Kernel::Ring`] stores of B for the matrix units, besides [`ring_gap`].
+///
+/// Behind gaps of 64 bytes every second column begins in the same bank: what lies by rows in memory comes column beside column.
+pub const fn ring_pair_gap(a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
+    if mma && ring_gap(a_by_rows, mma, elem_bytes) == 64 { 16 } else { 0 }
+}
+
 /// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`: by columns for the matrix units, else by rows, each
-/// followed by a gap: of columns as A's, and where that is 64 bytes another 16 behind each second one, so that what lies by rows
-/// in memory also goes into different banks; of rows 16 bytes.
+/// followed by a gap: of columns as A's and [`ring_pair_gap`], of rows 16 bytes.
 pub const fn ring_b_len(cols: u32, steps: u32, a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
-    let gap = ring_gap(a_by_rows, mma, elem_bytes);
     if mma {
-        cols * (steps + gap / elem_bytes) + if gap == 64 { cols / 2 * (16 / elem_bytes) } else { 0 }
+        (cols * (steps * elem_bytes + ring_gap(a_by_rows, true, elem_bytes))
+            + cols / 2 * ring_pair_gap(a_by_rows, true, elem_bytes))
+            / elem_bytes
     } else {
         steps * (cols + ring_gap(false, false, elem_bytes) / elem_bytes)
     }
