@@ -18,7 +18,7 @@ pub struct Module {
 
 // SAFETY: the driver lets any thread use a module, and `Owner` has the context current for what needs it.
 unsafe impl Send for Module {}
-// SAFETY: as above; nothing here changes through a shared reference.
+// SAFETY: a shared module only looks for functions, for which the driver locks it.
 unsafe impl Sync for Module {}
 
 /// How much the driver's PTX compiler optimises.
@@ -179,8 +179,8 @@ impl Module {
         logs.ask(&mut options, &mut values);
         let count = c_uint::try_from(options.len()).unwrap_or(0);
         let mut inner = ptr::null_mut();
-        // SAFETY: the caller vouches for the image; there are `count` options and values, and the log buffers that they
-        // point to are as long as they say and alive during the call.
+        // SAFETY: the image ends with a zero or is whole, as the caller promised; there are `count` options and values,
+        // and the log buffers that they point to are as long as they say and alive during the call.
         let status =
             unsafe { sys::cuModuleLoadDataEx(&raw mut inner, image, count, options.as_mut_ptr(), values.as_mut_ptr()) };
         status.with_log(|| logs.text())?;
