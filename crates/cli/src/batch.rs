@@ -115,7 +115,8 @@ impl Operand {
         count: usize,
     ) -> lanky::Result<BatchRef<'static, T>> {
         let (step, strides) = self.steps();
-        // SAFETY: the caller's promise.
+        // SAFETY: the device has `count` matrices of the file from `address` on until the work has ended, as the caller
+        // promised.
         let view = unsafe { BatchRef::from_raw(device, address, count, step, (self.rows, self.cols), strides)? };
         Ok(self.taken(view))
     }

@@ -110,7 +110,7 @@ impl<R: Real> Ahead<R> {
             (self.burst, self.pace, self.asks) = ([0; 3], Pace::NEVER, false);
             return;
         }
-        // SAFETY: `later` is in the batch too.
+        // SAFETY: `later < end`, where the range ends that the caller's i is in, so it is in the batch too.
         self.next = unsafe { [job.a.at(later), job.b.at(later), job.c.at(later)] };
         if self.pace.by[2] == 0 {
             // Not of C: what the caches hold of it would be written past.

@@ -13,7 +13,7 @@ pub unsafe fn scale<R: Real>(job: &Job<R>, range: Range<usize>, parts: usize) {
         return;
     }
     for i in range {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `i` is of the range, whose matrices C the caller promised to be there and this call's alone.
         unsafe { each_of_c(job, i, parts, |_, _, old| old.unwrap_or([R::ZERO; 2])) }
     }
 }
@@ -23,7 +23,8 @@ pub unsafe fn scale<R: Real>(job: &Job<R>, range: Range<usize>, parts: usize) {
 /// # Safety
 /// C_i is there, and only this call has it; so are the products.
 pub unsafe fn combine<R: Real>(job: &Job<R>, i: usize, products: *const R, parts: usize) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `row < m` and `col < n` (`each_of_c`): one of the m · n products, which the caller promised as it did
+    // C_i.
     unsafe {
         each_of_c(job, i, parts, |row, col, old| {
             let product = times(job.alpha, load(products.add((col * job.m + row) * parts), parts));
@@ -44,7 +45,7 @@ unsafe fn each_of_c<R: Real>(
     new: impl Fn(usize, usize, Option<[R; 2]>) -> [R; 2],
 ) {
     for (row, col) in (0..job.n).flat_map(|col| (0..job.m).map(move |row| (row, col))) {
-        // SAFETY: by the caller's promise; the element is inside C_i.
+        // SAFETY: `row < m` and `col < n`, so inside C_i, which the caller promised to be there and this call's alone.
         unsafe {
             let c = job.c.at(i).cast_mut().add(row * job.c.row + col * job.c.col);
             let old = job.reads_c().then(|| times(job.beta, load(c, parts)));
@@ -63,7 +64,7 @@ unsafe fn each_of_c<R: Real>(
 /// `from` is good for `parts` numbers.
 #[inline(always)]
 unsafe fn load<R: Real>(from: *const R, parts: usize) -> [R; 2] {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `from` is good for `parts` numbers, as the caller promised; the second is read where there are two.
     unsafe { [*from, if parts == 2 { *from.add(1) } else { R::ZERO }] }
 }
 

@@ -27,7 +27,7 @@ impl<S: Simd> Epilogue<S> {
             (true, true) => ((one, minus), (minus, minus)),
         };
         let (alpha, beta) = if job.combines_later() { (one, S::Real::ZERO) } else { (job.alpha[0], job.beta[0]) };
-        // SAFETY: by the caller's promise.
+        // SAFETY: the CPU has the instructions of S, as the caller promised; no address is followed.
         unsafe {
             Epilogue {
                 alpha: S::splat(alpha),
@@ -42,7 +42,7 @@ impl<S: Simd> Epilogue<S> {
     /// parts exchanged, belongs to the first, with signs that make the conjugates of A and B free.
     #[inline(always)]
     pub unsafe fn product<const PARTS: usize>(&self, sums: [S::Vector; PARTS]) -> S::Vector {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the CPU has the instructions of S, which `new` was promised; vectors alone, no address.
         unsafe {
             if PARTS == 1 {
                 return S::mul(sums[0], self.alpha);
@@ -55,7 +55,7 @@ impl<S: Simd> Epilogue<S> {
     /// product + β old.
     #[inline(always)]
     pub unsafe fn plus_old(&self, product: S::Vector, old: S::Vector) -> S::Vector {
-        // SAFETY: by the caller's promise.
+        // SAFETY: as in `product`.
         unsafe { S::mul_add(old, self.beta, product) }
     }
 }
@@ -67,6 +67,7 @@ impl<S: Simd> Epilogue<S> {
 #[inline(always)]
 unsafe fn pairs<S: Simd>(even: S::Real, odd: S::Real) -> S::Vector {
     let lanes: [S::Real; MOST_LANES] = std::array::from_fn(|lane| if lane % 2 == 0 { even } else { odd });
-    // SAFETY: the array has as many elements as the longest vector.
+    // SAFETY: the array has MOST_LANES elements, at least S's LANES; the CPU has the instructions, as the caller
+    // promised.
     unsafe { S::load(lanes.as_ptr()) }
 }

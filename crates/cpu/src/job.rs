@@ -36,7 +36,8 @@ impl<R> Source<R> {
         if self.list.is_null() {
             self.first.wrapping_add(i * self.stride)
         } else {
-            // SAFETY: the list has as many addresses as the batch matrices.
+            // SAFETY: `i < count`, as the caller promised, and the list has `count` addresses (`gemm_batched_with` asks
+            // for both).
             unsafe { *self.list.add(i) }
         }
     }

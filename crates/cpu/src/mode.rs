@@ -38,7 +38,7 @@ const IEEE: u64 = 0x1f80;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn setting() -> u64 {
     let mut mxcsr = 0_u32;
-    // SAFETY: SSE is part of x86-64; a place for 32 bits.
+    // SAFETY: SSE is part of x86-64; `mxcsr` has the 32 bits that are stored, and no flag changes.
     unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack, preserves_flags)) };
     mxcsr.into()
 }
@@ -46,8 +46,9 @@ fn setting() -> u64 {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn set(mxcsr: u64) {
     let mxcsr = mxcsr as u32;
-    // SAFETY: SSE is part of x86-64; 32 bits which are IEEE's, or were in the register before.
-    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack, preserves_flags)) };
+    // SAFETY: SSE is part of x86-64; `mxcsr` has the 32 bits: IEEE's, which Rust reckons with, or what was in the
+    // register before. Not `preserves_flags`: the exception flags are among them.
+    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mxcsr, options(nostack)) };
 }
 
 /// FPCR: no bit set.
@@ -64,7 +65,8 @@ fn setting() -> u64 {
 
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 fn set(fpcr: u64) {
-    // SAFETY: as above; bits which are IEEE's, or were in the register before.
+    // SAFETY: every AArch64 CPU has the register, and every program may write it; the bits are IEEE's, which Rust
+    // reckons with, or were in it before. The flags are in other registers, NZCV and FPSR.
     unsafe { std::arch::asm!("msr fpcr, {}", in(reg) fpcr, options(nostack, preserves_flags)) };
 }
 

@@ -65,8 +65,8 @@ fn factors<R>(job: &Job<R>, parts: usize, lanes: usize, steps: Steps) -> [usize;
 
 impl<S: Simd, const PARTS: usize, const K: usize> Work for Packed<'_, S, PARTS, K> {
     #[inline(always)]
-    fn run(self) {
-        // SAFETY: this runs inside `Simd::vectorize`, whose caller promises the instructions, and `Batch` the matrices.
+    unsafe fn run(self) {
+        // SAFETY: `Simd::vectorize` runs this, whose caller promised the instructions and the matrices of the range.
         unsafe { self.products() }
     }
 }
@@ -79,7 +79,8 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
         let (job, at_once) = (self.job, a_vector::<S, PARTS>(self.job));
         let (a_len, b_len, c_len) = (job.m * job.k * PARTS, job.k * job.n * PARTS, job.m * job.n * PARTS);
         let (a, b) = (job.a, job.b);
-        // SAFETY: by the caller's promise. What is beyond the matrices is not loaded.
+        // SAFETY: the caller promised the instructions and the matrices; `a_vector` found them packed, so that `count`
+        // of them are as many elements as are loaded and stored.
         unsafe {
             let order = |steps| S::order(&factors(job, PARTS, S::LANES, steps));
             let orders: [(S::Order, [S::Order; PARTS]); K] = std::array::from_fn(|l| {

@@ -85,7 +85,8 @@ macro_rules! kernels {
                 parts: usize,
                 bytes: usize,
             ) {
-                // SAFETY: by the caller's promise.
+                // SAFETY: `instructions` are the CPU's and the range's matrices there, as the caller promised; each arm
+                // has the vectors of its instructions.
                 unsafe {
                     match instructions {
                         #[cfg(target_arch = "x86_64")]
@@ -109,7 +110,7 @@ kernels! { f32: 4; f64: 2; }
 /// # Safety
 /// As [`gemm_batched_with`], but for the instructions.
 pub unsafe fn gemm_batched<T: Element>(batch: &Batch<T>) {
-    // SAFETY: the instructions were detected; the rest is the caller's promise.
+    // SAFETY: `detect` found the instructions; the matrices are what the caller promised.
     unsafe { gemm_batched_with(Instructions::detect(), batch) }
 }
 
@@ -132,10 +133,11 @@ pub unsafe fn gemm_batched_with<T: Element>(instructions: Instructions, batch: &
     let bytes = job.bytes(T::PARTS);
     let by_threads = |work: &(dyn Fn(Range<usize>) + Sync)| share(job.count, bytes, work);
     if job.only_scales() {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the range is of the batch (`share`), whose matrices the caller promised; each range is one thread's,
+        // so C_i is its alone.
         return by_threads(&|range| unsafe { scale(&job, range, T::PARTS) });
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: as of `scale`; the CPU has `instructions`, as the caller promised.
     by_threads(&|range| unsafe { T::Part::products(instructions, &job, range, T::PARTS, bytes) });
 }
 
@@ -155,7 +157,7 @@ pub fn share(count: usize, bytes: usize, work: &(dyn Fn(Range<usize>) + Sync)) {
 /// # Safety
 /// As [`gemm_batched_with`]; the range is of the batch.
 unsafe fn by_parts<S: Simd>(job: &Job<S::Real>, range: Range<usize>, parts: usize, bytes: usize) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: what this is promised is what `by_kernel` asks for; PARTS is `parts`, 1 or 2.
     unsafe {
         match parts {
             1 => by_kernel::<S, 1>(job, range, bytes),
@@ -170,7 +172,8 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
     let (m, n, k) = (job.m, job.n, job.k);
     let follows = job.c.is_packed(m, n, PARTS) && job.c.row == PARTS;
     let past_caches = follows && !job.reads_c() && bytes >= LEAST_STREAMED_BYTES;
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised the instructions and the matrices; `a_vector` found what `Packed` asks for,
+    // `is_square` what `squares` does, and `streams` where lines are whole.
     unsafe {
         if const { size_of::<S::Vector>() > 16 } && a_vector::<S, PARTS>(job) > 0 {
             return match k {
@@ -208,7 +211,8 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
 /// block begins.
 fn streams<S: Simd, const PARTS: usize>(job: &Job<S::Real>) -> bool {
     let rows = job.m * PARTS;
-    // SAFETY: a batch has a first matrix; each of them is whole vectors.
+    // SAFETY: `gemm_batched_with` has left where the count is 0, so there is a matrix 0, whose address is all that is
+    // looked at.
     let first = unsafe { job.c.at(0) };
     rows % S::LANES == 0 && Cuts::new::<S, PARTS>(rows, job.n).has_whole_columns() && may_stream::<S>(first)
 }
@@ -223,7 +227,7 @@ struct How {
 /// As [`by_parts`].
 unsafe fn run<S: Simd, const PARTS: usize, K: Kernel<S>>(job: &Job<S::Real>, range: Range<usize>, how: How, kernel: K) {
     let How { supply, delivery } = how;
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised what `Run` asks for: the instructions of S, and the matrices of the range.
     unsafe { S::vectorize(Run { job, range, kernel, supply, delivery, parts: PARTS }) }
 }
 
@@ -232,7 +236,7 @@ unsafe fn run<S: Simd, const PARTS: usize, K: Kernel<S>>(job: &Job<S::Real>, ran
 unsafe fn any_size<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<usize>, how: How) {
     let sizes = Sizes { rows: job.m * PARTS, cols: job.n, k: job.k };
     let cuts = Cuts::new::<S, PARTS>(sizes.rows, sizes.cols);
-    // SAFETY: by the caller's promise.
+    // SAFETY: what this is promised is what `run` asks for; `sizes` and `cuts` are the job's.
     unsafe { run::<S, PARTS, _>(job, range, how, AnySize::<PARTS> { sizes, cuts }) }
 }
 
@@ -276,7 +280,8 @@ unsafe fn squares<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<
     macro_rules! of_size {
         ($($n:literal)*) => {
             match job.n {
-                // Each size is compiled once. SAFETY: by the caller's promise.
+                // Each size is compiled once. SAFETY: what this is promised is what `run` asks for; Half and Narrow are
+                // of instructions that come with S's (`Simd::Narrow`).
                 $($n if const { has_square::<S, PARTS>($n) } => unsafe {
                     match const { Vectors::of::<S, PARTS>($n) } {
                         Vectors::Half => run::<S::Half, PARTS, _>(job, range, how, Square::<PARTS, $n>),

@@ -48,7 +48,7 @@ impl<S: Simd, const PARTS: usize> Kernel<S> for AnySize<PARTS> {
         ahead: &mut Ahead<S::Real>,
         between: impl FnMut(),
     ) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: what this is promised is what `product` asks for: `sizes` are the job's (`any_size`).
         unsafe { product::<S, PARTS>(self.sizes, &self.cuts, abc, stores, epilogue, ahead, between) }
     }
 
@@ -71,7 +71,8 @@ impl<S: Simd, const PARTS: usize, const N: usize> Kernel<S> for Square<PARTS, N>
         ahead: &mut Ahead<S::Real>,
         mut between: impl FnMut(),
     ) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: what this is promised is what `square` asks for: N is the job's size, without gaps, and its steps are
+        // enough (`has_square`).
         unsafe { square::<S, PARTS, N>(abc, stores, epilogue) }
         ahead.block::<S>();
         between();
@@ -129,8 +130,8 @@ impl Room {
 
 impl<S: Simd, K: Kernel<S>> Work for Run<'_, S, K> {
     #[inline(always)]
-    fn run(self) {
-        // SAFETY: this runs inside `Simd::vectorize`, whose caller promises the instructions, and `Batch` the matrices.
+    unsafe fn run(self) {
+        // SAFETY: `Simd::vectorize` runs this, whose caller promised the instructions and the matrices of the range.
         unsafe { self.products() }
     }
 }
@@ -145,7 +146,8 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
             return;
         }
         let (mut a_room, mut c_room) = (Room::NEW, Room::NEW);
-        // SAFETY: by the caller's promise; a room holds the largest matrix.
+        // SAFETY: the caller promised the instructions and the matrices; the rooms, and the stage's, hold the largest
+        // one and a vector more (`gemm_batched_with` refused those beyond MOST).
         unsafe {
             let epilogue = Epilogue::<S>::new(job);
             let c_is_cached = !matches!(delivery, Delivery::Streamed | Delivery::Staged);
@@ -216,7 +218,8 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
 /// # Safety
 /// Both are good for rows x cols elements of `parts` numbers.
 unsafe fn copy_to<R: Copy>(to: *mut R, from: *const R, by: &Source<R>, sizes: (usize, usize), parts: usize) {
-    // SAFETY: by the caller's promise; the parts of an element are next to each other.
+    // SAFETY: both are good for the elements, as the caller promised; a complex one's two parts are next to each other,
+    // so R twice.
     unsafe {
         match parts {
             1 => copy(to, (1, sizes.0), from, (by.row, by.col), sizes),
@@ -230,7 +233,7 @@ unsafe fn copy_to<R: Copy>(to: *mut R, from: *const R, by: &Source<R>, sizes: (u
 /// # Safety
 /// As [`copy_to`].
 unsafe fn copy_from<R: Copy>(from: *const R, to: *mut R, by: &Source<R>, sizes: (usize, usize), parts: usize) {
-    // SAFETY: by the caller's promise; the parts of an element are next to each other.
+    // SAFETY: as in `copy_to`.
     unsafe {
         match parts {
             1 => copy(to, (by.row, by.col), from, (1, sizes.0), sizes),
@@ -254,7 +257,7 @@ unsafe fn copy<E: Copy>(
     for j in 0..cols {
         let (to, from) = (to.wrapping_add(j * to_by.1), from.wrapping_add(j * from_by.1));
         for i in 0..rows {
-            // SAFETY: by the caller's promise.
+            // SAFETY: `i < rows` and `j < cols`, for which the caller promised both.
             unsafe { *to.add(i * to_by.0) = *from.add(i * from_by.0) }
         }
     }

@@ -75,7 +75,8 @@ impl<'b> Stage<'b> {
     pub unsafe fn take(&mut self, bytes: usize) {
         self.taken += bytes;
         if self.taken > self.used {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the bytes are stored and their places ours, as the caller promised now and before, of all that
+            // was taken.
             unsafe { self.start_over() }
         }
     }
@@ -87,7 +88,7 @@ impl<'b> Stage<'b> {
     #[inline(always)]
     pub unsafe fn send_some(&mut self) {
         if self.taken >= self.sent + LATEST_BYTES + self.burst {
-            // SAFETY: by the caller's promise.
+            // SAFETY: all of `taken` is stored, as the caller promised, and LATEST_BYTES more than this sends.
             unsafe { self.send(self.sent + self.burst) }
         }
     }
@@ -99,7 +100,8 @@ impl<'b> Stage<'b> {
     #[inline(never)]
     unsafe fn send(&mut self, end: usize) {
         let (from, end) = (self.buffer, end / LINE_BYTES * LINE_BYTES);
-        // SAFETY: the bytes are stored, and their places in C are ours.
+        // SAFETY: all before `end` is stored and its places are ours, as the caller promised; lines begin at a multiple
+        // of 64 in the buffer and in `to`.
         unsafe {
             let foreign = self.sent % LINE_BYTES;
             if foreign > 0 && end > self.sent {
@@ -120,7 +122,8 @@ impl<'b> Stage<'b> {
     /// As of [`Stage::take`], of all that was taken.
     #[inline(never)]
     unsafe fn start_over(&mut self) {
-        // SAFETY: by the caller's promise. More than a line was taken, so that the rest begins a line.
+        // SAFETY: all of `taken` is stored, as the caller promised. More than a line was taken, so that the rest begins
+        // a line.
         unsafe {
             self.send(self.taken);
             let from = self.buffer;
@@ -137,7 +140,8 @@ impl<'b> Stage<'b> {
     /// As of [`Stage::take`], of all that was taken.
     #[inline(never)]
     pub unsafe fn finish(&mut self) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: all of `taken` is stored, as the caller promised; what is less than a line is left, in the buffer and
+        // in `to`.
         unsafe {
             self.send(self.taken);
             let from = self.buffer.add(self.sent);
@@ -157,11 +161,12 @@ unsafe fn send_line(from: *const u8, to: *mut u8) {
     #[cfg(target_arch = "x86_64")]
     for at in [0, 16, 32, 48] {
         use std::arch::x86_64::{_mm_load_si128, _mm_stream_si128};
-        // SAFETY: by the caller's promise; every CPU of the target has the instructions.
+        // SAFETY: both are good for a line and multiples of 64, as the caller promised; every CPU of the target has the
+        // instructions.
         unsafe { _mm_stream_si128(to.add(at).cast(), _mm_load_si128(from.add(at).cast())) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    // SAFETY: by the caller's promise; a stage is on the stack, what it sends to is not.
+    // SAFETY: both are good for a line, as the caller promised; a stage is on the stack, what it sends to is not.
     unsafe {
         std::ptr::copy_nonoverlapping(from, to, LINE_BYTES)
     }
@@ -199,7 +204,7 @@ mod tests {
                     stage.send_some();
                 }
             }
-            // SAFETY: as above.
+            // SAFETY: all pieces were stored, and `to` has places for them.
             unsafe { stage.finish() }
             let is_right = |(at, byte): (usize, &u8)| match at.checked_sub(start) {
                 Some(at) if at < len => usize::from(*byte) == at % 251,

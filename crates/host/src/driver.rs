@@ -275,7 +275,7 @@ pub(crate) fn allow_shared(function: &Function<'_>, bytes: u32) -> CudaResult<()
 /// # Safety
 /// `raw` is a function of this module.
 pub(crate) unsafe fn function_of(module: &Module, raw: *mut c_void) -> Function<'_> {
-    // SAFETY: the caller's promise is the callee's.
+    // SAFETY: `raw` is a function of this module, as the caller promised.
     unsafe { platform::function_of(module, raw) }
 }
 
@@ -294,7 +294,7 @@ pub(crate) fn enter(context: &Context) -> Result<Entered> {
 /// # Safety
 /// `raw` is a stream that outlives the result.
 pub(crate) unsafe fn borrow_stream(raw: *mut c_void) -> ManuallyDrop<cust::stream::Stream> {
-    // SAFETY: the caller's promise is the callee's.
+    // SAFETY: `raw` is a stream that outlives the result, as the caller promised.
     unsafe { platform::borrow_stream(raw) }
 }
 
@@ -349,7 +349,7 @@ mod platform {
     }
 
     pub(super) unsafe fn function_of(module: &Module, raw: *mut c_void) -> Function<'_> {
-        // SAFETY: the caller's promise is the callee's.
+        // SAFETY: `raw` is a function of `module`, as this one's caller promised.
         unsafe { extra::function_of(module, raw) }
     }
 
@@ -362,7 +362,7 @@ mod platform {
     }
 
     pub(super) unsafe fn borrow_stream(raw: *mut c_void) -> ManuallyDrop<cust::stream::Stream> {
-        // SAFETY: the caller's promise is the callee's.
+        // SAFETY: `raw` is a stream that outlives the result, as this one's caller promised.
         unsafe { extra::borrow_stream(raw) }
     }
 

@@ -234,7 +234,8 @@ pub(crate) unsafe fn reduce_slots<T: Scalar>(
     let finish = triangle.map_or(0, |triangle| reduced::lower_code(triangle, a.conj != b.conj));
     let arguments = parameters![m, n, count, alpha, beta, c.address, c.strides.row, c.strides.col, work, finish];
     let shared_bytes = reduced::reduce_bytes(T::DTYPE.bytes());
-    // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
+    // SAFETY: `arguments` are what the `reduce_slots` entries take, in number and type; C and the workspace with its
+    // slots are there, as the caller promised.
     unsafe { launch(stream, kernel, (blocks, 1, 1), threads, shared_bytes, &arguments) }
 }
 
@@ -256,7 +257,8 @@ pub(crate) unsafe fn sum_slots<T: Scalar>(
         return Err(crate::Error::Unsupported { what: format!("a result of {m} x {n} elements on a GPU") });
     };
     let arguments = parameters![m, n, slots, count, alpha, beta, c.address, c.strides.row, c.strides.col];
-    // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
+    // SAFETY: `arguments` are what the `sum_slots` entries take, in number and type; C and the slots are there, as the
+    // caller promised.
     unsafe { launch(stream, kernel, (blocks, 1, 1), threads, 0, &arguments) }
 }
 
@@ -273,7 +275,8 @@ pub(crate) unsafe fn memory_ceiling(
 ) -> Result<()> {
     let mut arguments = vec![(&raw const words).cast_mut().cast::<c_void>()];
     arguments.extend(addresses.iter().map(|address| (&raw const *address).cast_mut().cast::<c_void>()));
-    // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
+    // SAFETY: `arguments` are the words and as many addresses as the entry has, each of memory that its documentation
+    // asks for, as the caller promised.
     unsafe { launch(stream, kernel, (blocks, 1, 1), model::variants::CEILING_THREADS, 0, &arguments) }
 }
 
@@ -290,7 +293,8 @@ pub(crate) unsafe fn arithmetic_ceiling<T: Scalar>(
     out: u64,
 ) -> Result<()> {
     let arguments = parameters![rounds, x, out];
-    // SAFETY: the entry's parameters are those of `arguments`; the caller vouches for the memory.
+    // SAFETY: `arguments` are what every entry of `ceiling::arithmetic` takes: rounds, a factor of its type T, and
+    // `out`, which has an element a thread, as the caller promised.
     unsafe { launch(stream, kernel, (blocks, 1, 1), model::variants::CEILING_THREADS, 0, &arguments) }
 }
 
@@ -308,7 +312,8 @@ unsafe fn launch(
     // Nothing runs while the stream is recorded, and to wait would spoil the recording. Asked before the launch: what work
     // before it did is not this kernel's.
     let waits = stream.gpu.synchronous && !driver::is_capturing(&stream.raw)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the context is current, and the arguments are the entry's and name memory of that context, as the caller
+    // promised; `function` let blocks have `shared_bytes`.
     unsafe { stream.raw.launch(&function, grid, threads, shared_bytes, arguments) }
         .map_err(|error| driver::launch_failed(error, kernel.entry))?;
     if waits {

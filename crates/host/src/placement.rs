@@ -185,7 +185,7 @@ impl Device {
         if let Queue::Cuda(queue) = stream.queue() {
             let lines = Lines::new(&view.shape(), layout);
             if lines.packed && !view.shape().conj {
-                // SAFETY: as in `download`.
+                // SAFETY: `lines` are pieces of the view, whose span its constructor checked against its memory.
                 return unsafe {
                     transfer::receive(queue, view.extent().0, &mut lines.pieces(), &mut |_, piece: &[T]| {
                         Ok(sink(piece)?)

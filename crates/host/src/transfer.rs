@@ -222,7 +222,7 @@ pub(crate) unsafe fn receive<T: Scalar>(
 /// They exist.
 unsafe fn slice<T: Scalar>(address: u64, from: usize, len: usize) -> DeviceSlice<u8> {
     let start = DevicePointer::from_raw(address + wide(from) * T::DTYPE.bytes());
-    // SAFETY: the caller's promise.
+    // SAFETY: the elements from `from` on exist, as the caller promised; DTYPE's bytes are `size_of::<T>()`.
     unsafe { DeviceSlice::from_raw_parts(start, len * size_of::<T>()) }
 }
 
@@ -236,6 +236,7 @@ pub(crate) unsafe fn clear(stream: &CudaStream, address: u64, bytes: u64) -> Res
     }
     let _current = stream.gpu.enter()?;
     let start = DevicePointer::<u8>::from_raw(address);
-    // SAFETY: the caller's promise.
+    // SAFETY: `bytes` bytes from `address` on are the context's and only work behind this uses them, as the caller
+    // promised.
     unsafe { DeviceSlice::from_raw_parts_mut(start, narrow(bytes)).set_8_async(0, &stream.raw) }.map_err(driver::failed)
 }

@@ -133,7 +133,7 @@ pub(crate) unsafe fn scaled<T: Scalar>(alpha: T, sum: T, beta: T, c: Global<T>, 
     if beta.is_zero() {
         alpha.scale(sum)
     } else {
-        // SAFETY: promised by the caller.
+        // SAFETY: C holds element `at`, as the caller promised.
         alpha.scale_onto(sum, beta.scale(unsafe { c.load(at) }))
     }
 }

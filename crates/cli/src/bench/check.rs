@@ -230,7 +230,8 @@ mod tests {
             let p = self.job.problem;
             let of = |address: u64, place: u64| (address + 8 * place) as usize as *mut f64;
             for (i, j) in (0..p.m).flat_map(|i| (0..p.n).map(move |j| (i, j))) {
-                // SAFETY: the data of the case, by the caller's promise; the test's places are in its gaps.
+                // SAFETY: `at` has the data of the case, as `enqueue`'s caller promised, and each place is one of the
+                // job's.
                 unsafe {
                     let term = |l| *of(at.a, self.job.place(0, 0, i, l)) * *of(at.b, self.job.place(1, 0, l, j));
                     let c = of(at.c, self.job.place(2, 0, i, j));
@@ -239,7 +240,7 @@ mod tests {
                 }
             }
             if let Some((place, value)) = self.writes {
-                // SAFETY: as above.
+                // SAFETY: the test's `place` is in a gap of C's data, which `at` has, as `enqueue`'s caller promised.
                 unsafe { *of(at.c, place as u64) = value };
             }
             Ok(())

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// # Safety
 /// As [`super::gemm_batched_by`]: the CPU has the instructions of S, and the matrices are there.
 pub unsafe fn products<S: Simd>(blocking: &Blocking, job: &Job<S::Real>, range: Range<usize>) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised what `Search` asks for: the instructions of S, and the matrices of the range.
     unsafe { S::vectorize(Search { blocking, job, range, vectors: std::marker::PhantomData::<S> }) }
 }
 
@@ -27,8 +27,9 @@ struct Search<'a, S: Simd> {
 
 impl<S: Simd> Work for Search<'_, S> {
     #[inline(always)]
-    fn run(self) {
-        // SAFETY: this runs inside `Simd::vectorize`; the rest is what `products` was promised.
+    unsafe fn run(self) {
+        // SAFETY: `Simd::vectorize` runs this, whose caller, `products`, was promised the instructions and the
+        // matrices.
         unsafe { self.products() }
     }
 }
@@ -52,7 +53,8 @@ impl<S: Simd> Search<'_, S> {
         let cols = blocking.cols.clamp(1, MOST_COLUMNS);
         let counts: Counts = [m.div_ceil(vectors * S::LANES), n.div_ceil(cols), k.div_ceil(steps)];
         let mut sums = Sums::<S::Real>([const { MaybeUninit::uninit() }; MOST * (MOST + MOST_LANES)]);
-        // SAFETY: by the caller's promise; the sums have room for the largest product.
+        // SAFETY: the caller promised the instructions and the matrices; `i`, `j` and `l` are below `counts`, so
+        // windows are inside the product; `sums` has a column of whole vectors for each of at most MOST.
         unsafe {
             let epilogue = Epilogue::<S>::new(job);
             let windows = counts[0] * counts[1] * counts[2];
@@ -145,7 +147,8 @@ unsafe fn any_window<S: Simd>(
 ) {
     macro_rules! choose {
         ($($v:literal: $($n:literal)*;)*) => {
-            // SAFETY: by the caller's promise; both halves are inside the window.
+            // SAFETY: the caller promised the instructions and that the window is inside the product; so are its
+            // halves.
             unsafe {
                 match (vectors, cols, of.by_rows) {
                     $($(
@@ -192,7 +195,7 @@ unsafe fn halves<S: Simd>(
         let rows = (window.rows - first * S::LANES).min(count * S::LANES);
         let part =
             Window { at: (row + first * S::LANES, col), rows, range: window.range.clone(), is_last: window.is_last };
-        // SAFETY: by the caller's promise.
+        // SAFETY: `part` is some whole vectors of the rows of `window`, which the caller promised to be inside.
         unsafe { any_window::<S>((count, cols), of, &part, epilogue) }
     }
 }
@@ -205,8 +208,9 @@ struct Block<'a, S: Simd, const V: usize, const N: usize, const BY_ROWS: bool> {
 
 impl<S: Simd, const V: usize, const N: usize, const BY_ROWS: bool> Work for Block<'_, S, V, N, BY_ROWS> {
     #[inline(always)]
-    fn run(self) {
-        // SAFETY: this runs inside `Simd::vectorize`; the rest is what `any_window` was promised.
+    unsafe fn run(self) {
+        // SAFETY: `Simd::vectorize` runs this, whose caller, `any_window`, was promised the instructions and the
+        // window.
         unsafe { self.window() }
     }
 }
@@ -220,7 +224,8 @@ impl<S: Simd, const V: usize, const N: usize, const BY_ROWS: bool> Block<'_, S, 
         let (row, col) = window.at;
         // Of the last vector.
         let len = window.rows - (V - 1) * S::LANES;
-        // SAFETY: by the caller's promise; the sums have whole vectors for all rows.
+        // SAFETY: the caller promised the instructions and that the window is inside the product; the sums have whole
+        // vectors for all rows.
         unsafe {
             let put_by = of.sums.add(row + col * of.sums_col);
             let mut sums = [[S::splat(S::Real::ZERO); V]; N]; // (N, V)

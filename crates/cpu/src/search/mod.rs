@@ -208,12 +208,12 @@ pub unsafe fn gemm_batched_by<T: Element>(instructions: Instructions, blocking: 
     assert!(T::PARTS == 1 && batch.a.row == 1 && batch.c.row == 1, "rows next to each other, of real numbers");
     assert!(batch.m.max(batch.n).max(batch.k) <= MOST, "{} x {} x {}", batch.m, batch.n, batch.k);
     if batch.m == 0 || batch.n == 0 || batch.k == 0 || batch.count == 0 {
-        // SAFETY: by the caller's promise.
+        // SAFETY: what this is promised is what `gemm_batched_with` asks for.
         return unsafe { crate::gemm_batched_with(instructions, batch) };
     }
     let job = Job::as_given(batch);
     share(job.count, job.bytes(1), &|range| {
-        // SAFETY: by the caller's promise.
+        // SAFETY: the range is of the batch (`share`), the rest what the caller promised; each range is one thread's.
         unsafe { T::Part::products_by(instructions, &blocking, &job, range) }
     });
 }
@@ -236,7 +236,8 @@ macro_rules! searched {
                 job: &Job<$real>,
                 range: Range<usize>,
             ) {
-                // SAFETY: by the caller's promise.
+                // SAFETY: `instructions` are the CPU's and the range's matrices there, as the caller promised; each arm
+                // has the vectors of its instructions.
                 unsafe {
                     match instructions {
                         #[cfg(target_arch = "x86_64")]

@@ -57,7 +57,8 @@ impl<T: Searched + Element> Trial<T> {
             beta: if self.adds { T::ONE } else { T::ZERO },
             c: of(self.c.as_mut_ptr().cast_const()),
         };
-        // SAFETY: the instructions were detected; so many matrices are in each array, and C is another than A and B.
+        // SAFETY: `detect` found the instructions; each array has count · n · n elements (`new`), and C is another than
+        // A and B.
         unsafe {
             match by {
                 Some(blocking) => gemm_batched_by(instructions, blocking, &batch),

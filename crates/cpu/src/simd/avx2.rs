@@ -9,11 +9,12 @@ use std::marker::PhantomData;
 pub struct Avx2<R>(PhantomData<R>);
 
 /// # Safety
-/// The CPU has the instructions.
+/// The CPU has the instructions; the rest is as [`Work::run`] asks.
 #[inline(never)]
 #[target_feature(enable = "avx2,fma")]
 unsafe fn vectorized<W: Work>(work: W) {
-    work.run();
+    // SAFETY: the caller promised the instructions, which this is compiled with, and the rest.
+    unsafe { work.run() }
 }
 
 /// Parts of vectors move by ordinary loads and stores: by mask, a load that does not find its line in the first-level cache
@@ -23,7 +24,7 @@ unsafe fn vectorized<W: Work>(work: W) {
 /// As [`Simd::store_first`] or [`Simd::load_first`], of all here.
 #[inline(always)]
 pub(super) unsafe fn store_first_of_f64(p: *mut f64, count: usize, v: __m256d) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the CPU has AVX2, and p is good for `count` elements, as the caller promised; each arm stores as many.
     unsafe {
         let low = _mm256_castpd256_pd128(v);
         match count {
@@ -40,7 +41,7 @@ pub(super) unsafe fn store_first_of_f64(p: *mut f64, count: usize, v: __m256d) {
 
 #[inline(always)]
 pub(super) unsafe fn load_first_of_f64(p: *const f64, count: usize) -> __m256d {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the CPU has AVX2, and p is good for `count` elements, as the caller promised; each arm loads as many.
     unsafe {
         match count {
             1 => _mm256_zextpd128_pd256(_mm_load_sd(p)),
@@ -53,7 +54,7 @@ pub(super) unsafe fn load_first_of_f64(p: *const f64, count: usize) -> __m256d {
 
 #[inline(always)]
 pub(super) unsafe fn store_first_of_f32(p: *mut f32, count: usize, v: __m256) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: as in `store_first_of_f64`; of 5 and more, four go to p and count - 4 behind them.
     unsafe {
         let low = _mm256_castps256_ps128(v);
         match count {
@@ -69,7 +70,7 @@ pub(super) unsafe fn store_first_of_f32(p: *mut f32, count: usize, v: __m256) {
 
 #[inline(always)]
 pub(super) unsafe fn load_first_of_f32(p: *const f32, count: usize) -> __m256 {
-    // SAFETY: by the caller's promise.
+    // SAFETY: as in `load_first_of_f64`; of 5 and more, four are at p and count - 4 behind them.
     unsafe {
         match count {
             8 => _mm256_loadu_ps(p),
@@ -84,7 +85,7 @@ pub(super) unsafe fn load_first_of_f32(p: *const f32, count: usize) -> __m256 {
 
 #[inline(always)]
 unsafe fn store_first_of_half(p: *mut f32, count: usize, v: __m128) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: p is good for `count` elements, 1 to 4, as the caller promised; each arm stores as many.
     unsafe {
         match count {
             1 => _mm_store_ss(p, v),
@@ -100,7 +101,7 @@ unsafe fn store_first_of_half(p: *mut f32, count: usize, v: __m128) {
 
 #[inline(always)]
 unsafe fn load_first_of_half(p: *const f32, count: usize) -> __m128 {
-    // SAFETY: by the caller's promise.
+    // SAFETY: p is good for `count` elements, 1 to 4, as the caller promised; each arm loads as many.
     unsafe {
         match count {
             1 => _mm_load_ss(p),

@@ -46,14 +46,17 @@ const FUSES: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 /// What is to run with a set of instructions; its `run` is inlined into the function that has them.
 pub trait Work {
     /// Does it.
-    fn run(self);
+    ///
+    /// # Safety
+    /// The CPU has the instructions of the work's vectors, and the matrices that it was made for are there.
+    unsafe fn run(self);
 }
 
 /// A vector of `LANES` real numbers.
 ///
 /// # Safety
 /// Of every function: the CPU has the instructions. Pointers are good for what is read or written: `LANES` elements, or
-/// `count`, which is from 1 to `LANES`.
+/// `count`, which is from 1 to `LANES`. [`Simd::vectorize`] asks for what [`Work::run`] does.
 pub trait Simd: Copy + Send + Sync + 'static {
     /// An element.
     type Real: Real;
@@ -87,7 +90,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// The same past the caches, where [`Simd::STREAMS`] says so and `p` is a multiple of 16 bytes.
     #[inline(always)]
     unsafe fn stream(p: *mut Self::Real, v: Self::Vector) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: `store` asks for no more than `stream`: p is good for LANES elements, as the caller promised.
         unsafe { Self::store(p, v) }
     }
     /// The first `count` elements.
@@ -124,13 +127,15 @@ macro_rules! instructions {
         #[inline(always)]
         #[allow(unused_unsafe)] // of compilers to come
         unsafe fn $name($($arg: $type),*) $(-> $result)? {
-            // SAFETY: the caller promises what `Simd` asks for: the CPU has the instruction, the pointer is good.
+            // SAFETY: the CPU has the instructions, and p is good for what is loaded or stored: what `Simd` asks its
+            // callers for.
             unsafe { $body }
         }
     )*
         #[inline(always)]
         unsafe fn vectorize<W: Work>(work: W) {
-            // SAFETY: the caller promises the instructions.
+            // SAFETY: the CPU has the instructions, and the work is given what its `run` asks for, as `Simd` asks its
+            // callers.
             unsafe { vectorized(work) }
         }
     };

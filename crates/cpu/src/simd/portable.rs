@@ -24,7 +24,8 @@ impl<R: Real, const LANES: usize> Simd for Portable<R, LANES> {
 
     #[inline(always)]
     unsafe fn vectorize<W: Work>(work: W) {
-        work.run();
+        // SAFETY: every CPU of the target has what this is compiled with; the rest the caller promised.
+        unsafe { work.run() }
     }
     #[inline(always)]
     unsafe fn splat(x: R) -> [R; LANES] {

@@ -74,7 +74,7 @@ pub unsafe fn any_block<S: Simd, const PARTS: usize>(
 ) {
     macro_rules! call {
         ($v:literal, $n:literal) => {
-            // SAFETY: by the caller's promise.
+            // SAFETY: the caller promised what `Block` asks for: the instructions of S, and A, B and C for this block.
             unsafe { S::vectorize(Block::<S, PARTS, $v, $n> { k, at, tail, epilogue, pace: &mut ahead.pace }) }
         };
     }
@@ -99,8 +99,9 @@ impl<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize> Wo
     for Block<'_, S, PARTS, VECTORS, COLUMNS>
 {
     #[inline(always)]
-    fn run(self) {
-        // SAFETY: this runs inside `Simd::vectorize`; A, B and C are those that `any_block` was promised.
+    unsafe fn run(self) {
+        // SAFETY: `Simd::vectorize` runs this, whose caller, `any_block`, was promised the instructions, and A, B and C
+        // for the block.
         unsafe { block::<S, PARTS, VECTORS, COLUMNS, false>(self.k, self.at, self.tail, self.epilogue, self.pace) }
     }
 }
@@ -116,7 +117,7 @@ unsafe fn last<S: Simd, const KNOWN: bool>(
     len: usize,
     ends: Ends<S::Real>,
 ) -> S::Vector {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `from` is good for `len` elements, as the caller promised; a whole vector is loaded where `ends` has one.
     unsafe {
         if KNOWN && column >= ends.whole { S::load_first(from, len) } else { S::load(ends.at::<S>(column, from)) }
     }
@@ -134,7 +135,7 @@ pub unsafe fn block<S: Simd, const PARTS: usize, const VECTORS: usize, const COL
     epilogue: &Epilogue<S>,
     pace: &mut Pace<S::Real>,
 ) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: `l < k` and `j < COLUMNS`, for which the caller promised A and B; the last vector of A is `tail.a`'s.
     unsafe {
         let mut own = *pace;
         let mut sums = [[[S::splat(S::Real::ZERO); PARTS]; VECTORS]; COLUMNS]; // (COLUMNS, VECTORS, PARTS)
@@ -181,7 +182,8 @@ unsafe fn finish<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMN
     tail: Tail<S::Real>,
     epilogue: &Epilogue<S>,
 ) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller promised C for the block; the last vectors are of `tail`'s length, or go where `tail.stores`
+    // says they may. The last loop takes the `parts` from `whole` on, which the loop before it wrote.
     unsafe {
         let mut j = 0;
         while j < COLUMNS {

@@ -66,7 +66,7 @@ impl<R> Ends<R> {
         room: &mut Room<S>,
     ) -> Self {
         for (column, copy) in (self.whole..count).zip(room.0.iter_mut()) {
-            // SAFETY: by the caller's promise.
+            // SAFETY: `from` is good for `len` rows of each of `count` columns, as the caller promised.
             copy.write(unsafe { S::load_first(from.wrapping_add(column * col), len) });
         }
         Ends { copies: room.0.as_ptr().cast(), ..self }

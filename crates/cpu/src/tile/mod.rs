@@ -164,7 +164,7 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
         let last = row + (vectors - 1) * S::LANES;
         let len = (rows - last).min(S::LANES);
         let old = Ends::of_old::<S>((cols, c.old_col), rows, len, is_only);
-        // SAFETY: by the caller's promise; the last vector is inside A and C.
+        // SAFETY: `last < rows`, of which the caller promised A and, where it is read, C.
         let (a_ends, old_ends) = unsafe {
             let from = a.first.add(last);
             let olds = if epilogue.reads_c { cols } else { 0 };
@@ -177,7 +177,8 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
         for of_cols in 0..columns.count {
             let (col, width) = (columns.start(of_cols), columns.part(of_cols));
             let tail = Tail { len, a: a_ends, old: old_ends.from::<S>(col), stores };
-            // SAFETY: by the caller's promise; the block is inside C.
+            // SAFETY: rows from `row` on and `width` columns from `col` on are parts of the cuts of `sizes`, so the
+            // block is inside C.
             unsafe {
                 any_block::<S, PARTS>(k, (vectors, width), at::<S>((a, b, c), row, col), tail, epilogue, ahead);
             }
@@ -193,7 +194,7 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
 /// The block is inside C.
 #[inline(always)]
 unsafe fn at<S: Simd>((a, b, c): Operands<S::Real>, row: usize, col: usize) -> Operands<S::Real> {
-    // SAFETY: inside A, B and C, as the block is.
+    // SAFETY: the block is inside C, as the caller promised, so its rows are A's and its columns B's.
     unsafe {
         (
             Left { first: a.first.add(row), ..a },
@@ -216,7 +217,7 @@ pub unsafe fn square<S: Simd, const PARTS: usize, const N: usize>(
     let packed = N * PARTS;
     let b = Right { row: PARTS, col: packed, ..b };
     let abc = (Left { col: packed, ..a }, b, Out { col: packed, old_col: packed, ..c });
-    // SAFETY: by the caller's promise. Steps beyond the cuts of N are none.
+    // SAFETY: the caller promised N x N matrices without gaps. Steps beyond the cuts of N are none.
     unsafe {
         step::<S, PARTS, N, 0, 0>(abc, stores, epilogue);
         step::<S, PARTS, N, 0, 1>(abc, stores, epilogue);
@@ -267,7 +268,8 @@ unsafe fn step<S: Simd, const PARTS: usize, const N: usize, const OF_ROWS: usize
     macro_rules! call {
         ($($v:literal: $($n:literal)*;)*) => {$($(
             if const { matches!(step_size::<S, PARTS>(N, OF_ROWS, OF_COLS), ($v, $n)) } {
-                // SAFETY: by the caller's promise; the block is one of the cut of C.
+                // SAFETY: the block is one of the cut of N x N (`step_size`), for which the caller promised the
+                // matrices.
                 unsafe {
                     let len = (N * PARTS - row - ($v - 1) * S::LANES).min(S::LANES);
                     let is_only = cuts.vectors.count == 1;

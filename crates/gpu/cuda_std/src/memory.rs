@@ -51,7 +51,7 @@ impl<T: Scalar> Global<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load(self, index: u64) -> T {
-        // SAFETY: promised by the caller.
+        // SAFETY: the element lies within the operand, as the caller promised.
         T::from_word(unsafe { T::Word::ld_global(self.at(index, false), Hint::Coherent) })
     }
 
@@ -63,7 +63,7 @@ impl<T: Scalar> Global<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_if(self, inside: bool, index: u64) -> T {
-        // SAFETY: promised by the caller.
+        // SAFETY: where `inside` the element lies within the operand, which nobody writes, as the caller promised.
         T::from_word(unsafe { T::Word::ld_global_if(self.at(index, true), Hint::ReadOnly, inside) })
     }
 
@@ -75,7 +75,7 @@ impl<T: Scalar> Global<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn stream_if(self, inside: bool, index: u64) -> T {
-        // SAFETY: promised by the caller.
+        // SAFETY: where `inside` the element lies within the operand, which nobody writes, as the caller promised.
         T::from_word(unsafe { T::Word::ld_global_if(self.at(index, true), Hint::Streamed, inside) })
     }
 
@@ -87,7 +87,7 @@ impl<T: Scalar> Global<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn stream_wide(self, index: u64) -> T::Wide {
-        // SAFETY: promised by the caller.
+        // SAFETY: the 16 bytes lie within the operand, aligned, and nobody writes it, as the caller promised.
         T::from_words(unsafe { T::Word::ld_global_wide(self.at(index, true)) })
     }
 
@@ -98,7 +98,8 @@ impl<T: Scalar> Global<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn stream_wide_if(self, inside: bool, index: u64) -> T::Wide {
-        // SAFETY: promised by the caller.
+        // SAFETY: where `inside` the 16 bytes lie within the operand, aligned, and nobody writes it, as the caller
+        // promised.
         T::from_words(unsafe { T::Word::ld_global_wide_if(self.at(index, true), inside) })
     }
 
@@ -109,7 +110,7 @@ impl<T: Scalar> Global<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store(self, index: u64, value: T) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the element lies within the operand and is this thread's, as the caller promised.
         unsafe { T::Word::st_global(self.at(index, false), value.to_word()) }
     }
 
@@ -122,7 +123,7 @@ impl<T: Scalar> Global<T> {
     #[track_caller]
     pub unsafe fn store_wide(self, index: u64, mut values: impl FnMut(usize) -> T) {
         let words = T::Word::wide(|i| values(i).to_word());
-        // SAFETY: promised by the caller.
+        // SAFETY: the 16 bytes lie within the operand, aligned, and are this thread's, as the caller promised.
         unsafe { T::Word::st_global_wide(self.at(index, false), words) }
     }
 
@@ -199,7 +200,7 @@ impl<T: Scalar> Shared<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load(self, index: u32) -> T {
-        // SAFETY: promised by the caller.
+        // SAFETY: the element lies within the block's memory and nobody writes it now, as the caller promised.
         T::from_word(unsafe { T::Word::ld_shared(self.address(index)) })
     }
 
@@ -210,7 +211,8 @@ impl<T: Scalar> Shared<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_wide(self, index: u32) -> T::Wide {
-        // SAFETY: promised by the caller.
+        // SAFETY: the 16 bytes lie within the block's memory, aligned, and nobody writes them now, as the caller
+        // promised.
         T::from_words(unsafe { T::Word::ld_shared_wide(self.address(index)) })
     }
 
@@ -221,7 +223,7 @@ impl<T: Scalar> Shared<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store(self, index: u32, value: T) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the element lies within the block's memory and is this thread's now, as the caller promised.
         unsafe { T::Word::st_shared(self.address(index), value.to_word()) }
     }
 
@@ -234,7 +236,8 @@ impl<T: Scalar> Shared<T> {
     #[track_caller]
     pub unsafe fn store_wide(self, index: u32, mut values: impl FnMut(usize) -> T) {
         let words = T::Word::wide(|i| values(i).to_word());
-        // SAFETY: promised by the caller.
+        // SAFETY: the 16 bytes lie within the block's memory, aligned, and are this thread's now, as the caller
+        // promised.
         unsafe { T::Word::st_shared_wide(self.address(index), words) }
     }
 

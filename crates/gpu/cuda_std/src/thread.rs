@@ -48,8 +48,9 @@ pub fn index_1d() -> u32 {
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
-    // SAFETY: that all threads get here is what the caller promises; a kernel that breaks it hangs or misreads its own
-    // memory.
+    // SAFETY: a barrier touches no memory; accesses that rely on it are unsafe, and promise that it lies between. Where
+    // threads of a block miss it, which safe code can do, PTX promises nothing: GPUs hang, or go on too soon, and the
+    // emulator fails.
     #[cfg(target_arch = "nvptx64")]
     unsafe {
         nvptx::_syncthreads();
@@ -70,7 +71,7 @@ macro_rules! barrier_red {
             #[cfg(target_arch = "nvptx64")]
             {
                 let result: u32;
-                // SAFETY: as for `sync_threads`.
+                // SAFETY: registers alone; else as for `sync_threads`.
                 unsafe { asm!($instructions, out(reg32) result, in(reg32) predicate) };
                 result
             }

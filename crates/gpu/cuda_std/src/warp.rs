@@ -35,7 +35,7 @@ pub fn lane_id() -> u32 {
 #[inline(always)]
 #[track_caller]
 pub unsafe fn sync_warp(mask: u32) {
-    // SAFETY: promised by the caller.
+    // SAFETY: this lane is in `mask`, whose lanes all make this call, as the caller promised.
     #[cfg(target_arch = "nvptx64")]
     unsafe {
         asm!("bar.warp.sync {0};", in(reg32) mask);
@@ -108,7 +108,8 @@ macro_rules! shuffle {
                 |value| {
                     let (shuffled, inside): (u32, u32);
                     let segment = ((WARP_LANES - width) << 8) | $clamp;
-                    // SAFETY: promised by the caller.
+                    // SAFETY: this lane is in `mask`, whose lanes all make this call, as the caller promised; `width`
+                    // is a power of two up to 32, so `segment` is one.
                     unsafe {
                         asm!(concat!("{{ .reg .pred p; shfl.sync.", $mode, ".b32 {0}|p, {2}, {3}, {4}, {5}; selp.u32 {1}, 1, 0, p; }}"),
                             out(reg32) shuffled, out(reg32) inside, in(reg32) value, in(reg32) $lane, in(reg32) segment, in(reg32) mask);
@@ -152,7 +153,7 @@ macro_rules! vote {
             #[cfg(target_arch = "nvptx64")]
             {
                 let word: u32;
-                // SAFETY: promised by the caller.
+                // SAFETY: this lane is in `mask`, whose lanes all make this call, as the caller promised.
                 unsafe { asm!($instructions, out(reg32) word, in(reg32) predicate as u32, in(reg32) mask) };
                 $answer(word)
             }

@@ -82,7 +82,7 @@ pub(crate) struct Primary {
 
 // SAFETY: the driver lets any thread use and release a context.
 unsafe impl Send for Primary {}
-// SAFETY: as above; nothing here changes through a shared reference.
+// SAFETY: a shared Primary only gives its handle; the driver locks a context for itself.
 unsafe impl Sync for Primary {}
 
 /// The retentions that exist, by the address of their context. [`Primary::retained`] finds here whom a resource keeps
@@ -135,7 +135,8 @@ impl Context {
     /// # Errors
     /// [Those of the driver](crate#errors).
     pub unsafe fn reset(device: &Device) -> CudaResult<()> {
-        // SAFETY: the caller gives up what is in the context.
+        // SAFETY: the device is one of the driver's (`Device`); nothing uses what is in the context afterwards, as the
+        // caller promised.
         unsafe { sys::cuDevicePrimaryCtxReset_v2(device.as_raw()) }.to_result()
     }
 

@@ -43,7 +43,7 @@ pub struct Event {
 
 // SAFETY: the driver lets any thread use an event, and `Owner` has the context current for what needs it.
 unsafe impl Send for Event {}
-// SAFETY: as above; the driver locks an event for itself.
+// SAFETY: a shared event is recorded, asked and waited for, for which the driver locks it.
 unsafe impl Sync for Event {}
 
 impl Event {

@@ -135,7 +135,8 @@ impl Graph {
     /// # Errors
     /// [Those of the driver](crate#errors).
     pub unsafe fn launch(&mut self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: both are alive; the memory is the caller's promise.
+        // SAFETY: graph and stream are alive; what was recorded has its memory alone until the work is done, as the
+        // caller promised.
         unsafe { sys::cuGraphLaunch(self.executable, stream.as_inner()) }.to_result()
     }
 }
@@ -162,7 +163,7 @@ impl Recording<'_> {
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
         let mut graph = ptr::null_mut();
-        // SAFETY: as in `end`.
+        // SAFETY: the stream is recording, as `end` has not run; `graph` is a place for the answer.
         let _ = unsafe { sys::cuStreamEndCapture(self.0.as_inner(), &raw mut graph) };
         if !graph.is_null() {
             // SAFETY: nobody else knows of the graph.

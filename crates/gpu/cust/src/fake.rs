@@ -115,7 +115,7 @@ unsafe fn make(function: &'static str, at: *mut usize) -> c_int {
     if code == 0 {
         STATE.with_borrow_mut(|state| {
             state.next += 0x100;
-            // SAFETY: the caller's place.
+            // SAFETY: `at` is a place for a handle or an address, as the caller promised.
             unsafe { at.write(state.next) };
         });
     }
@@ -129,14 +129,14 @@ fn copy(function: &'static str, stream: CUstream) -> c_int {
 
 unsafe extern "system" fn retain(context: *mut CUcontext, _device: CUdevice) -> c_int {
     let primary = STATE.with_borrow(|state| state.primary);
-    // SAFETY: the caller's place.
+    // SAFETY: `context` is a place for the answer: `Primary::retain` gives its own variable.
     unsafe { context.write(ptr::without_provenance_mut(primary)) };
     answer("retain")
 }
 
 unsafe extern "system" fn current(context: *mut CUcontext) -> c_int {
     let top = STATE.with_borrow(|state| state.contexts.last().copied().unwrap_or(0));
-    // SAFETY: the caller's place.
+    // SAFETY: `context` is a place for the answer: both callers give a variable of theirs.
     unsafe { context.write(ptr::without_provenance_mut(top)) };
     answer("current")
 }
@@ -183,13 +183,13 @@ unsafe extern "system" fn load(
     assert!(room >= text.len());
     // SAFETY: there is room.
     unsafe { ptr::copy_nonoverlapping(text.as_ptr(), log.cast(), text.len()) };
-    // SAFETY: the caller's place.
+    // SAFETY: `module` is a place for the answer: `Module::load` gives its own variable.
     unsafe { make("load", module.cast()) }
 }
 
 /// Flags of a stream are part of the call's name where they are not those of every stream here.
 unsafe extern "system" fn stream(stream: *mut CUstream, flags: c_uint, _priority: c_int) -> c_int {
-    // SAFETY: the caller's place.
+    // SAFETY: `stream` is a place for the answer: `Stream::new` gives its own variable.
     unsafe { make(if flags == 1 { "stream" } else { "blocking stream" }, stream.cast()) }
 }
 
@@ -197,7 +197,7 @@ unsafe extern "system" fn stream(stream: *mut CUstream, flags: c_uint, _priority
 unsafe extern "system" fn host_alloc(at: *mut *mut c_void, bytes: usize, _flags: c_uint) -> c_int {
     let code = answer("alloc host");
     if code == 0 {
-        // SAFETY: the caller's place.
+        // SAFETY: `at` is a place for the answer: `cuda_malloc_locked` gives its own variable.
         unsafe { at.write(Vec::leak(vec![0_u128; bytes.div_ceil(16)]).as_mut_ptr().cast()) };
     }
     code
@@ -215,7 +215,8 @@ macro_rules! answering {
 macro_rules! making {
     ($name:literal, $handle:ty $(, $type:ty)*) => {{
         unsafe extern "system" fn function(at: *mut $handle $(, _: $type)*) -> c_int {
-            // SAFETY: the caller's place for a handle or an address of 8 bytes.
+            // SAFETY: `at` is a place of 8 bytes, a handle's or an address's: each caller of the driver gives a
+            // variable of its own.
             unsafe { make($name, at.cast()) }
         }
         Some(function)
@@ -235,7 +236,7 @@ unsafe extern "system" fn set(_: CUdeviceptr, _: u8, _: usize, stream: CUstream)
 }
 
 unsafe extern "system" fn end_capture(_: CUstream, graph: *mut CUgraph) -> c_int {
-    // SAFETY: the caller's place.
+    // SAFETY: `graph` is a place for the answer: both callers give a variable of theirs.
     unsafe { make("end", graph.cast()) }
 }
 

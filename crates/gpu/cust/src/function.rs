@@ -98,7 +98,7 @@ pub struct Function<'a> {
 
 // SAFETY: the driver lets any thread use a kernel.
 unsafe impl Send for Function<'_> {}
-// SAFETY: as above; nothing here changes through a shared reference.
+// SAFETY: a shared function only gives its handle and asks for attributes; the driver locks it for itself.
 unsafe impl Sync for Function<'_> {}
 
 impl Function<'_> {

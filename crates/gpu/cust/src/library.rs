@@ -95,7 +95,7 @@ fn file_at(address: usize) -> Option<String> {
 /// # Safety
 /// `F` is the function's type.
 pub(crate) unsafe fn symbol<F: Copy>(library: &Library, name: &str) -> Option<F> {
-    // SAFETY: the caller vouches for the type.
+    // SAFETY: `F` is the type of the function of that name, as the caller promised; `name` ends in a zero byte.
     unsafe { library.get::<F>(name.as_bytes()) }.ok().map(|symbol| *symbol)
 }
 

@@ -18,7 +18,7 @@ pub struct Module {
 
 // SAFETY: the driver lets any thread use a module, and `Owner` has the context current for what needs it.
 unsafe impl Send for Module {}
-// SAFETY: as above; nothing here changes through a shared reference.
+// SAFETY: a shared module only looks for functions, for which the driver locks it.
 unsafe impl Sync for Module {}
 
 /// How much the driver's PTX compiler optimises.
@@ -118,6 +118,27 @@ impl Logs {
     }
 }
 
+/// Where an image ends by its own header, since the driver is not told how long it is: a cubin, which is ELF, at its tables, the
+/// last of what is in it; a fatbin behind as many bytes as it says. 0 of text; nowhere, if it leads to another address.
+fn end_of(image: &[u8]) -> u64 {
+    let number = |at: usize, len: usize| {
+        image
+            .get(at..at + len)
+            .map_or(u64::MAX, |bytes| bytes.iter().rev().fold(0, |high, &low| high << 8 | u64::from(low)))
+    };
+    match image {
+        [0x7f, b'E', b'L', b'F', ..] => {
+            let table = |start, entry, count| {
+                number(start, 8).saturating_add(number(entry, 2).saturating_mul(number(count, 2)))
+            };
+            table(32, 54, 56).max(table(40, 58, 60))
+        }
+        [0x50, 0xed, 0x55, 0xba, ..] => number(6, 2).saturating_add(number(8, 8)),
+        [0xb1, 0x43, 0x62, 0x46, ..] => u64::MAX,
+        _ => 0,
+    }
+}
+
 impl Module {
     /// Loads a file of PTX, of a cubin or of a fatbin.
     ///
@@ -141,11 +162,16 @@ impl Module {
     /// Loads a cubin.
     ///
     /// # Errors
-    /// As [`Module::from_ptx`].
+    /// As [`Module::from_ptx`]; [`InvalidImage`](CudaError::InvalidImage) if it is cut off.
     pub fn from_cubin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Module> {
+        let bytes = bytes.as_ref();
+        if end_of(bytes) > bytes.len() as u64 {
+            return Err(refuse("cuModuleLoadDataEx", CudaError::InvalidImage, "machine code that is cut off"));
+        }
         // A zero at the end, so that nothing taken for text runs past it.
-        let image = [bytes.as_ref(), &[0]].concat();
-        // SAFETY: the image is alive during the call, and says itself how long it is or ends with a zero.
+        let image = [bytes, &[0]].concat();
+        // SAFETY: the image is alive during the call, and is whole by its own header (`end_of`) or text that ends with a
+        // zero; of what is between, its compiler is trusted.
         unsafe { Self::load(image.as_ptr().cast(), options) }
     }
 
@@ -179,8 +205,8 @@ impl Module {
         logs.ask(&mut options, &mut values);
         let count = c_uint::try_from(options.len()).unwrap_or(0);
         let mut inner = ptr::null_mut();
-        // SAFETY: the caller vouches for the image; there are `count` options and values, and the log buffers that they
-        // point to are as long as they say and alive during the call.
+        // SAFETY: the image ends with a zero or is whole, as the caller promised; there are `count` options and values,
+        // and the log buffers that they point to are as long as they say and alive during the call.
         let status =
             unsafe { sys::cuModuleLoadDataEx(&raw mut inner, image, count, options.as_mut_ptr(), values.as_mut_ptr()) };
         status.with_log(|| logs.text())?;

@@ -15,7 +15,7 @@ pub(crate) struct Owner {
 
 // SAFETY: a context is the driver's, which lets any thread use it, and `Primary` is Send and Sync.
 unsafe impl Send for Owner {}
-// SAFETY: as above; nothing here changes through a shared reference.
+// SAFETY: a shared Owner only gives its context's handle, to be pushed; `Primary` is Sync.
 unsafe impl Sync for Owner {}
 
 impl Owner {

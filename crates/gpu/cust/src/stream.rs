@@ -39,7 +39,7 @@ pub struct Stream {
 
 // SAFETY: the driver lets any thread use a stream, and `Owner` has the context current for what needs it.
 unsafe impl Send for Stream {}
-// SAFETY: as above; the driver locks a stream for itself.
+// SAFETY: a shared stream is given work, asked and waited for, for which the driver locks it.
 unsafe impl Sync for Stream {}
 
 impl Stream {
@@ -131,7 +131,8 @@ impl Stream {
     {
         let (grid, block) = (grid_size.into(), block_size.into());
         let arguments = args.as_ptr().cast_mut();
-        // SAFETY: the caller vouches for the arguments; the driver only reads the array.
+        // SAFETY: `args` are the kernel's parameters and the context is current, as the caller promised; the driver
+        // only reads the array.
         unsafe {
             sys::cuLaunchKernel(
                 func.to_raw(),

@@ -77,7 +77,8 @@ macro_rules! functions {
         }
         $(#[allow(clippy::too_many_arguments, reason = "as many as the driver's")]
         pub(crate) unsafe fn $name($($argument: $type),*) -> Status {
-            // SAFETY: the caller vouches for the arguments, as the driver's documentation of this function asks.
+            // SAFETY: the arguments are as the driver's documentation of this function asks: each caller in this crate
+            // says why.
             library::call(stringify!($name), |table| table.$name, |function| unsafe { function($($argument),*) })
         })*
     };

@@ -267,6 +267,30 @@ fn the_compilers_log_is_in_the_failure() {
     assert_eq!(module.get_function("ker\0nel").map(drop), Err(CudaError::NotFound));
 }
 
+#[test]
+fn machine_code_that_is_cut_off_is_not_loaded() {
+    let fake = Fake::install();
+    let _context = context();
+    // ELF's header: 2 segments of 56 bytes behind 64, 1 section of 64 behind 176.
+    let mut cubin = vec![0; 240];
+    cubin[..4].copy_from_slice(b"\x7fELF");
+    (cubin[32], cubin[54], cubin[56]) = (64, 56, 2);
+    (cubin[40], cubin[58], cubin[60]) = (176, 64, 1);
+    // A fatbin's: 16 bytes of header, 0x101 behind it.
+    let mut fatbin = vec![0; 16 + 0x101];
+    fatbin[..10].copy_from_slice(&[0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 1, 1]);
+    for whole in [&cubin, &fatbin] {
+        assert!(Module::from_cubin(whole, &[]).is_ok());
+        fake.calls();
+        for len in [4, 9, 63, whole.len() - 1] {
+            assert_eq!(Module::from_fatbin(&whole[..len], &[]).map(drop), Err(CudaError::InvalidImage), "{len}");
+        }
+        assert_eq!(fake.calls(), [""; 0]);
+    }
+    // The wrapper that nvcc puts into a program leads to an address.
+    assert_eq!(Module::from_cubin([0xb1, 0x43, 0x62, 0x46, 1, 0, 0, 0], &[]).map(drop), Err(CudaError::InvalidImage));
+}
+
 /// The published crate removes the flag that it is given.
 #[test]
 fn a_stream_has_the_flags_that_were_asked_for() {

@@ -74,7 +74,8 @@ impl Sm<'_> {
                 self.write_words(group, &Run { lanes: 1 << lane, ..run }, operand, offset, Write::Plain)?;
                 let data = group.warp.request(group.slots, lane).data;
                 let into = self.operands[operand].base.wrapping_add(offset as usize);
-                // SAFETY: as in `load_global`, the other way round; `write_words` refuses what may not be written.
+                // SAFETY: `data` leads to `bytes` bytes on the suspended thread's stack, `locate` found as many from
+                // `offset` on in the operand, and `write_words` that they may be written.
                 unsafe { copy(data, into, run.bytes) };
             }
             tally.add(self, operand, &run, true);
@@ -217,7 +218,7 @@ impl Sm<'_> {
 /// # Safety
 /// Both lead to `bytes` bytes, and do not overlap.
 pub(crate) unsafe fn copy(from: *const u8, into: *mut u8, bytes: u32) {
-    // SAFETY: promised by the caller.
+    // SAFETY: both lead to `bytes` bytes and do not overlap, as the caller promised.
     unsafe {
         match bytes {
             4 => into.copy_from_nonoverlapping(from, 4),
@@ -234,13 +235,13 @@ pub(crate) unsafe fn copy(from: *const u8, into: *mut u8, bytes: u32) {
 /// `at` leads to `bytes` bytes, 4 or 8, that may be written; the lane waits with a [`Call::Atomic`].
 pub(crate) unsafe fn update(group: &Group, lane: u32, at: *mut u8, bytes: usize) {
     let mut word = [0; 8];
-    // SAFETY: promised by the caller.
+    // SAFETY: `at` leads to `bytes` bytes, as the caller promised, and `word` has 8.
     unsafe { word.as_mut_ptr().copy_from_nonoverlapping(at, bytes.min(8)) };
     // SAFETY: the call lies on the suspended thread's stack, and nothing else refers to it.
     if let Call::Atomic { update, old } = unsafe { &mut *group.warp.request(group.slots, lane).call } {
         *old = u64::from_le_bytes(word);
         word = update(*old).to_le_bytes();
     }
-    // SAFETY: promised by the caller.
+    // SAFETY: `at` leads to `bytes` bytes that may be written, as the caller promised, and `word` has 8.
     unsafe { at.copy_from_nonoverlapping(word.as_ptr(), bytes.min(8)) };
 }

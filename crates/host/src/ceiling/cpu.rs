@@ -126,7 +126,7 @@ fn multiplied(dtype: Dtype, chains: Chains) -> Result<CeilingTimes> {
 fn chains_f32(half: f64) -> (u64, f64) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: the CPU has what the function needs.
+        // SAFETY: the CPU has AVX2 and FMA, as was just asked.
         return unsafe { x86::chains_f32(half as f32) };
     }
     arrays::<f32, 4>(half as f32)
@@ -135,7 +135,7 @@ fn chains_f32(half: f64) -> (u64, f64) {
 fn chains_f64(half: f64) -> (u64, f64) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        // SAFETY: the CPU has what the function needs.
+        // SAFETY: the CPU has AVX2 and FMA, as was just asked.
         return unsafe { x86::chains_f64(half) };
     }
     arrays::<f64, 2>(half)
@@ -174,7 +174,7 @@ mod x86 {
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn chains_f32(half: f32) -> (u64, f64) {
         let mut lanes = [0.0_f32; 8];
-        // SAFETY: the CPU has the instructions, by the caller's promise; eight elements are written.
+        // SAFETY: the CPU has AVX2 and FMA, as the caller promised; `lanes` has the eight elements that are written.
         unsafe {
             let (half, one) = (_mm256_set1_ps(half), _mm256_set1_ps(1.0));
             let mut x = [_mm256_set1_ps(2.0); CHAINS];
@@ -194,7 +194,7 @@ mod x86 {
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn chains_f64(half: f64) -> (u64, f64) {
         let mut lanes = [0.0_f64; 4];
-        // SAFETY: the CPU has the instructions, by the caller's promise; four elements are written.
+        // SAFETY: the CPU has AVX2 and FMA, as the caller promised; `lanes` has the four elements that are written.
         unsafe {
             let (half, one) = (_mm256_set1_pd(half), _mm256_set1_pd(1.0));
             let mut x = [_mm256_set1_pd(2.0); CHAINS];

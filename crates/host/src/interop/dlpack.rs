@@ -156,7 +156,8 @@ impl Tensor {
     /// # Errors
     /// As [`Tensor::view`], and [`Error::Shape`] if two elements share an address.
     pub unsafe fn view_mut<T: Scalar>(&mut self) -> Result<MatMut<'_, T>> {
-        // SAFETY: as above; alone by the caller's promise.
+        // SAFETY: the tensor keeps its memory until it is dropped (`from_raw`); nothing else uses it meanwhile, as the
+        // caller promised.
         unsafe { self.foreign::<T>()?.view_mut() }
     }
 
@@ -226,7 +227,7 @@ impl Drop for Tensor {
 
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: as in `foreign`.
+        // SAFETY: a tensor that its producer made, by the promise of `from_raw`.
         write!(f, "Tensor({:?})", unsafe { &self.managed.as_ref().dl_tensor })
     }
 }
@@ -289,8 +290,8 @@ unsafe extern "C" fn delete<T>(managed: *mut DLManagedTensor) {
     if managed.is_null() {
         return;
     }
-    // SAFETY: both were boxed by `into_dlpack`, the caller's promise.
+    // SAFETY: `into_dlpack` boxed a `Kept` of this T, as the caller promised; nobody uses it any more.
     drop(unsafe { Box::from_raw((*managed).manager_ctx.cast::<Kept<T>>()) });
-    // SAFETY: as above.
+    // SAFETY: `into_dlpack` leaked it from a box, as the caller promised; nobody uses it any more.
     drop(unsafe { Box::from_raw(managed) });
 }

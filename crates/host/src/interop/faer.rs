@@ -47,7 +47,8 @@ impl<'a, T: Scalar> TryFrom<MatMut<'a, T>> for ::faer::MatMut<'a, T> {
     fn try_from(mut view: MatMut<'a, T>) -> Result<Self> {
         let (rows, cols, row, col) = on_the_host(view.shape(), view.place())?;
         let pointer = view.as_mut_ptr();
-        // SAFETY: as above, and the elements are distinct and this view's alone.
+        // SAFETY: the view's elements are valid for `'a`, distinct and its alone; strides inside a checked span fit in
+        // an isize.
         Ok(unsafe { ::faer::MatMut::from_raw_parts_mut(pointer, rows, cols, signed(row), signed(col)) })
     }
 }

@@ -69,7 +69,7 @@ impl<'a, T: Scalar + Element> TryFrom<MatMut<'a, T>> for MatrixViewMut<'a, T, Dy
     fn try_from(mut view: MatMut<'a, T>) -> Result<Self> {
         let (rows, cols, row, col) = on_the_host(view.shape(), view.place())?;
         let (shape, strides) = ((Dyn(rows), Dyn(cols)), (Dyn(row), Dyn(col)));
-        // SAFETY: as above, and the elements are distinct and this view's alone.
+        // SAFETY: the view's elements are valid for `'a`, distinct and its alone, and its span was checked.
         Ok(Self::from_data(unsafe { ViewStorageMut::from_raw_parts(view.as_mut_ptr(), shape, strides) }))
     }
 }

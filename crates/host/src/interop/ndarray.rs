@@ -50,7 +50,7 @@ impl<'a, T: Scalar> TryFrom<MatMut<'a, T>> for ArrayViewMut2<'a, T> {
 
     fn try_from(mut view: MatMut<'a, T>) -> Result<Self> {
         let (rows, cols, row, col) = on_the_host(view.shape(), view.place())?;
-        // SAFETY: as above, and the elements are distinct and this view's alone.
+        // SAFETY: the view's elements are valid for `'a`, distinct and its alone, and its span was checked.
         Ok(unsafe { ArrayViewMut2::from_shape_ptr((rows, cols).strides((row, col)), view.as_mut_ptr()) })
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn enqueue<T: Scalar>(
     let Some(choice) = choice else {
         if triangle.is_some() {
             let kernel = warm(stream, model::variants::reduce_slots(T::DTYPE))?;
-            // SAFETY: as below.
+            // SAFETY: the context is current; C is memory of this device, as `check` found; no slot is read.
             return unsafe { launch::reduce_slots(stream, &kernel, 0, 0, operands, triangle) };
         }
         let kernel = warm(stream, model::variants::sum_slots(T::DTYPE))?;
@@ -80,10 +80,12 @@ fn reduced<T: Scalar>(
     };
     if choice.variant.adds_atomically() && operands.beta != T::one() {
         let scales = warm(stream, model::variants::sum_slots(T::DTYPE))?;
-        // SAFETY: as in `enqueue`; no slot is read.
+        // SAFETY: the context is current; C is memory of this device, as `check` found; no slot is read.
         unsafe { launch::sum_slots(stream, &scales, 0, 0, operands) }?;
     }
-    // SAFETY: as in `enqueue`; a workspace's ticket is 0 from its making on, and after every launch that draws.
+    // SAFETY: the context is current; `check` found the operands, as in `enqueue`; the workspace is the stream's (or
+    // the plan's for it) and as long as the choice asks; its ticket is 0 from its making on, and after every launch
+    // that draws.
     unsafe { launch::reduced(stream, choice, kernel, (work, adds.as_deref()), operands, triangle) }
 }
 

@@ -169,7 +169,7 @@ pub struct BatchRef<'a, T> {
 
 // SAFETY: a BatchRef stands for `&'a [T]`s with a shape, which are Send and Sync where T is Sync.
 unsafe impl<T: Sync> Send for BatchRef<'_, T> {}
-// SAFETY: as above.
+// SAFETY: a shared BatchRef gives `&'a [T]`s, as one of its own does.
 unsafe impl<T: Sync> Sync for BatchRef<'_, T> {}
 
 impl<'a, T: Scalar> BatchRef<'a, T> {
@@ -306,7 +306,7 @@ pub struct BatchMut<'a, T> {
 
 // SAFETY: a BatchMut stands for `&'a mut [T]`s with a shape.
 unsafe impl<T: Send> Send for BatchMut<'_, T> {}
-// SAFETY: as above; through a shared BatchMut nothing is written.
+// SAFETY: through a shared BatchMut memory is only read, as through a `&&mut [T]`.
 unsafe impl<T: Sync> Sync for BatchMut<'_, T> {}
 
 impl<'a, T: Scalar> BatchMut<'a, T> {

@@ -31,7 +31,7 @@ pub struct MatRef<'a, T> {
 // SAFETY: a MatRef is a `&'a [T]` with a shape (or an address that only a GPU dereferences), and such a reference is Send
 // and Sync where T is Sync, as every Scalar is.
 unsafe impl<T: Sync> Send for MatRef<'_, T> {}
-// SAFETY: as above.
+// SAFETY: a shared MatRef gives what one of its own does, a `&'a [T]` with a shape.
 unsafe impl<T: Sync> Sync for MatRef<'_, T> {}
 impl<T> Clone for MatRef<'_, T> {
     fn clone(&self) -> Self {

@@ -43,7 +43,7 @@ pub struct MatMut<'a, T> {
 
 // SAFETY: a MatMut is a `&'a mut [T]` with a shape (or an address that only a GPU dereferences).
 unsafe impl<T: Send> Send for MatMut<'_, T> {}
-// SAFETY: as above; through a shared MatMut memory is only read.
+// SAFETY: through a shared MatMut memory is only read, as through a `&&mut [T]`.
 unsafe impl<T: Sync> Sync for MatMut<'_, T> {}
 
 impl<'a, T: Scalar> MatMut<'a, T> {

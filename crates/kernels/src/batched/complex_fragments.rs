@@ -42,7 +42,8 @@ pub unsafe fn body<const NB: usize, const KS: usize, const AHEAD: usize, const P
     let (turn, blocks) = (thread::grid_dim_x() * warps, x.m.div_ceil(8));
     let tasks = x.count * PARTS as u32;
     let mut now = Item { task: thread::block_idx_x() * warps + own / warp::WARP_LANES, block: 0 };
-    // SAFETY: what is loaded and stored guards; all lanes of the warp are here.
+    // SAFETY: `left`, `has` and `cols` are 0 where there is no element, of problems past the last too; all lanes of the
+    // warp take the same turns.
     unsafe {
         let (mut a, mut b) = (lane.a(now), lane.b(now));
         let mut ra: [Elem; KS] = core::array::from_fn(|_| a.fragment());
@@ -128,7 +129,7 @@ impl<'a, const NB: usize, const PARTS: usize> Lane<'a, NB, PARTS> {
     unsafe fn a(&self, item: Item) -> Row {
         let (x, problem) = (self.x, self.of_task(item.task).0);
         let [m, k] = if problem < x.count { [x.m, x.k] } else { [0; 2] };
-        // SAFETY: the caller's promise.
+        // SAFETY: the list has `count` problems, as the caller promised; past them `start` loads nothing.
         let start = unsafe { self.of_a.start(problem, x.count) };
         let first = 8 * item.block;
         let left = if first + self.g < m { k.saturating_sub(self.q) } else { 0 };
@@ -144,7 +145,7 @@ impl<'a, const NB: usize, const PARTS: usize> Lane<'a, NB, PARTS> {
     unsafe fn b(&self, item: Item) -> Columns<NB> {
         let (x, (problem, first)) = (self.x, self.of_task(item.task));
         let [n, k] = if problem < x.count { [x.n, x.k] } else { [0; 2] };
-        // SAFETY: the caller's promise.
+        // SAFETY: the list has `count` problems, as the caller promised; past them `start` loads nothing.
         let start = unsafe { self.of_b.start(problem, x.count) };
         let col = |j: usize| first + 8 * j as u32 + self.g;
         let left = core::array::from_fn(|j| if col(j) < n { k.saturating_sub(self.q) } else { 0 });
@@ -159,7 +160,7 @@ impl<'a, const NB: usize, const PARTS: usize> Lane<'a, NB, PARTS> {
     #[inline(always)]
     unsafe fn spot(&self, item: Item, first: usize) -> Spot {
         let x = self.x;
-        // SAFETY: the caller's promise.
+        // SAFETY: all lanes are here, and the list has `count` problems, as the caller promised.
         let (problem, part, start) = unsafe {
             let (problem, part) = self.of_task(ptx::pinned(item.task));
             (problem, part, self.of_c.start(problem, x.count))
@@ -182,11 +183,11 @@ impl<'a, const NB: usize, const PARTS: usize> Lane<'a, NB, PARTS> {
         if self.x.beta.is_zero() {
             return old;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: C spans its elements, so its list all problems, and all lanes are here, as the caller promised.
         let mut spot = unsafe { self.spot(item, first) };
         for j in 0..AHEAD {
             for v in 0..2 {
-                // SAFETY: an element of C.
+                // SAFETY: `has` found the element in C.
                 let word = unsafe { <[u64; 2]>::ld_global_if(spot.at.address(0), Hint::Coherent, spot.has(j, v)) };
                 old[j][v] = Elem::from_word(word);
                 spot.advance(v);
@@ -207,13 +208,13 @@ impl<'a, const NB: usize, const PARTS: usize> Lane<'a, NB, PARTS> {
         sums: [[f64; 4]; AHEAD],
         old: [[Elem; 2]; AHEAD],
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: C spans its elements, so its list all problems, and all lanes are here, as the caller promised.
         let mut spot = unsafe { self.spot(item, first) };
         for j in 0..AHEAD {
             for v in 0..2 {
                 if spot.has(j, v) {
                     let sum = Complex::new(sums[j][v], sums[j][2 + v]);
-                    // SAFETY: an element of C, this lane's.
+                    // SAFETY: `has` found the element in C; the task is this warp's, so it is this lane's.
                     unsafe { spot.at.store(0, self.x.scaled(sum, old[j][v])) };
                 }
                 spot.advance(v);
@@ -264,7 +265,7 @@ impl Row {
     /// A spans its elements.
     #[inline(always)]
     unsafe fn fragment(&mut self) -> Elem {
-        // SAFETY: a step of the row.
+        // SAFETY: loaded where `steps < left`, which counts the row's steps, 0 outside of A.
         let ra = unsafe { self.at.stream_if(self.steps < self.left, 0) };
         self.at = self.at.starting_at(self.on);
         self.steps += 4;
@@ -294,7 +295,7 @@ impl<const NB: usize> Columns<NB> {
     unsafe fn fragments(&mut self) -> [Elem; NB] {
         let (mut rb, mut from) = ([Elem::ZERO; NB], self.at);
         for j in 0..NB {
-            // SAFETY: a step and a column of B.
+            // SAFETY: loaded where `steps < left[j]`, which counts the column's steps, 0 outside of B.
             rb[j] = unsafe { from.stream_if(self.steps < self.left[j], 0) };
             from = from.starting_at(self.across);
         }

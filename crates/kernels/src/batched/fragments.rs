@@ -63,7 +63,7 @@ impl Batch {
 pub unsafe fn body<const MB: usize, const NB: usize, const KS: usize, const AHEAD: usize>(x: Batched<f64>) {
     const { assert!(MB == NB.div_ceil(2) && NB % AHEAD == 0, "C may be transposed, and is whole fragments") };
     let of = Batch::new(x);
-    // SAFETY: the caller's promise.
+    // SAFETY: what the launch promises is what `run` asks for; PAIRED where `is_paired` found it.
     unsafe {
         if of.is_paired() {
             run::<MB, NB, KS, AHEAD, true>(&of);
@@ -82,7 +82,8 @@ unsafe fn run<const MB: usize, const NB: usize, const KS: usize, const AHEAD: us
     let lane = Lane::<PAIRED>::new(of, lane / 4, lane % 4);
     let turn = thread::grid_dim_x() * warps;
     let mut problem = thread::block_idx_x() * warps + own / warp::WARP_LANES;
-    // SAFETY: what is loaded and stored guards; all lanes of the warp are here.
+    // SAFETY: lengths that are left and `rows` are 0 where there is no element, of problems past the last too; all
+    // lanes of the warp take the same turns.
     unsafe {
         let mut ahead = lane.factors::<MB, NB>(problem);
         let mut ra: [[[f64; 4]; KS]; MB] = [[[0.0; 4]; KS]; MB];
@@ -163,7 +164,7 @@ impl<'a, const PAIRED: bool> Lane<'a, PAIRED> {
     unsafe fn factors<const MB: usize, const NB: usize>(&self, problem: u32) -> Factors<MB, NB, PAIRED> {
         let Batch { x, a: of_a, b: of_b, .. } = self.of;
         let [m, n, k] = if problem < x.count { [x.m, x.n, x.k] } else { [0; 3] };
-        // SAFETY: the caller's promise.
+        // SAFETY: the lists have `count` problems, as the caller promised; past them `start` loads nothing.
         let (a, b) = unsafe { (of_a.start(problem, x.count), of_b.start(problem, x.count)) };
         let left = |inside: bool| if inside { k.saturating_sub(self.q) } else { 0 };
         Factors {
@@ -187,7 +188,7 @@ impl<'a, const PAIRED: bool> Lane<'a, PAIRED> {
     #[inline(always)]
     unsafe fn spot(&self, problem: u32, block: usize, first: usize) -> Spot {
         let Batch { x, c, .. } = self.of;
-        // SAFETY: the caller's promise.
+        // SAFETY: all lanes are here, and the list has `count` problems, as the caller promised.
         let (problem, start) = unsafe {
             let problem = ptx::pinned(problem);
             (problem, c.start(problem, x.count))
@@ -207,7 +208,7 @@ impl<'a, const PAIRED: bool> Lane<'a, PAIRED> {
         if self.of.x.beta.is_zero() {
             return old;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: C spans its elements, so its list all problems, and all lanes are here, as the caller promised.
         let mut spot = unsafe { self.spot(problem, block, first) };
         for j in 0..AHEAD {
             for v in 0..2 {
@@ -246,7 +247,7 @@ impl<'a, const PAIRED: bool> Lane<'a, PAIRED> {
         first: usize,
         (sums, old): ([[f64; 4]; AHEAD], [[f64; 4]; AHEAD]),
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: C spans its elements, so its list all problems, and all lanes are here, as the caller promised.
         let mut spot = unsafe { self.spot(problem, block, first) };
         for j in 0..AHEAD {
             for v in 0..2 {

@@ -194,7 +194,7 @@ mod bodies {
     /// As for [`paper::element`].
     #[inline(always)]
     pub unsafe fn single<T: Scalar>(x: Batched<T>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the launch's promise is that of `paper::element`.
         unsafe { paper::element::<T, false>(x) }
     }
 
@@ -204,7 +204,7 @@ mod bodies {
     /// As for [`paper::element`].
     #[inline(always)]
     pub unsafe fn prefetch<T: Scalar>(x: Batched<T>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the launch's promise is that of `paper::element`.
         unsafe { paper::element::<T, true>(x) }
     }
 }

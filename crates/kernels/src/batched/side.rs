@@ -228,7 +228,7 @@ impl<T: Scalar> Side<T> {
     /// The list has the problem.
     #[inline(always)]
     unsafe fn listed(&self, problem: u32) -> u64 {
-        // SAFETY: the caller's promise; nobody writes the list.
+        // SAFETY: the list has the problem, as the caller promised; nobody writes the list.
         unsafe { u64::ld_global(self.list.address(problem as u64), Hint::ReadOnly) }
     }
 
@@ -277,7 +277,8 @@ impl<T: Scalar> Side<T> {
     /// Both addresses hold it.
     #[inline(always)]
     unsafe fn copy_unit(&self, into: ptx::SharedAddress, from: ptx::GlobalAddress) {
-        // SAFETY: the caller's promise.
+        // SAFETY: both addresses hold a unit, as the caller promised: an element, or 16 bytes aligned where `unit` is
+        // more.
         unsafe { if self.unit == 1 { copy::<T>(into, from) } else { ptx::cp_async_16(into, from, true) } }
     }
 
@@ -325,7 +326,8 @@ impl<T: Scalar> Side<T> {
     /// As for [`Side::drain`].
     #[inline(always)]
     unsafe fn store_unit(&self, into: Global<T>, at: u64, from: Shared<T>, x: u32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the unit lies in the tile and in the operand and is this thread's (`drain`'s walk): an element, or 16
+        // bytes aligned.
         unsafe { if self.unit == 1 { into.store(at, from.load(x)) } else { store_wide(into, at, from, x) } }
     }
 }
@@ -357,7 +359,7 @@ impl Walk {
 /// Both hold them, aligned.
 #[inline(always)]
 unsafe fn store_wide<T: Scalar>(into: Global<T>, at: u64, from: Shared<T>, x: u32) {
-    // SAFETY: the caller's promise.
+    // SAFETY: both places hold 16 bytes, aligned, as the caller promised; `drain` gives each to one thread.
     unsafe {
         let wide = from.load_wide(x);
         into.store_wide(at, |i| wide[i]);
@@ -370,7 +372,7 @@ unsafe fn store_wide<T: Scalar>(into: Global<T>, at: u64, from: Shared<T>, x: u3
 /// Both addresses hold one.
 #[inline(always)]
 pub(super) unsafe fn copy<T: Scalar>(into: ptx::SharedAddress, from: ptx::GlobalAddress) {
-    // SAFETY: the caller's promise.
+    // SAFETY: both addresses hold an element, as the caller promised.
     unsafe {
         match size_of::<T>() {
             16 => ptx::cp_async_16(into, from, true),

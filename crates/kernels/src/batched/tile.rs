@@ -164,7 +164,8 @@ pub unsafe fn body<T: Scalar, const TM: usize, const TN: usize, const THREADS: u
     // Of the next tile to be copied, and of the next to be multiplied, its number and its stage.
     let (mut next, mut next_stage, mut at, mut now) = (thread::block_idx_x(), 0, thread::block_idx_x(), 0);
     let (mut primed, mut again) = (1, false);
-    // SAFETY: the caller's promise; barriers lie between filling, multiplying and storing.
+    // SAFETY: stages and C's tile are those of `Tile`, so inside the launch's shared memory; `here` counts problems
+    // below `count`; barriers lie between filling, multiplying and storing.
     unsafe {
         while at < tiles {
             if primed >= x.stages {

@@ -57,7 +57,7 @@ impl Piece for Complex<f32> {
 #[inline(always)]
 pub unsafe fn body<T: Piece, const TM: usize, const TN: usize>(x: Batched<T>) {
     const { assert!(TM % T::WIDTH == 0 && TN > 0, "whole pieces of rows") };
-    // SAFETY: the caller's promise.
+    // SAFETY: what the launch promises is what `run` asks for; PIECES where `has_pieces` found it of C.
     unsafe {
         if Matrices::new(x.c, x.codes >> 16 & 255).has_pieces(x.m) {
             run::<T, TM, TN, true>(x);
@@ -77,7 +77,8 @@ unsafe fn run<T: Piece, const TM: usize, const TN: usize, const PIECES: bool>(x:
     let base = Shared::<T>::at(own / WARP_LANES * tile.shared_len());
     let turn = thread::grid_dim_x() * warps;
     let mut problem = thread::block_idx_x() * warps + own / WARP_LANES;
-    // SAFETY: all lanes of the warp are here; each access guards; a stage is overwritten behind a wait of all lanes.
+    // SAFETY: all lanes of the warp are here; `fill` and `has` look whether there is the problem and the element; a
+    // stage is overwritten behind a wait of all lanes.
     unsafe {
         for at in (own % WARP_LANES * lane.width..tile.shared_len()).step_by((WARP_LANES * lane.width) as usize) {
             base.store_wide(at, |_| T::ZERO);
@@ -142,7 +143,8 @@ impl<'a, T: Piece, const TM: usize, const TN: usize> Lane<'a, T, TM, TN> {
     unsafe fn fill(&self, problem: u32, into: Shared<T>) {
         let x = self.x;
         if problem < x.count {
-            // SAFETY: the caller's promise.
+            // SAFETY: `problem < count`, operands span their elements, and nobody accesses the stage, as the caller
+            // promised; B's part begins behind A's at `b_at`.
             unsafe {
                 self.copy(&self.of_a, problem, (x.m, x.k), into);
                 self.copy(&self.of_b, problem, (x.k, x.n), into.starting_at(self.tile.b_at));
@@ -225,7 +227,7 @@ impl<'a, T: Piece, const TM: usize, const TN: usize> Lane<'a, T, TM, TN> {
     #[inline(always)]
     unsafe fn spot(&self, problem: u32) -> Spot<T> {
         let (x, c) = (self.x, &self.of_c);
-        // SAFETY: the caller's promise.
+        // SAFETY: all lanes are here, and the list has `count` problems, as the caller promised.
         let (lane, start) = unsafe { (ptx::pinned(self.lane), c.start(ptx::pinned(problem), x.count)) };
         let (row, col) = (lane / 4 * self.width, lane % 4);
         let left = |of: u32, first: u32| of.saturating_sub(first);
@@ -242,7 +244,7 @@ impl<'a, T: Piece, const TM: usize, const TN: usize> Lane<'a, T, TM, TN> {
         if self.x.beta.is_zero() {
             return old;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: C spans its elements, so its list all problems, and all lanes are here, as the caller promised.
         let mut spot = unsafe { self.spot(problem) };
         for j in 0..TN {
             for i in (0..TM).step_by(T::WIDTH) {
@@ -274,7 +276,7 @@ impl<'a, T: Piece, const TM: usize, const TN: usize> Lane<'a, T, TM, TN> {
     /// C spans its elements, in whole pieces where `PIECES`, and the problem is this warp's; all its lanes are here.
     #[inline(always)]
     unsafe fn write<const PIECES: bool>(&self, problem: u32, sums: [[T; TN]; TM], old: [[T; TM]; TN]) {
-        // SAFETY: the caller's promise.
+        // SAFETY: C spans its elements, so its list all problems, and all lanes are here, as the caller promised.
         let mut spot = unsafe { self.spot(problem) };
         for j in 0..TN {
             for i in (0..TM).step_by(T::WIDTH) {

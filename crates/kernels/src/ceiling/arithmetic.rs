@@ -35,7 +35,7 @@ unsafe fn chains<T: Scalar>(rounds: u32, half: T, out: Global<T>) {
     for chain in 0..CHAINS {
         sum = sum.add(x[chain]);
     }
-    // SAFETY: the caller's promise: one element a thread.
+    // SAFETY: `out` holds an element a thread, as the entry's launch promised, and this is this thread's.
     unsafe { out.store(thread::index_1d() as u64, sum) };
 }
 
@@ -45,7 +45,7 @@ unsafe fn chains<T: Scalar>(rounds: u32, half: T, out: Global<T>) {
 /// `out` holds an element a thread of the grid.
 #[kernel]
 pub unsafe fn sfma_ceiling_t256(rounds: u32, half: f32, out: Global<f32>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `out` holds an element a thread, as the launch promised.
     unsafe { chains(rounds, half, out) };
 }
 
@@ -55,7 +55,7 @@ pub unsafe fn sfma_ceiling_t256(rounds: u32, half: f32, out: Global<f32>) {
 /// `out` holds an element a thread of the grid.
 #[kernel]
 pub unsafe fn dfma_ceiling_t256(rounds: u32, half: f64, out: Global<f64>) {
-    // SAFETY: the caller's promise.
+    // SAFETY: `out` holds an element a thread, as the launch promised.
     unsafe { chains(rounds, half, out) };
 }
 
@@ -76,7 +76,7 @@ pub unsafe fn dmma_ceiling_t256(rounds: u32, one: f64, out: Global<f64>) {
             }
         }
         let sum = sums.iter().flatten().fold(0.0, |total, part| total + part);
-        // SAFETY: the caller's promise: one element a thread.
+        // SAFETY: `out` holds an element a thread, as the launch promised, and this is this thread's.
         unsafe { out.store(thread::index_1d() as u64, sum) };
     }
     #[cfg(all(target_arch = "nvptx64", not(target_feature = "sm_90")))]

@@ -90,7 +90,7 @@ pub unsafe fn update_ceiling_t256(words: u64, data: Global<f64>) {
         // SAFETY: the tile lies within the data; each element is this thread's alone.
         let loaded = at.map(|index| unsafe { data.load(index) });
         for u in 0..UNROLL {
-            // SAFETY: as above.
+            // SAFETY: the tile lies within the data; each element is this thread's alone.
             unsafe { data.store(at[u], 0.5 * loaded[u]) };
         }
     });

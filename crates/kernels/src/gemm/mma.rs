@@ -63,7 +63,8 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
         let a_by_lines = lies_by_lines(x.a, (x.a_row, x.a_col), x.k);
         let b_by_lines = lies_by_lines(x.b, (x.b_col, x.b_row), x.k);
         let own = (row + 2 * g, col + 2 * g, q);
-        // SAFETY: the caller's promise; all lanes of the warp are here, and each owns its elements.
+        // SAFETY: the launch's promise is that of `Ring::run`; all lanes of the warp are here; rows and columns of C
+        // are this lane's, and `write` looks whether they are there.
         unsafe {
             let rc = match (a_by_lines, b_by_lines) {
                 (false, false) => Mma::<S, RB, NT, false, false>::sums(&x, origin, own),
@@ -96,7 +97,7 @@ impl<S: Tile, const RB: usize, const NT: usize, const A_BY_LINES: bool, const B_
     #[inline(always)]
     unsafe fn sums(x: &Product<f64>, origin: (u32, u32), (row, col, q): (u32, u32, u32)) -> Sums<RB, NT> {
         let first = |by_lines, line: u32, pitch| if by_lines { line * pitch + q } else { q * pitch + line };
-        // SAFETY: promised by the caller; all lanes of the warp are here.
+        // SAFETY: the launch's promise is that of `Ring::run`; all lanes of the warp are here.
         unsafe {
             let mut sums = Self {
                 rc: [[[0.0; 4]; NT]; RB],
@@ -116,7 +117,8 @@ impl<S: Tile, const RB: usize, const NT: usize, const A_BY_LINES: bool, const B_
 /// They are in the part of the stage that starts at this lane's first; pitches of parts by steps are whole 16 bytes.
 #[inline(always)]
 unsafe fn pair<const BY_LINES: bool>(part: Shared<f64>, line: u32, step: u32, pitch: u32) -> [f64; 2] {
-    // SAFETY: promised by the caller.
+    // SAFETY: both lines' elements are in the stage, as the caller promised; by steps they are neighbours, and 16 bytes
+    // aligned.
     unsafe {
         if BY_LINES {
             [part.load(line * pitch + 4 * step), part.load((line + 1) * pitch + 4 * step)]
@@ -136,11 +138,11 @@ impl<S: Tile, const RB: usize, const NT: usize, const A_BY_LINES: bool, const B_
     #[inline(always)]
     unsafe fn load(&self, stage: Stage<f64>, step: u32) -> Self::Operands {
         let (sa, sb) = (stage.a.starting_at(self.a), stage.b.starting_at(self.b));
-        // SAFETY: the step is inside the stage, and so are the warp's rows.
+        // SAFETY: `step < KT / 4` and the warp's rows are below BM, so inside the stage.
         let ra = core::array::from_fn(|i| unsafe { pair::<A_BY_LINES>(sa, 16 * i as u32, step, Self::A_PITCH) });
         let mut rb = [0.0; NT];
         for j in (0..NT).step_by(2) {
-            // SAFETY: the same of the warp's columns.
+            // SAFETY: `step < KT / 4` and the warp's columns are below BN, so inside the stage.
             [rb[j], rb[j + 1]] = unsafe { pair::<B_BY_LINES>(sb, 8 * j as u32, step, Self::B_PITCH) };
         }
         (ra, rb)
@@ -148,7 +150,7 @@ impl<S: Tile, const RB: usize, const NT: usize, const A_BY_LINES: bool, const B_
 
     #[inline(always)]
     unsafe fn turn(&mut self, (ra, rb): Self::Operands, stage: Stage<f64>, step: u32) -> Self::Operands {
-        // SAFETY: promised by the caller.
+        // SAFETY: `Ring::run` gives a step of a whole stage, and all lanes of the warp are here.
         unsafe {
             let next = self.load(stage, step);
             for i in 0..RB {

@@ -23,7 +23,7 @@ pub(super) fn own(side: u32) -> (u32, u32) {
 #[inline(always)]
 #[track_caller]
 pub(super) unsafe fn load_a<T: Scalar, const FIXED: bool>(x: &Product<T>, row: u32, l: u32, end: u32) -> T {
-    // SAFETY: promised by the caller.
+    // SAFETY: FIXED: the element is one of A's, as the caller promised; else `x.a` looks.
     unsafe { if FIXED { x.a.load(row as u64 * x.a_row + l as u64 * x.a_col) } else { x.a(row, l, end) } }
 }
 
@@ -35,7 +35,7 @@ pub(super) unsafe fn load_a<T: Scalar, const FIXED: bool>(x: &Product<T>, row: u
 #[track_caller]
 pub(super) unsafe fn load_b<T: Scalar, const FIXED: bool>(x: &Product<T>, l: u32, col: u32, end: u32) -> T {
     let at = l as u64 * x.b_row + col as u64 * x.b_col;
-    // SAFETY: promised by the caller.
+    // SAFETY: FIXED: the element is one of B's, as the caller promised; else `x.b` looks.
     unsafe { if FIXED { x.b.load(at).conj_if(x.conj_b()) } else { x.b(l, col, end) } }
 }
 
@@ -58,7 +58,7 @@ pub(super) unsafe fn multiply<T: Scalar>(
 ) -> T {
     let mut sum = sum;
     for l in 0..steps {
-        // SAFETY: inside the tiles.
+        // SAFETY: `l < steps`, which the tiles hold, behind a barrier, as the caller promised.
         sum = unsafe { sa.load(l * rows + i).fma(sb.load(j * pitch + l), sum) };
     }
     sum

@@ -58,7 +58,8 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
             conj_b: x.conj_b(),
             shape: PhantomData,
         };
-        // SAFETY: the caller's promise; each thread owns its rows and columns.
+        // SAFETY: the launch's promise is that of `Ring::run`; rows and columns of C are this thread's, and `write`
+        // looks whether they are there.
         unsafe {
             Ring::<T, S>::run(&x, (row, col), &mut sums);
             let (row, col) = (row + sums.row, col + sums.col);
@@ -91,7 +92,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T
             }
         }
         for j in (0..TN).step_by(T::WIDTH) {
-            // SAFETY: the same.
+            // SAFETY: inside the stage, and aligned: pitches and first columns are whole 16 bytes.
             let wide = unsafe { sb.load_wide(step * Ring::<T, S>::B_PITCH + apart::<T>(j, ACROSS)) };
             for v in 0..T::WIDTH {
                 rb[j + v] = wide[v].conj_if(self.conj_b);
@@ -102,7 +103,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T
 
     #[inline(always)]
     unsafe fn turn(&mut self, (ra, rb): Self::Operands, stage: Stage<T>, step: u32) -> Self::Operands {
-        // SAFETY: promised by the caller.
+        // SAFETY: `Ring::run` gives a step of a whole stage.
         let next = unsafe { self.load(stage, step) };
         for i in 0..TM {
             for j in 0..TN {

@@ -141,7 +141,7 @@ fn place<const TILE: usize>(share: usize, down: bool) -> (u32, u32) {
 unsafe fn read<T: Scalar, const TILE: usize>(tile: Shared<T>, row: u32, at: u32) -> [T; TILE] {
     let mut elements = [T::ZERO; TILE];
     for round in 0..TILE / T::WIDTH {
-        // SAFETY: promised by the caller.
+        // SAFETY: the row lies in the tile, 16 bytes aligned, as the caller promised.
         let wide = unsafe { tile.load_wide(row + own::<T>(at, round * T::WIDTH)) };
         for v in 0..T::WIDTH {
             elements[round * T::WIDTH + v] = wide[v];

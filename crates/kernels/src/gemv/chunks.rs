@@ -50,7 +50,7 @@ pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: u
         // SAFETY: an element of each thread's own; nobody reads the chunk any more.
         unsafe { sc.store(i as u32 * threads + t, sums[i]) };
     }
-    // SAFETY: the caller's promise; all sums are stored.
+    // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
     unsafe { super::hand_in(&x, BM as u32, threads, (BM as u32, 1)) };
 }
 

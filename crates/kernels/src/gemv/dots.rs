@@ -96,6 +96,6 @@ where
             unsafe { sc.store(lane / lanes * BM as u32 + first + i as u32, sums[i]) };
         }
     }
-    // SAFETY: the caller's promise; all sums are stored.
+    // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
     unsafe { super::hand_in(&x, BM as u32, THREADS as u32, (BM as u32, along / lanes)) };
 }

@@ -61,7 +61,7 @@ pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: u
         // SAFETY: an element of each thread's own.
         unsafe { sc.store(place[v], sums[v]) };
     }
-    // SAFETY: the caller's promise; all sums are stored.
+    // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
     unsafe { super::hand_in(&x, BM as u32, threads, (rows, cols)) };
 }
 

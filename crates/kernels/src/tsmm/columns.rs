@@ -49,7 +49,7 @@ pub unsafe fn body<
     let sb = Shared::<T>::at(0); // (NB, BK) by rows
     let own = thread::thread_idx_x();
     for at in (own..(BK * NB) as u32).step_by(THREADS) {
-        // SAFETY: `x.b` guards; inside of B's part of the memory.
+        // SAFETY: `x.b` loads nothing outside B; `at < BK · NB`, B's part of the memory.
         unsafe { sb.store(at, x.b(at / NB as u32, at % NB as u32, x.k)) };
     }
     thread::sync_threads();
@@ -64,7 +64,7 @@ pub unsafe fn body<
     };
     let (tile_rows, turn) = ((THREADS * V) as u32, thread::grid_dim_x());
     let tiles = x.m.div_ceil(tile_rows);
-    // SAFETY: `load` guards.
+    // SAFETY: A spans its elements, as the launch promised; `load` looks for rows below m and steps below k.
     let next = |tile: u32, l: u32| unsafe { load::<T, V, KU>(&x, rows, tile, tiles, tile_rows, l) };
     let (mut tile, mut l) = (thread::block_idx_x(), 0);
     let mut ra = next(tile, 0); // (V, KU)
@@ -138,7 +138,8 @@ unsafe fn load<T: Scalar, const V: usize, const KU: usize>(
 #[inline(always)]
 unsafe fn load_row<T: Scalar, const NB: usize>(row: Shared<T>) -> [T; NB] {
     let mut rb = [T::ZERO; NB];
-    // SAFETY: promised by the caller.
+    // SAFETY: the row's NB elements are in shared memory, as the caller promised; whole pieces are aligned, as rows
+    // then are.
     unsafe {
         if NB % T::WIDTH == 0 {
             for j in (0..NB).step_by(T::WIDTH) {
@@ -168,7 +169,8 @@ unsafe fn store<T: Scalar, const V: usize, const NB: usize>(
     wide: bool,
     sums: [[T; NB]; V],
 ) {
-    // SAFETY: promised by the caller; rows below m, columns below n.
+    // SAFETY: C spans its elements and the rows are this thread's, as the caller promised; rows below m, columns below
+    // n.
     unsafe {
         if wide && rows.row(start, V - 1) < x.m {
             let first = rows.row(start, 0) as u64;

@@ -56,7 +56,7 @@ impl Element for f64 {
 
     #[inline(always)]
     unsafe fn multiply(a: [f64; 8], [[b0, b1], [b2, b3]]: [[f64; 2]; 2], sums: [f64; 4]) -> [f64; 4] {
-        // SAFETY: promised by the caller.
+        // SAFETY: all lanes of the warp are here, as `Element::multiply` asks; registers alone.
         unsafe { ptx::mma_m16n8k16_f64(a, [b0, b1, b2, b3], sums) }
     }
 
@@ -82,7 +82,7 @@ impl Element for c128 {
 
     #[inline(always)]
     unsafe fn multiply(a: [c128; 2], [[first], [second]]: [[c128; 1]; 2], sums: [f64; 4]) -> [f64; 4] {
-        // SAFETY: promised by the caller.
+        // SAFETY: all lanes of the warp are here, as `Element::multiply` asks; registers alone.
         unsafe { complex_fragments::multiply(a, [first, second], false, sums) }
     }
 
@@ -114,14 +114,14 @@ pub unsafe fn body<T: Element, const WARPS: usize, const NT: usize, const KS: us
         let (fragment, half, lane, v) = (at / b_len, at / (32 * width) % 2, at / width % 32, at % width);
         let l = fragment / NT as u32 * steps::<T>() + lane % 4 + 4 * (half * width + v);
         let col = fragment % NT as u32 * COLS + T::column(lane / 8, lane / 4 % 2);
-        // SAFETY: `x.b` guards; inside of B's part of the memory.
+        // SAFETY: `x.b` loads nothing outside B; `at` is below B's part of the memory.
         unsafe { sb.store(at, x.b(l, col, x.k)) };
     }
     thread::sync_threads(); // B is whole
     let warp = Warp { x: &x, g: own % 32 / 4, q: own % 4, sb: sb.starting_at(own % 32 * width) };
     let (tiles, turn) = (x.m.div_ceil(8 * T::ROWS), thread::grid_dim_x() * WARPS as u32);
     let mut tile = thread::block_idx_x() * WARPS as u32 + own / 32;
-    // SAFETY: fragments guard; all lanes of the warp are here.
+    // SAFETY: `lanes` and `write` look for rows below m and steps below k; all lanes of the warp take the same turns.
     unsafe {
         let mut ahead = warp.lanes(tile);
         let mut ra: [T::A; KS] = from_fn(|_| ahead.fragment());
@@ -148,7 +148,7 @@ pub unsafe fn body<T: Element, const WARPS: usize, const NT: usize, const KS: us
 #[inline(always)]
 pub(super) unsafe fn b_of<T: Element>(sb: Shared<T>, fragment: u32) -> [T::Wide; 2] {
     let half = 4 * COLS * T::WIDTH as u32;
-    // SAFETY: promised by the caller.
+    // SAFETY: the fragment is one of B's, whose two halves are stored one behind the other, as the caller promised.
     unsafe { [sb.load_wide(2 * half * fragment), sb.load_wide(2 * half * fragment + half)] }
 }
 

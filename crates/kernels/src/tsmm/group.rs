@@ -43,7 +43,7 @@ impl<T: Scalar, const TN: usize, const U: usize, const FROM: usize> Factor<T, TN
     unsafe fn new<const THREADS: usize>(x: &Product<T>, col: u32, group: u32) -> Self {
         let sb = Shared::<T>::at(0);
         let mut rb = [[T::ZERO; TN]; U];
-        // SAFETY: `x.b` guards; B's part of the memory has k · n elements.
+        // SAFETY: `x.b` loads nothing outside B; `at < k · n`, which B's part of the memory has.
         unsafe {
             if FROM == SHARED {
                 let n = x.n.max(1); // which it is; no division can panic
@@ -66,7 +66,7 @@ impl<T: Scalar, const TN: usize, const U: usize, const FROM: usize> Factor<T, TN
     #[inline(always)]
     unsafe fn at(&self, x: &Product<T>, l: u32, u: usize, j: usize) -> T {
         let col = self.col + j as u32 * self.group;
-        // SAFETY: guarded.
+        // SAFETY: `l < k` and `col < n` where it is loaded from shared memory, which `new` filled; else `x.b` looks.
         unsafe {
             match FROM {
                 REGISTERS => self.rb[u][j],
@@ -106,7 +106,8 @@ pub unsafe fn body<
     while row < x.m {
         let mut rc = [T::ZERO; TN]; // (1, TN)
         for l in (0..x.k).step_by(U) {
-            // SAFETY: guarded.
+            // SAFETY: A and B span their elements, as the launch promised; `x.a` loads nothing outside, and neither
+            // does `at`.
             unsafe {
                 let ra: [T; U] = core::array::from_fn(|u| x.a(row, l + u as u32, x.k));
                 for u in 0..U {

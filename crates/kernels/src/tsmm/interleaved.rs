@@ -25,7 +25,7 @@ pub unsafe fn body<T: Scalar, const T1: usize, const T2: usize, const T3: usize>
     let (t, turn, reads_c) = (thread::thread_idx_x(), thread::grid_dim_x(), !x.beta.is_zero());
     let sb = Shared::<T>::at(0); // (bk, T2) by columns
     if t < bk {
-        // SAFETY: `x.b` guards; thread t owns row t of B's tile.
+        // SAFETY: `x.b` loads nothing outside B; thread t < bk owns row t of B's tile.
         unsafe { fill(sb, bk, t, core::array::from_fn::<T, T2, _>(|j| x.b(t, j as u32, x.k))) };
     }
     thread::sync_threads();
@@ -34,7 +34,7 @@ pub unsafe fn body<T: Scalar, const T1: usize, const T2: usize, const T3: usize>
     // Whatever lies outside is not loaded; neither are tiles that do not exist.
     let next_a = |tile: u32, l: u32| -> [T; T3] {
         let end = if tile < tiles { x.k } else { 0 };
-        // SAFETY: `x.a` guards.
+        // SAFETY: `x.a` loads nothing outside A: `end` <= k.
         unsafe { core::array::from_fn(|i| x.a(row(tile), l + i as u32, end)) }
     };
     let next_c = |tile: u32| -> [T; T2] {

@@ -69,7 +69,7 @@ impl<S: Shape, const NT: usize> Multiply<f64> for Mma<S, NT> {
         let (own, steps) = (thread::thread_idx_x(), x.k.next_multiple_of(16));
         for at in (own..S::BN * steps).step_by(S::THREADS as usize) {
             let (l, col) = (at / S::BN, at % S::BN);
-            // SAFETY: `x.b` guards; inside of B's part of the memory.
+            // SAFETY: `x.b` loads nothing outside B; `col` and `l` are below B's part of the memory.
             unsafe { sb.store(col * Self::PITCH + l, x.b(l, col, x.k)) };
         }
         let (warp, g) = (own / warp::WARP_LANES, own % warp::WARP_LANES / 4);

@@ -23,7 +23,7 @@ use cuda_std::prelude::*;
 #[inline(always)]
 pub unsafe fn body<T: Scalar, const THREADS: usize, const R: usize, const W: usize>(x: Product<T>) {
     const { assert!(R * W == T::WIDTH, "a thread's rows are 16 bytes") };
-    // SAFETY: `x.b` guards.
+    // SAFETY: `x.b` loads nothing outside B.
     let rb: [[T; W]; W] = from_fn(|l| from_fn(|j| unsafe { x.b(l as u32, j as u32, x.k) }));
     let is_run = |of: Global<T>, row: u64, col: u64, cols: u32| {
         of.is_aligned(16) && cols == W as u32 && row == W as u64 && (col == 1 || W == 1)

@@ -185,7 +185,8 @@ pub unsafe fn body<T: Scalar, S: Shape, M: Multiply<T>>(x: Product<T>) {
         }
         ptx::cp_async_commit_group();
     };
-    // SAFETY: the caller's promise; barriers lie between filling, multiplying and storing.
+    // SAFETY: operands and shared memory are as the launch promised; tiles are below `tiles`, stages below STAGES;
+    // barriers lie between filling, multiplying and storing.
     unsafe {
         let sums = M::begin(&x, Shared::at(0));
         let mut tile = thread::block_idx_x();
@@ -262,7 +263,7 @@ impl<T: Scalar, S: Shape, const TM: usize, const TN: usize> Multiply<T> for Vect
         const { Self::OK };
         let own = thread::thread_idx_x();
         for at in (own..x.k * S::BN).step_by(S::THREADS as usize) {
-            // SAFETY: `x.b` guards; inside of B's part of the memory.
+            // SAFETY: `x.b` loads nothing outside B; `at` is below B's part of the memory.
             unsafe { sb.store(at, x.b(at / S::BN, at % S::BN, x.k)) };
         }
         let (row, col) = (own % Self::APART, own / Self::APART * TN as u32);

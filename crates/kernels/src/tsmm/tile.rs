@@ -248,7 +248,7 @@ impl<T: Scalar> Rows<T> {
 /// Both addresses hold one.
 #[inline(always)]
 unsafe fn copy<T: Scalar>(into: ptx::SharedAddress, from: ptx::GlobalAddress) {
-    // SAFETY: the caller's promise.
+    // SAFETY: both addresses hold an element, aligned to it, as the caller promised.
     unsafe {
         match size_of::<T>() {
             16 => ptx::cp_async_16(into, from, true),

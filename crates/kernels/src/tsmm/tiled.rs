@@ -26,7 +26,7 @@ pub unsafe fn body<T: Scalar, const T1: usize, const T2: usize, const T3: usize>
     let mut tile = thread::block_idx_x();
     while tile < x.m.div_ceil(T1 as u32) {
         let row = tile * T1 as u32 + t;
-        // SAFETY: `x.a` and `x.b` guard.
+        // SAFETY: `x.a` and `x.b` load nothing outside: their end is k.
         let (next_b, next_a) = unsafe {
             (
                 |l: u32| -> [T; T2] { core::array::from_fn(|j| x.b(l + t, j as u32, x.k)) },

@@ -68,7 +68,7 @@ impl Fragments for Elem {
         let from = stage.starting_at((l + q) * pitch + line + g);
         core::array::from_fn(|at| {
             let place = Self::SIDE * at as u32;
-            // SAFETY: promised by the caller.
+            // SAFETY: the stage has rows l to l + 7 and the fragments' lines, as `staged`'s caller promised.
             [0, 4].map(|row| unsafe { from.load(row * pitch + place) })
         })
     }
@@ -81,7 +81,7 @@ impl Squares for Elem {
 
     #[inline(always)]
     unsafe fn multiply(a: [Elem; 2], b: [Elem; 2], sums: [f64; 4], conj_b: bool) -> [f64; 4] {
-        // SAFETY: promised by the caller.
+        // SAFETY: all lanes of the warp are here, as the caller promised; registers alone.
         unsafe { complex_fragments::multiply(a, b, conj_b, sums) }
     }
 

@@ -29,7 +29,7 @@ pub trait Atomic: Scalar {
 impl Atomic for f32 {
     #[inline(always)]
     unsafe fn red_add(into: Global<f32>, index: u64, value: f32) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the element lies within the operand and is only updated atomically, as `Atomic::red_add` asks.
         unsafe { ptx::red_add_f32(into.address(index), value) }
     }
 }
@@ -37,7 +37,7 @@ impl Atomic for f32 {
 impl Atomic for f64 {
     #[inline(always)]
     unsafe fn red_add(into: Global<f64>, index: u64, value: f64) {
-        // SAFETY: promised by the caller.
+        // SAFETY: the element lies within the operand and is only updated atomically, as `Atomic::red_add` asks.
         unsafe { ptx::red_add_f64(into.address(index), value) }
     }
 }
@@ -71,7 +71,7 @@ impl<T: Scalar> Reduced<T> {
     unsafe fn put(&self, i: u32, j: u32, sum: T) {
         if self.is_asked_for(i, j) {
             let at = i as u64 * self.p.c_row + j as u64 * self.p.c_col;
-            // SAFETY: promised by the caller.
+            // SAFETY: (i, j) lies in C, and this thread alone writes it, as the caller promised.
             unsafe { self.p.c.store(at, scaled(self.p.alpha, sum, self.p.beta, self.p.c, at)) };
         }
     }
@@ -83,7 +83,7 @@ impl<T: Scalar> Reduced<T> {
     #[inline(always)]
     unsafe fn put_mirrored<const GRAM: bool>(&self, i: u32, j: u32, sum: T) {
         let is_hermitian = GRAM && self.is_hermitian();
-        // SAFETY: promised by the caller.
+        // SAFETY: (i, j) and, of GRAM, (j, i) lie in C, and this thread alone writes them, as the caller promised.
         unsafe {
             self.put(i, j, sum.real_if(is_hermitian && i == j));
             if GRAM && i > j {
@@ -107,7 +107,8 @@ impl<T: Scalar> Reduced<T> {
                 let slot = first + u as u32;
                 // Past the end the last slot once more: a load without a branch.
                 let slot = if slot < end { slot } else { end - 1 };
-                // SAFETY: inside a slot; other blocks wrote it before the ticket, or before this launch.
+                // SAFETY: `slot < end`, at most `count`, and `at < len`: inside a slot; other blocks wrote it before
+                // the ticket, or before this launch.
                 unsafe { slots.load(slot as u64 * len + at) }
             });
             for u in 0..UNROLL {
@@ -163,7 +164,7 @@ pub unsafe fn tile<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads
         }
     }
     if x.finish & 15 == Finish::LastBlock.code() {
-        // SAFETY: the caller's promise; this block's slot is written.
+        // SAFETY: all threads are here with the operands that the caller promised; this block's slot is written.
         unsafe { last_block::<T, GRAM>(x, (bm, bn, threads)) };
     }
 }
@@ -239,7 +240,7 @@ unsafe fn add_slots<T: Scalar, const GRAM: bool>(
     let (i, j) = place(e);
     thread::sync_threads(); // the sums of the tile before are read
     if part < parts && is_computed(i, j) {
-        // SAFETY: as above; an element of shared memory a thread.
+        // SAFETY: all slots are written and (i, j) lies in C; an element of shared memory a thread.
         unsafe { sums.store(t, x.add_part(len, slot_at(i, j), count, (part, parts))) };
     }
     thread::sync_threads();

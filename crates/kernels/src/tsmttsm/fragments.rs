@@ -214,7 +214,8 @@ impl Fragments for f64 {
         let mut all = [[0.0; 8]; COUNT];
         for at in 0..COUNT {
             for i in 0..4 {
-                // SAFETY: promised by the caller.
+                // SAFETY: the stage has rows l to l + 15 and the fragments' lines, as `staged`'s caller promised; two
+                // lines are 16 bytes, aligned.
                 let wide = unsafe { from.load_wide(4 * i as u32 * pitch + 16 * at as u32) };
                 (all[at][2 * i], all[at][2 * i + 1]) = (wide[0], wide[1]);
             }
@@ -233,7 +234,7 @@ impl Squares for f64 {
     unsafe fn multiply(a: [f64; 8], b: [f64; 8], mut sums: [[f64; 4]; 2], _: bool) -> [[f64; 4]; 2] {
         for h in 0..2 {
             let b = [b[h], b[2 + h], b[4 + h], b[6 + h]];
-            // SAFETY: promised by the caller.
+            // SAFETY: all lanes of the warp are here, as the caller promised; registers alone.
             sums[h] = unsafe { ptx::mma_m16n8k16_f64(a, b, sums[h]) };
         }
         sums

@@ -137,7 +137,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
             (owner / S::WY, owner % S::WY)
         };
         let (row, col) = (down * T::SIDE * X as u32, along * T::SIDE * Y as u32);
-        // SAFETY: promised by the caller.
+        // SAFETY: all lanes of the warp are here, as the caller promised; registers alone.
         let (row, col) = unsafe { (ptx::pinned(row), ptx::pinned(col)) };
         Self { rc: [[T::NONE; Y]; X], row, col, group, shape: PhantomData }
     }
@@ -180,7 +180,8 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
     unsafe fn load<const PATH: u32>(&self, x: &Reduced<T>, l: u32, end: u32) -> Loaded<T, X, Y> {
         let p = &x.p;
         let (row, col) = (thread::block_idx_x() * Self::BM + self.row, thread::block_idx_z() * Self::BN + self.col);
-        // SAFETY: promised by the caller.
+        // SAFETY: the rows from l on are as `run` gave them: there, or looked for before `end` <= k; PATH's condition
+        // holds.
         unsafe {
             if S::FOLD > 1 {
                 let ra = T::folded::<PATH>(p.a, (p.a_row, p.a_col), p.m, (l, end));
@@ -206,7 +207,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
                 if Self::SHARED && j > i {
                     continue; // above the diagonal
                 }
-                // SAFETY: promised by the caller.
+                // SAFETY: all lanes of the warp are here, as the caller promised; registers alone.
                 self.rc[i][j] = unsafe { T::multiply(ra[i], rb[j], self.rc[i][j], conj_b) };
             }
         }

@@ -154,7 +154,8 @@ impl<S: Shape, const X: usize, const Y: usize, const KT: usize> Packed<S, X, Y, 
     #[inline(always)]
     unsafe fn fill(&Operands { ref a, ref b, runs }: &Operands, index: u32, (l, end): (u32, u32)) {
         let ((sa, sb), kt) = (Self::stage(index), KT as u32);
-        // SAFETY: promised by the caller; of a run KT rows are there, and aligned.
+        // SAFETY: nobody uses the stage, as the caller promised; of a run KT rows are there, and aligned; `copy` ends
+        // at `end` <= k.
         unsafe {
             if runs && l + kt <= end {
                 if thread::thread_idx_x() == 0 {
@@ -224,7 +225,8 @@ impl Rows {
     #[inline(always)]
     unsafe fn end(&self, stage: Shared<f64>, rows: u32, side: u32, threads: u32) {
         for at in (thread::thread_idx_x()..side - self.width).step_by(threads as usize) {
-            // SAFETY: promised by the caller.
+            // SAFETY: behind `rows` rows the stage has the tile's side less `width` elements; nobody uses it, as the
+            // caller promised.
             unsafe { stage.store(rows * self.width + at, 0.0) };
         }
     }
@@ -236,7 +238,8 @@ impl Rows {
     #[inline(always)]
     unsafe fn load(&self, stage: Shared<f64>, l: u32, rows: u32, ready: ptx::SharedAddress) {
         let from = self.of.address(l as u64 * self.width as u64);
-        // SAFETY: promised by the caller.
+        // SAFETY: the rows are a run and there, nobody uses the stage, and the mbarrier expects the bytes, as the
+        // caller promised.
         unsafe { ptx::bulk_load(stage.address(0), from, self.bytes(rows), ready) };
     }
 
@@ -247,7 +250,8 @@ impl Rows {
     #[inline(always)]
     unsafe fn copy(&self, stage: Shared<f64>, part: (u32, u32), rows: u32, threads: u32) {
         let place = Place { rows, side: self.width, pitch: self.width };
-        // SAFETY: promised by the caller.
+        // SAFETY: what this is promised is what `Source::fill` asks for; rows of `width` elements are packed in the
+        // stage.
         unsafe { self.source.fill(stage, place, threads, part) };
     }
 
@@ -264,7 +268,8 @@ impl Rows {
             let from = from.starting_at(row);
             for at in 0..COUNT {
                 for r in 0..2 {
-                    // SAFETY: promised by the caller.
+                    // SAFETY: the stage has the step's rows, as the caller promised, and behind the last the zeros that
+                    // `end` stored.
                     all[at][2 * i + r] = unsafe { from.load(16 * at as u32 + 8 * r as u32) };
                 }
             }

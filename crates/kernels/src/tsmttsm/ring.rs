@@ -92,7 +92,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize> Ring
     #[inline(always)]
     unsafe fn fill(a: &Source<T>, b: &Source<T>, stage: u32, rows: (u32, u32)) {
         if rows.0 < rows.1 {
-            // SAFETY: promised by the caller.
+            // SAFETY: what this is promised is what `Source::fill` asks for, of both parts of the stage.
             unsafe {
                 a.fill(Self::stage(stage), Self::A, Self::THREADS, rows);
                 if !S::GRAM {

@@ -143,7 +143,7 @@ where
     #[inline(always)]
     unsafe fn fill(a: &Source<T>, b: &Source<T>, stage: u32, l: u32, end: u32) {
         if l < end {
-            // SAFETY: promised by the caller.
+            // SAFETY: what this is promised is what `Source::fill` asks for, of both parts of the stage.
             unsafe {
                 let place = |side: u32| Place { rows: KT as u32, side, pitch: side };
                 a.fill(Self::stage(stage), place(S::BM), S::THREADS, (l, end));
@@ -181,7 +181,7 @@ where
 unsafe fn lines<T: Scalar, const SIDE: usize>(stage: Shared<T>, row: u32, line: impl Fn(usize) -> u32) -> [T; SIDE] {
     let mut all = [T::ZERO; SIDE];
     for i in (0..SIDE).step_by(T::WIDTH) {
-        // SAFETY: promised by the caller.
+        // SAFETY: 16 bytes of neighbouring lines are in the stage, aligned, as the caller promised.
         let wide = unsafe { stage.load_wide(row + line(i)) };
         for v in 0..T::WIDTH {
             all[i + v] = wide[v];

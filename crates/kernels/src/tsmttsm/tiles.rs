@@ -75,7 +75,7 @@ impl<T: Scalar, const THREADS: usize, const BM: usize, const BN: usize, const HO
 {
     #[inline(always)]
     unsafe fn hand_in(x: &Reduced<T>) {
-        // SAFETY: promised by the caller.
+        // SAFETY: what `HandIn::hand_in` asks for is what `finish::tile` does.
         unsafe { finish::tile::<T, GRAM>(x, (Self::BM, Self::BN, Self::THREADS)) }
     }
 }
@@ -85,7 +85,7 @@ impl<T: Atomic, const THREADS: usize, const BM: usize, const BN: usize, const HO
 {
     #[inline(always)]
     unsafe fn hand_in(x: &Reduced<T>) {
-        // SAFETY: promised by the caller.
+        // SAFETY: what `HandIn::hand_in` asks for: the tile is whole, and C is only added to.
         unsafe { add_atomically(x, (Self::BM, Self::BN, Self::THREADS)) }
     }
 }
@@ -268,7 +268,7 @@ where
     unsafe fn load<const PATH: u32>(&self, x: &Reduced<T>, l: u32, end: u32) -> Loaded<T, TM, TN, STEPS> {
         let p = &x.p;
         let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
-        // SAFETY: promised by the caller.
+        // SAFETY: the rows from l on are there, as the caller promised, and PATH's condition holds.
         unsafe {
             let ra = self.load_of::<PATH, TM>(p.a, (p.a_row, p.a_col), (p.m, row), |i| self.row(i), (l, end));
             if S::GRAM && Self::TILES == 1 {

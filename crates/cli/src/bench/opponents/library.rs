@@ -30,7 +30,8 @@ pub fn open(
                 std::mem::forget(library);
             }
         }
-        // SAFETY: as above.
+        // SAFETY: a library that was named or is found where such libraries are; its initialisation asks nothing of the
+        // process. It stays loaded: it is leaked.
         match unsafe { Library::new(&path) } {
             Ok(library) => return Ok(Box::leak(Box::new(library))),
             Err(error) => reasons.push(error.to_string()),

@@ -94,7 +94,7 @@ impl GemmRun<'_> {
         let (op_a, op_b) = (operation(transpose_a), operation(transpose_b));
         let Product { alpha, beta, .. } = self.product;
         let (order, c) = (COLUMN_MAJOR, at.c);
-        // SAFETY: the caller's memory, of the problem that `call` says in BLAS's words.
+        // SAFETY: the member that `call` says in BLAS's words lies at `at`, as the caller promised.
         unsafe {
             match self.factors.place() {
                 0 => {
@@ -117,7 +117,8 @@ impl Run for GemmRun<'_> {
         let [a, b, c] = self.product.job.step_bytes();
         for member in 0..self.product.job.batch {
             let at = Addresses { a: at.a + member * a, b: at.b + member * b, c: at.c + member * c };
-            // SAFETY: the caller's promise, of each member.
+            // SAFETY: all members lie at `at`, as `enqueue`'s caller promised, each so many bytes behind the one
+            // before.
             unsafe { self.one(at) };
         }
         Ok(())
@@ -151,7 +152,7 @@ impl Run for GemvRun<'_> {
         let op = operation(transpose);
         let Product { alpha, beta, .. } = self.product;
         let (order, y) = (COLUMN_MAJOR, at.c);
-        // SAFETY: as in `GemmRun`.
+        // SAFETY: the problem that `call` says in BLAS's words lies at `at`, as `enqueue`'s caller promised.
         unsafe {
             match self.factors.place() {
                 0 => {

@@ -135,7 +135,7 @@ impl Run for PeerRun<'_> {
             c_step,
             stream: raw.unwrap_or(std::ptr::null_mut()),
         };
-        // SAFETY: the caller's memory, of the problem that the call says.
+        // SAFETY: the problem that the call says lies at `at`, as `enqueue`'s caller promised.
         match unsafe { (self.peer.run)(self.peer.index, &raw const call) } {
             0 => Ok(()),
             code => Err(failed(&self.peer.name, code)),

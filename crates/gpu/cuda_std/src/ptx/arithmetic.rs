@@ -32,7 +32,7 @@ macro_rules! mma_f64 {
             {
                 let [mut d0, mut d1, mut d2, mut d3] = c;
                 // Not `pure`: the compiler would move it to where its result is used, into a branch that some lanes take.
-                // SAFETY: promised by the caller; `.aligned` needs all lanes.
+                // SAFETY: all 32 lanes are at this call, as the caller promised and `.aligned` needs; registers alone.
                 unsafe {
                     core::arch::asm!(
                         concat!("mma.sync.aligned.m16n8k", $k, ".row.col.f64.f64.f64.f64 {{{0}, {1}, {2}, {3}}}, ",
@@ -72,7 +72,7 @@ pub unsafe fn pinned(x: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
         let y;
-        // SAFETY: promised by the caller.
+        // SAFETY: all 32 lanes are at this call, as the caller promised, so each reads its own register.
         unsafe {
             core::arch::asm!("shfl.sync.bfly.b32 {0}, {1}, 0, 0x1f, 0xffffffff;", out(reg32) y, in(reg32) x, options(nomem, nostack));
         }

@@ -13,7 +13,7 @@ macro_rules! red {
         #[inline(always)]
         pub unsafe fn $name(at: GlobalAddress, value: $float) {
             #[cfg(target_arch = "nvptx64")]
-            // SAFETY: promised by the caller.
+            // SAFETY: an aligned element that is only updated atomically, as the caller promised.
             unsafe { core::arch::asm!(concat!($instruction, " [{0}], {1};"), in(reg64) at.0, in($class) value, options(nostack)) }
             #[cfg(not(target_arch = "nvptx64"))]
             crate::hooks::hooks().atomic(at.0, size_of::<$float>() as u32, &|old| {
@@ -34,7 +34,7 @@ pub unsafe fn atom_add_u32(at: GlobalAddress, value: u32) -> u32 {
     #[cfg(target_arch = "nvptx64")]
     {
         let old: u32;
-        // SAFETY: promised by the caller.
+        // SAFETY: an aligned u32 that is only accessed atomically, as the caller promised.
         unsafe {
             core::arch::asm!("atom.global.add.u32 {0}, [{1}], {2};", out(reg32) old, in(reg64) at.0, in(reg32) value, options(nostack))
         };

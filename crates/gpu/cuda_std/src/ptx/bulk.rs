@@ -30,7 +30,7 @@ use core::panic::Location;
 #[track_caller]
 pub unsafe fn mbarrier_init(at: SharedAddress, arrivals: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: promised by the caller.
+    // SAFETY: 8 aligned bytes that are the mbarrier's alone, and 1 to 2^20 - 1 arrivals, as the caller promised.
     unsafe {
         asm!("mbarrier.init.shared.b64 [{0}], {1};", in(reg32) at.0, in(reg32) arrivals, options(nostack));
     }
@@ -47,7 +47,7 @@ pub unsafe fn mbarrier_init(at: SharedAddress, arrivals: u32) {
 #[track_caller]
 pub unsafe fn mbarrier_expect(at: SharedAddress, bytes: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: promised by the caller.
+    // SAFETY: an mbarrier whose phase lacks an arrival and has room for the bytes, as the caller promised.
     unsafe {
         asm!("mbarrier.arrive.expect_tx.shared.b64 _, [{0}], {1};", in(reg32) at.0, in(reg32) bytes, options(nostack));
     }
@@ -66,7 +66,7 @@ pub unsafe fn mbarrier_wait(at: SharedAddress, parity: u32) {
     #[cfg(target_arch = "nvptx64")]
     // A label in braces is theirs alone: the block may be there any number of times.
     #[allow(named_asm_labels)]
-    // SAFETY: promised by the caller.
+    // SAFETY: an mbarrier in one of the two phases that the parity tells apart, as the caller promised.
     unsafe {
         asm!(
             "{{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [{0}], {1}; @!p bra again; }}",
@@ -89,7 +89,8 @@ pub unsafe fn mbarrier_wait(at: SharedAddress, parity: u32) {
 #[track_caller]
 pub unsafe fn bulk_load(into: SharedAddress, from: GlobalAddress, bytes: u32, barrier: SharedAddress) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: promised by the caller.
+    // SAFETY: multiples of 16; nobody writes the source or touches the target before the phase ends, which expects the
+    // bytes: all as the caller promised.
     unsafe {
         asm!(
             "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [{0}], [{1}], {2}, [{3}];",
@@ -112,7 +113,8 @@ pub unsafe fn bulk_load(into: SharedAddress, from: GlobalAddress, bytes: u32, ba
 #[track_caller]
 pub unsafe fn bulk_store(into: GlobalAddress, from: SharedAddress, bytes: u32) {
     #[cfg(target_arch = "nvptx64")]
-    // SAFETY: promised by the caller.
+    // SAFETY: multiples of 16; the source is written, behind fence and barrier, and nobody touches the target: all as
+    // the caller promised.
     unsafe {
         asm!(
             "cp.async.bulk.global.shared::cta.bulk_group [{0}], [{1}], {2};",

@@ -70,7 +70,8 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both sides have `bytes` bytes; the caller keeps them until the copy is done.
+        // SAFETY: both sides have `bytes` bytes (`same_len`), and stay until the copy is done, as
+        // `AsyncCopyDestination` asks.
         unsafe { sys::cuMemcpyHtoDAsync_v2(to, source.as_ptr().cast(), bytes, stream.as_inner()) }.to_result()
     }
 
@@ -81,7 +82,8 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> AsyncCopyDestination<I>
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both sides have `bytes` bytes; the caller keeps them until the copy is done.
+        // SAFETY: both sides have `bytes` bytes (`same_len`), and stay until the copy is done, as
+        // `AsyncCopyDestination` asks.
         unsafe { sys::cuMemcpyDtoHAsync_v2(dest.as_mut_ptr().cast(), from, bytes, stream.as_inner()) }.to_result()
     }
 }
@@ -100,30 +102,34 @@ unsafe fn device_to_device<T: DeviceCopy>(
     if bytes == 0 {
         return Ok(());
     }
-    // SAFETY: both sides have `bytes` bytes; the caller keeps them until the copy is done.
+    // SAFETY: both sides have `bytes` bytes (`same_len`), and stay, `to` used by nothing else, as the caller promised.
     unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_inner()) }.to_result()
 }
 
 impl<T: DeviceCopy> AsyncCopyDestination<DeviceSlice<T>> for DeviceSlice<T> {
     unsafe fn async_copy_from(&mut self, source: &DeviceSlice<T>, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: both stay until the copy is done, `self` used by nothing else: what `AsyncCopyDestination` asks its
+        // callers for.
         unsafe { device_to_device(source, self, stream) }
     }
 
     unsafe fn async_copy_to(&self, dest: &mut DeviceSlice<T>, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: both stay until the copy is done, `dest` used by nothing else: what `AsyncCopyDestination` asks its
+        // callers for.
         unsafe { device_to_device(self, dest, stream) }
     }
 }
 
 impl<T: DeviceCopy> AsyncCopyDestination<DeviceBuffer<T>> for DeviceSlice<T> {
     unsafe fn async_copy_from(&mut self, source: &DeviceBuffer<T>, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: both stay until the copy is done, `self` used by nothing else: what `AsyncCopyDestination` asks its
+        // callers for.
         unsafe { device_to_device(source, self, stream) }
     }
 
     unsafe fn async_copy_to(&self, dest: &mut DeviceBuffer<T>, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: both stay until the copy is done, `dest` used by nothing else: what `AsyncCopyDestination` asks its
+        // callers for.
         unsafe { device_to_device(self, dest, stream) }
     }
 }
@@ -145,7 +151,7 @@ where
 
     fn copy_to(&self, dest: &mut O) -> CudaResult<()> {
         if self.is_empty() || size_of::<T>() == 0 {
-            // SAFETY: as above.
+            // SAFETY: no stream is used for no bytes.
             return unsafe { self.async_copy_to(dest, &Stream::borrowed(std::ptr::null_mut())) };
         }
         // SAFETY: both are borrowed until `blocking` returns, which is when the copy is done.

@@ -139,7 +139,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     pub unsafe fn from_slice_async(slice: &[T], stream: &Stream) -> CudaResult<Self> {
         // SAFETY: written by the copy, before anything reads it.
         let mut buffer = unsafe { Self::uninitialized_async(slice.len(), stream) }?;
-        // SAFETY: the caller's promise.
+        // SAFETY: `slice` stays unchanged, and only the stream's work uses the buffer, until that is done, as the
+        // caller promised.
         unsafe { buffer.async_copy_from(slice, stream) }?;
         Ok(buffer)
     }
@@ -172,7 +173,8 @@ impl<T: AnyBits> DeviceBuffer<T> {
     pub unsafe fn zeroed_async(size: usize, stream: &Stream) -> CudaResult<Self> {
         // SAFETY: written here, before anything reads it.
         let mut buffer = unsafe { Self::uninitialized_async(size, stream) }?;
-        // SAFETY: the caller's promise; zero bytes are a `T`.
+        // SAFETY: only the stream's work uses the buffer until that is done, as the caller promised; zero bytes are a
+        // `T` (AnyBits).
         unsafe { buffer.set_zero_async(stream) }?;
         Ok(buffer)
     }

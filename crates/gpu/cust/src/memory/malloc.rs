@@ -56,7 +56,8 @@ pub unsafe fn cuda_free_async<T: DeviceCopy>(stream: &Stream, p: DevicePointer<T
     if p.is_null() {
         return Err(refuse("cuMemFreeAsync", CudaError::InvalidMemoryAllocation, "null was to be freed"));
     }
-    // SAFETY: the caller vouches for the memory; the stream is alive.
+    // SAFETY: `p` is memory of the driver's that was not freed, and only the stream's work so far uses it, as the
+    // caller promised.
     unsafe { sys::cuMemFreeAsync(p.as_raw(), stream.as_inner()) }.to_result()
 }
 
@@ -71,7 +72,7 @@ pub unsafe fn cuda_free<T: DeviceCopy>(ptr: DevicePointer<T>) -> CudaResult<()> 
     if ptr.is_null() {
         return Err(refuse("cuMemFree", CudaError::InvalidMemoryAllocation, "null was to be freed"));
     }
-    // SAFETY: the caller vouches for the memory.
+    // SAFETY: `ptr` is memory of the current context that was not freed and that nothing uses, as the caller promised.
     unsafe { sys::cuMemFree_v2(ptr.as_raw()) }.to_result()
 }
 
@@ -104,6 +105,6 @@ pub unsafe fn cuda_free_locked<T>(ptr: *mut T) -> CudaResult<()> {
     if ptr.is_null() {
         return Err(refuse("cuMemFreeHost", CudaError::InvalidMemoryAllocation, "null was to be freed"));
     }
-    // SAFETY: the caller vouches for the memory.
+    // SAFETY: `ptr` is pinned memory that was not freed and that nothing uses, as the caller promised.
     unsafe { sys::cuMemFreeHost(ptr.cast()) }.to_result()
 }

@@ -50,7 +50,7 @@ numbers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
 
 // SAFETY: no pointers in any of these.
 unsafe impl DeviceCopy for bool {}
-// SAFETY: as above.
+// SAFETY: a character has no pointers.
 unsafe impl DeviceCopy for char {}
 // SAFETY: as `T`.
 unsafe impl<T: DeviceCopy> DeviceCopy for Option<T> {}
@@ -110,7 +110,8 @@ pub unsafe fn memcpy_htod(d_ptr: CUdeviceptr, src_ptr: *const c_void, size: usiz
     if size == 0 {
         return Ok(());
     }
-    // SAFETY: the caller vouches for both sides.
+    // SAFETY: there are `size` bytes on both sides, as the caller promised, until `blocking` returns, which is when the
+    // copy is done.
     blocking(|stream| unsafe { sys::cuMemcpyHtoDAsync_v2(d_ptr, src_ptr, size, stream.as_inner()) }.to_result())
 }
 

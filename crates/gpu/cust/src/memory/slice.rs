@@ -17,7 +17,8 @@ const _: () = assert!(size_of::<DeviceSlice<u8>>() == 16, "an address and a leng
 
 // SAFETY: an address that the host cannot follow and a length; the driver lets any thread use memory.
 unsafe impl<T: Send + DeviceCopy> Send for DeviceSlice<T> {}
-// SAFETY: as above; nothing here changes through a shared reference.
+// SAFETY: through a shared slice the host reads an address and a length alone, and copies what nothing changes
+// meanwhile.
 unsafe impl<T: Sync + DeviceCopy> Sync for DeviceSlice<T> {}
 
 impl<T: DeviceCopy> DeviceSlice<T> {
@@ -62,7 +63,8 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     pub unsafe fn set_8_async(&mut self, value: u8, stream: &Stream) -> CudaResult<()> {
         match bytes_of::<T>("cuMemsetD8Async", self.len)? {
             0 => Ok(()),
-            // SAFETY: the slice has that many bytes; the caller keeps them until the work is done.
+            // SAFETY: the slice has `bytes` bytes, of which any `value` makes a `T`, and only the stream's work uses
+            // them, as the caller promised.
             bytes => unsafe { sys::cuMemsetD8Async(self.ptr.as_raw(), value, bytes, stream.as_inner()) }.to_result(),
         }
     }
@@ -75,7 +77,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// # Errors
     /// As there.
     pub unsafe fn set_zero_async(&mut self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: zero bytes are a `T`, and only the stream's work uses them, as the caller promised.
         unsafe { self.set_8_async(0, stream) }
     }
 }

@@ -66,7 +66,7 @@ impl Own {
     /// All lanes of the warp are here.
     #[inline(always)]
     unsafe fn again(self) -> Own {
-        // SAFETY: the caller's promise.
+        // SAFETY: all lanes of the warp are here, as the caller promised.
         Own { lane: unsafe { ptx::pinned(self.lane) }, ..self }
     }
 }
@@ -96,7 +96,7 @@ impl<T: Scalar> Matrix<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load(&self, at: u32) -> T {
-        // SAFETY: the caller's promise.
+        // SAFETY: there is the element, in shared memory, and nobody writes it, as the caller promised.
         unsafe { self.shared.load(FlatTile::place(at, T::WIDTH as u32)) }
     }
 
@@ -107,7 +107,7 @@ impl<T: Scalar> Matrix<T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store(&self, at: u32, value: T) {
-        // SAFETY: the caller's promise.
+        // SAFETY: there is the element, in shared memory, and no other lane accesses it, as the caller promised.
         unsafe { self.shared.store(FlatTile::place(at, T::WIDTH as u32), value) }
     }
 }
@@ -127,7 +127,7 @@ unsafe fn write<T: Scalar, const R: usize, const V: usize>(
     let reads_c = !x.beta.is_zero();
     let has = |r: usize, v: usize| rows[r] < x.m && cols[v] < x.n;
     let mut old = [[T::ZERO; V]; R]; // (R, V)
-    // SAFETY: elements of C, this lane's.
+    // SAFETY: `has` found the elements in C, which is whole, and they are this lane's, as the caller promised.
     unsafe {
         for r in 0..R {
             for v in 0..V {
@@ -168,7 +168,8 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>, const THREADS: u32>(x: Batched<T>)
     // The stage of each; the skews of all stages, the last one's first.
     let (mut now, mut next_stage, mut skews) = (0, 0, 0);
     let mut missing = x.stages - 1;
-    // SAFETY: the caller's promise; waits of all lanes lie between filling, multiplying and storing.
+    // SAFETY: stages and tile are those of `FlatTile`, so inside the launch's shared memory; problems are below
+    // `count`; waits of all lanes lie between filling, multiplying and storing.
     unsafe {
         let mut ahead = block.starts(next);
         while first < x.count {

@@ -68,7 +68,7 @@ impl<'a, T: Scalar> Block<'a, T> {
     /// As for [`Matrices::start`].
     #[inline(always)]
     pub(super) unsafe fn starts(&self, problem: u32) -> [Global<T>; 3] {
-        // SAFETY: the caller's promise.
+        // SAFETY: the list has `count` problems, as the caller promised; past them `start` loads nothing.
         self.of.map(|of| of.of.base.starting_at(unsafe { of.start(problem, self.x.count) }))
     }
 
@@ -105,7 +105,8 @@ impl<'a, T: Scalar> Block<'a, T> {
         for i in 0..3 {
             if i < 2 || self.reads_c {
                 let run = Run::new::<T>(skews >> (2 * i) & 3, problems * self.len[i]);
-                // SAFETY: the caller's promise.
+                // SAFETY: matrix i of each of `problems` is `len[i]` elements behind the one before, and its place in
+                // the stage nobody's, as the caller promised.
                 unsafe { self.copy(starts[i], run, stage.starting_at(self.places[i])) };
             }
         }

@@ -167,7 +167,7 @@ impl<T: Scalar, const BY_LINES: bool> Copies<T, BY_LINES> {
     unsafe fn copy_all(&self, stage: Shared<T>, copies: u32, onward: u32) {
         let mut from = self.from;
         for i in 0..copies {
-            // SAFETY: promised by the caller.
+            // SAFETY: the elements are there and their places in the stage nobody's, as the caller promised.
             unsafe { copy(stage.address(self.into + i * onward), from.address(0), Self::BYTES, true) };
             from = from.starting_at(self.further);
         }
@@ -181,7 +181,8 @@ impl<T: Scalar, const BY_LINES: bool> Copies<T, BY_LINES> {
 /// before it was waited for.
 #[inline(always)]
 unsafe fn copy(into: ptx::SharedAddress, from: ptx::GlobalAddress, bytes: u32, inside: bool) {
-    // SAFETY: the caller's promise.
+    // SAFETY: where `inside` the source is there, both are aligned to the bytes, and nobody reads the copy yet: as the
+    // caller promised.
     unsafe {
         match bytes {
             16 => ptx::cp_async_16(into, from, inside),

@@ -176,7 +176,8 @@ impl<T: Scalar, S: Tile, const A_BY_LINES: bool, const B_BY_LINES: bool> Ring<T,
         end: u32,
     ) {
         if l < end {
-            // SAFETY: the caller's promise; the steps that are left are the operands'.
+            // SAFETY: nobody reads the stage, as the caller promised; `l < end` <= k, so the steps that are left are
+            // the operands'.
             unsafe {
                 a.fill::<S>(stage.a, S::BM, end - l);
                 b.fill::<S>(stage.b, S::BN, end - l);

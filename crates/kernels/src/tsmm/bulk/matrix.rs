@@ -33,7 +33,7 @@ impl<T: Element, const NT: usize, const KS: usize> Units<T> for Matrix<T, NT, KS
             let (fragment, half, lane, v) = (at / b_len, at / (32 * width) % 2, at / width % 32, at % width);
             let l = fragment / NT as u32 * steps::<T>() + (lane % 4 * 2 + half) * width + v;
             let col = fragment % NT as u32 * COLS + T::column(lane / 8, lane / 4 % 2);
-            // SAFETY: `x.b` guards; inside of B's part of the memory.
+            // SAFETY: `x.b` loads nothing outside B; `at` is below B's part of the memory.
             unsafe { sb.store(at, x.b(l, col, x.k)) };
         }
     }
@@ -76,7 +76,8 @@ impl<T: Element, const NT: usize, const KS: usize> Units<T> for Matrix<T, NT, KS
 
     #[inline(always)]
     unsafe fn write(&self, x: &Product<T>, tile: Tile, sc: Shared<T>, first: u32, sums: [[f64; 4]; NT]) {
-        // SAFETY: promised by the caller.
+        // SAFETY: A's slot is filled, nobody reads A's rows there any more, and all lanes are here, as `Units::write`
+        // asks.
         unsafe {
             if x.beta.is_zero() {
                 self.write_as::<false>(x, tile, sc, first, sums)

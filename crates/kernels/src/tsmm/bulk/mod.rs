@@ -111,7 +111,8 @@ pub unsafe fn body<T: Scalar, U: Units<T>, const WARPS: usize, const R: usize, c
     let own_tiles = tiles.div_ceil((thread::grid_dim_x() * WARPS as u32).max(1)) * WARPS as u32;
     let first = thread::block_idx_x() * own_tiles;
     let (tile, end, turn) = (first + own, (first + own_tiles).min(tiles), WARPS as u32);
-    // SAFETY: the caller's promise; all threads of the block are here.
+    // SAFETY: shared memory and operands are as the launch promised; the tiles from `tile` on are this warp's; all
+    // threads of the block are here.
     unsafe {
         warp.begin(tile, end, turn);
         U::bring(&x, sb, 32 * WARPS as u32);
@@ -164,7 +165,7 @@ impl<'a, T: Scalar, U: Units<T>, const R: usize, const SLOTS: usize> Warp<'a, T,
     /// Nothing else is where they are; the tiles are this warp's, and the operands span their elements.
     #[inline(always)]
     unsafe fn begin(&self, tile: u32, end: u32, turn: u32) {
-        // SAFETY: promised by the caller.
+        // SAFETY: nothing else is in the mbarriers' place, and the tiles are this warp's, as the caller promised.
         unsafe {
             if self.lane == 0 {
                 for slot in 0..SLOTS as u32 {
@@ -277,7 +278,8 @@ impl<'a, T: Scalar, U: Units<T>, const R: usize, const SLOTS: usize> Warp<'a, T,
         (rows, cols): (u32, u32),
         (run, ready): (Option<u32>, ptx::SharedAddress),
     ) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the tile is in the operand, the slot nobody's, and the mbarrier expects the bytes, as the caller
+        // promised.
         unsafe {
             match run {
                 Some(bytes) if self.lane == 0 => ptx::bulk_load(into.address(0), from.address(0), bytes, ready),

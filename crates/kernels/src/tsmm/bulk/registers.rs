@@ -86,7 +86,7 @@ impl<T: Scalar, const LC: usize, const CT: usize, const K: usize> Units<T> for R
     #[inline(always)]
     unsafe fn bring(x: &Product<T>, sb: Shared<T>, threads: u32) {
         for at in (thread::thread_idx_x()..Self::STEPS * Self::COLS).step_by(threads as usize) {
-            // SAFETY: `x.b` guards; inside of B's part of the memory.
+            // SAFETY: `x.b` loads nothing outside B; `at` is below B's part of the memory.
             unsafe { sb.store(at, x.b(at / Self::COLS, at % Self::COLS, x.k)) };
         }
     }
@@ -103,7 +103,8 @@ impl<T: Scalar, const LC: usize, const CT: usize, const K: usize> Units<T> for R
 
     #[inline(always)]
     unsafe fn sums(&self, x: &Product<T>, tile: Tile, sa: Shared<T>, first: u32) -> [[T; CT]; TM] {
-        // SAFETY: promised by the caller.
+        // SAFETY: A's slot is filled and all lanes are here, as `Units::sums` asks; `guarded` takes what the tile's
+        // rows do not fill.
         unsafe {
             if first + Self::FRAGMENT > tile.rows {
                 return self.guarded(x.k, tile.rows, sa, first);
@@ -118,7 +119,8 @@ impl<T: Scalar, const LC: usize, const CT: usize, const K: usize> Units<T> for R
 
     #[inline(always)]
     unsafe fn write(&self, x: &Product<T>, tile: Tile, sc: Shared<T>, first: u32, sums: [[T; CT]; TM]) {
-        // SAFETY: promised by the caller.
+        // SAFETY: A's slot is filled, nobody reads A's rows there any more, and all lanes are here, as `Units::write`
+        // asks.
         unsafe {
             if x.beta.is_zero() {
                 self.write_as::<false>(x, tile, sc, first, sums)

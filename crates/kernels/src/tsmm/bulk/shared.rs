@@ -42,7 +42,7 @@ impl<T: Scalar, const TN: usize, const K: usize> Units<T> for SharedB<T, TN, K> 
     #[inline(always)]
     unsafe fn bring(x: &Product<T>, sb: Shared<T>, threads: u32) {
         for at in (thread::thread_idx_x()..Self::STEPS * Self::COLS).step_by(threads as usize) {
-            // SAFETY: `x.b` guards; inside of B's part of the memory.
+            // SAFETY: `x.b` loads nothing outside B; `at` is below B's part of the memory.
             unsafe { sb.store(at, x.b(at / Self::COLS, at % Self::COLS, x.k)) };
         }
     }
@@ -125,7 +125,7 @@ impl<T: Scalar, const TN: usize, const K: usize, const READ: bool, const WIDE: b
             };
             for v in 0..if WIDE { 1 } else { T::WIDTH } {
                 if col + (v as u32) < x.n {
-                    // SAFETY: as above.
+                    // SAFETY: elements of C's tile, this lane's; WIDE: all 16 bytes are.
                     unsafe {
                         if WIDE {
                             sc.store_wide(at, scaled);
@@ -159,7 +159,7 @@ impl<T: Scalar, const TN: usize, const K: usize> SharedB<T, TN, K> {
     #[inline(always)]
     unsafe fn multiply(&self, ra: [T; TM], l: u32, rc: &mut [[T; TN]; TM]) {
         for piece in 0..TN / T::WIDTH {
-            // SAFETY: promised by the caller.
+            // SAFETY: `l` is a step of B's, as the caller promised; the piece is 16 bytes of its COLS columns.
             let rb = unsafe { self.sb.load_wide(l * Self::COLS + self.col(piece)) };
             for i in 0..TM {
                 for v in 0..T::WIDTH {

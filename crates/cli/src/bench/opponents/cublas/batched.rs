@@ -54,7 +54,7 @@ impl Run for Call<'_, (Words, [c_longlong; 3])> {
         let strided = self.cublas.strided[self.factors.place()];
         let (op_a, op_b) = (c_int::from(transpose_a), c_int::from(transpose_b));
         let (handle, c) = (self.cublas.handle, at.c);
-        // SAFETY: the caller's memory, of the batch that `words` says.
+        // SAFETY: the batch that `words` says lies at `at` until the work is done, as `enqueue`'s caller promised.
         let code = unsafe {
             strided(handle, op_a, op_b, m, n, k, alpha, a, lda, step_a, b, ldb, step_b, beta, c, ldc, *step_c, *count)
         };

@@ -158,7 +158,7 @@ impl Cublas {
 /// # Safety
 /// All four are of this type.
 unsafe fn four<F: Copy>(library: &Library, name: &str) -> Result<[F; 4], libloading::Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: all four functions are of type F, as the caller promised; the name ends in a zero byte.
     let of = |letter: char| unsafe { library.get::<F>(format!("cublas{letter}{name}\0").as_bytes()).map(|call| *call) };
     Ok([of('S')?, of('D')?, of('C')?, of('Z')?])
 }
@@ -207,7 +207,7 @@ impl Run for Call<'_, Gemm> {
         let (alpha, beta) = (self.factors.alpha(), self.factors.beta());
         let gemm = self.cublas.gemm[self.factors.place()];
         let (op_a, op_b) = (c_int::from(transpose_a), c_int::from(transpose_b));
-        // SAFETY: the caller's memory, of the problem that `words` says.
+        // SAFETY: the problem that `words` says lies at `at` until the work is done, as `enqueue`'s caller promised.
         let code = unsafe { gemm(self.cublas.handle, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, at.c, ldc) };
         status("cublas?gemm", code)
     }
@@ -233,7 +233,7 @@ impl Run for Call<'_, Gemv> {
         let (alpha, beta) = (self.factors.alpha(), self.factors.beta());
         let gemv = self.cublas.gemv[self.factors.place()];
         let op = c_int::from(transpose);
-        // SAFETY: as above.
+        // SAFETY: the problem that `words` says lies at `at` until the work is done, as `enqueue`'s caller promised.
         let code = unsafe { gemv(self.cublas.handle, op, rows, cols, alpha, a, lda, x, incx, beta, at.c, incy) };
         status("cublas?gemv", code)
     }

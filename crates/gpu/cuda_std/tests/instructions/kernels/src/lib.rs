@@ -24,7 +24,7 @@ use cuda_std::Global;
 /// As for [`Global::store`].
 #[inline(always)]
 unsafe fn put(out: Global<f32>, index: u32, value: u32) {
-    // SAFETY: promised by the caller.
+    // SAFETY: the element is in the operand and this thread's, as the caller promised.
     unsafe { out.store(u64::from(index), f32::from_bits(value)) }
 }
 
@@ -34,7 +34,7 @@ unsafe fn put(out: Global<f32>, index: u32, value: u32) {
 /// As for [`Global::load`].
 #[inline(always)]
 unsafe fn get(input: Global<f32>, index: u32) -> u32 {
-    // SAFETY: promised by the caller.
+    // SAFETY: the element is in the operand, as the caller promised.
     unsafe { input.load(u64::from(index)) }.to_bits()
 }
 
