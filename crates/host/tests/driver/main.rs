@@ -12,6 +12,7 @@ mod flight;
 mod forks;
 mod lacking;
 mod later;
+mod leaks;
 mod memory;
 mod programs;
 mod slice;
