@@ -26,8 +26,8 @@ pub fn gpu(test: &str) -> Option<Device> {
     }
 }
 
-/// Elements before and after each operand.
-const GUARD: usize = 64;
+/// Elements before and after each operand: a page of the smallest.
+const GUARD: usize = 1024;
 
 /// An element whose memory is watched.
 pub trait Watched: Scalar {

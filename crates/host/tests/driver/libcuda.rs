@@ -1,6 +1,6 @@
 //! A driver library without a GPU, which `crates/host/tests/driver/main.rs` compiles and puts in the place of libcuda.so.1.
 //!
-//! It has contexts, streams, events, graphs, memory (the host's) and modules as the driver has them. Kernels do nothing but
+//! It has contexts, streams, events, graphs, memory (the host's, every bit of it set) and modules as the driver has them. Kernels do nothing but
 //! those of ceilings, which leave what is looked for. Neither they nor copies are done before somebody waits for them. FAKE_CUDA in the environment,
 //! and later `fake_tell`, say what is there and what fails, in words:
 //!

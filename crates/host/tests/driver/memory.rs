@@ -76,7 +76,7 @@ fn the_head_of_a_workspace_is_zero_when_it_is_first_used() {
             let (one, other) = (device.stream()?, device.stream()?);
             let before = allocations();
             plan.warm_up_on(&one)?;
-            assert_eq!(heads(&before), [zero.clone()], "{plan}");
+            assert_eq!(heads(&before), [zero.as_slice()], "{plan}");
             let run = |stream: &lanky_host::Stream| -> Result<()> {
                 let (a, b, c) = borrowed::<f64>(&device, lengths)?;
                 match operation {
@@ -86,7 +86,7 @@ fn the_head_of_a_workspace_is_zero_when_it_is_first_used() {
             };
             run(&one)?;
             run(&other)?;
-            assert_eq!(heads(&before), [zero.clone(), zero.clone()], "{plan}");
+            assert_eq!(heads(&before), [zero.as_slice(), &zero], "{plan}");
             drop(plan);
             without_a_plan(&other, operation, &zero)?;
         }

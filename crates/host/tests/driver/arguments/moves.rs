@@ -117,3 +117,28 @@ fn times_are_between_marks_of_one_device() {
         Ok(())
     });
 }
+
+/// A graph is a GPU's: none is recorded on the CPU, nor launched there or on another GPU.
+#[test]
+fn graphs_are_of_one_gpu() {
+    const NAME: &str = "arguments::moves::graphs_are_of_one_gpu";
+    with_driver(NAME, "devices=2", || {
+        let world = World::new()?;
+        let mut graph = world.streams[0].record(|| Ok(()))?;
+        calls();
+        let mut is_begun = false;
+        let recorded = world.streams[2].record(|| {
+            is_begun = true;
+            Ok(())
+        });
+        assert_eq!((recorded.map(drop).map_err(|error| said(&error)), is_begun), (Err(Said::Unsupported), false));
+        for (stream, expected) in [(1, Said::Stream), (2, Said::Unsupported)] {
+            // SAFETY: nothing is in it.
+            let launched = unsafe { graph.launch(&world.streams[stream]) };
+            assert_eq!(launched.map_err(|error| said(&error)), Err(expected), "stream {stream}");
+        }
+        assert_eq!(calls(), [""; 0]);
+        // SAFETY: as above.
+        unsafe { graph.launch(&world.streams[0]) }
+    });
+}
