@@ -8,7 +8,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Array, Bench, fake, skipped, text};
+use common::{Array, Bench, fake, plus, skipped, text};
+use lanky::model::{Dtype, Machine, Problem, Strides};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
@@ -257,4 +258,39 @@ fn a_slice_of_a_gpu_is_shown_as_what_it_is() {
     let plan =
         |words: &str| text(&ended(with_fake(&bench, folder, words, &["plan", "300", "4", "20000"]), words).stdout);
     assert_ne!(plan(words), plan("sms=132 memory=17000000000"));
+}
+
+/// Which kernel a command says that it ran, by a driver that is told these words.
+fn kernel(bench: &Bench, folder: &Path, words: &str, args: &[&str]) -> String {
+    let args = [args, &["-o", "c.npy", "--device", "cuda:0", "--json"]].concat();
+    let output = ended(with_fake(bench, folder, words, &args), words);
+    assert!(output.status.success(), "{words}: {args:?}: {}", text(&output.stderr));
+    let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
+    said["variant"].as_str().expect("a name").to_owned()
+}
+
+/// Whichever command multiplies, with --across-gpus it takes the kernel that every GPU takes; without, that of its own.
+#[test]
+fn every_product_is_the_same_across_gpus_if_asked() {
+    let Some(folder) = fake() else {
+        return skipped("every_product_is_the_same_across_gpus_if_asked", "no source of the driver");
+    };
+    let bench = Bench::new();
+    for (name, shape) in [("a.npy", &[20_000, 16][..]), ("x.npy", &[16])] {
+        bench.put(name, Array::<f64>::integers(shape, 1, false).file(1));
+    }
+    for args in [&["mul", "a.npy", "x.npy"][..], &["gemv", "a.npy", "x.npy"], &["gram", "a.npy"]] {
+        let problem = match args[0] {
+            // Of A by rows A^T is by columns.
+            "gram" => Problem::gram(Dtype::F64, 16, 20_000, Strides::column_major(16)),
+            _ => Problem { a: Strides::row_major(16), ..Problem::column_major(Dtype::F64, 20_000, 1, 16) },
+        };
+        let common = lanky::model::choose(&problem, &Machine::COMMON, None).expect("a kernel").variant.name;
+        let machines = ["sms=132", "sms=16", "sms=108 capability=80"];
+        for words in machines {
+            assert_eq!(kernel(&bench, folder, words, &plus(args, &["--across-gpus"])), common, "{words}: {args:?}");
+        }
+        let own = machines.map(|words| kernel(&bench, folder, words, args));
+        assert!(own.iter().any(|own| own != common), "{args:?}: {own:?} without it too, or this test sees nothing");
+    }
 }

@@ -66,18 +66,9 @@ pub(crate) fn enqueue_batch<T: Scalar>(
             conj_b: b.shape.conj,
         };
         let choice = stream.gpu.choices.choose_batched(&problem, force)?;
-        let operand = |batch: &Batch<T>, place: usize| BatchOperand {
-            address: match &batch.spots {
-                Spots::Strided { first: start, stride } => {
-                    address(*start).wrapping_add(wide(first).wrapping_mul(*stride).wrapping_mul(T::DTYPE.bytes()))
-                }
-                Spots::Listed(list) => list.first().map_or(0, |start| address(*start)),
-            },
-            list: listed[place].map_or(0, |list| list + 8 * wide(first)),
-        };
         let _current = stream.gpu.enter()?;
         let kernel = warm(stream, choice.variant.entry)?;
-        let operands = [operand(a, 0), operand(b, 1), operand(c, 2)];
+        let operands = [operand(a, listed[0], first), operand(b, listed[1], first), operand(c, listed[2], first)];
         // SAFETY: the context is current; the batches were found on this device, of agreeing shapes, each matrix inside its
         // memory (the constructors of the batches), no two elements of C sharing an address, and C overlapping neither A
         // nor B; the choice is of this batch; the lists have its matrices and stay till the stream's next call.
@@ -91,6 +82,15 @@ const NOTHING: Lie = Lie::packed(0, 0);
 
 fn address<T>(of: *const T) -> u64 {
     wide(of.expose_provenance())
+}
+
+/// A batch from problem `first` on; `list` is where its list is, if it has one, whose distances are from its first matrix.
+fn operand<T: Scalar>(batch: &Batch<T>, list: Option<u64>, first: usize) -> BatchOperand {
+    let address = match &batch.spots {
+        Spots::Strided { .. } => address(batch.at(first)),
+        Spots::Listed(list) => list.first().map_or(0, |start| address(*start)),
+    };
+    BatchOperand { address, list: list.map_or(0, |list| list + 8 * wide(first)) }
 }
 
 /// How a batch lies, from problem `first` on.
@@ -153,4 +153,35 @@ fn send_lists<T: Scalar>(
         next += 8 * wide(list.len());
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::{Layout, Shape};
+    use crate::view::Place;
+
+    fn batch(spots: Spots<f64>) -> Batch<f64> {
+        Batch {
+            spots,
+            count: 4 << 30,
+            shape: Shape::packed(2, 3, Layout::ColumnMajor, model::Dtype::F64),
+            place: Place::Host,
+        }
+    }
+
+    /// A launch's first problem is beyond 32 bits: at equal distances the address is its matrix's, of a list its word's.
+    #[test]
+    fn each_launch_begins_where_the_one_before_ended() {
+        let at = |bytes: usize| std::ptr::with_exposed_provenance::<f64>(bytes);
+        let most = narrow(MOST_PROBLEMS);
+        for first in [0, most, 2 * most, 3 * most] {
+            let found = operand(&batch(Spots::Strided { first: at(4096), stride: 6 }), None, first);
+            assert_eq!((found.address, found.list), (4096 + 48 * wide(first), 0));
+            let found = operand(&batch(Spots::Strided { first: at(4096), stride: 0 }), None, first);
+            assert_eq!((found.address, found.list), (4096, 0));
+            let found = operand(&batch(Spots::Listed(vec![at(8000), at(4096)])), Some(1 << 40), first);
+            assert_eq!((found.address, found.list), (8000, (1 << 40) + 8 * wide(first)));
+        }
+    }
 }

@@ -26,13 +26,13 @@ pub fn gpu(test: &str) -> Option<Device> {
     }
 }
 
-/// Elements before and after each operand.
-const GUARD: usize = 64;
+/// Elements before and after each operand: a page of the smallest.
+const GUARD: usize = 1024;
 
 /// An element whose memory is watched.
 pub trait Watched: Scalar {
     fn bits(self) -> u128;
-    /// A NaN that arithmetic does not make.
+    /// A NaN that arithmetic does not make: a signalling one, which any arithmetic makes a quiet one.
     fn canary() -> Self;
 }
 
@@ -41,7 +41,7 @@ impl Watched for f32 {
         u128::from(self.to_bits())
     }
     fn canary() -> Self {
-        f32::from_bits(0x7fc5_a5a5)
+        f32::from_bits(0x7f85_a5a5)
     }
 }
 
@@ -50,7 +50,7 @@ impl Watched for f64 {
         u128::from(self.to_bits())
     }
     fn canary() -> Self {
-        f64::from_bits(0x7ff8_a5a5_a5a5_a5a5)
+        f64::from_bits(0x7ff0_a5a5_a5a5_a5a5)
     }
 }
 

@@ -19,7 +19,7 @@ const ALL_CODES: &str = "LANKY_TEST_ALL_CODES";
 const FATAL: [i32; 3] = [214, 700, 719];
 
 /// Calls that give something back. Where the driver refuses one, that one thing stays.
-const RELEASES: [&str; 7] = [
+pub const RELEASES: [&str; 7] = [
     "cuMemFree_v2",
     "cuMemFreeHost",
     "cuStreamDestroy_v2",

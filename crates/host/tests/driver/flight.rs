@@ -5,7 +5,7 @@ use cust::event::{Event, EventFlags, EventStatus};
 use lanky_host::{BatchMut, BatchRef, Error, Layout, Plan, Shape, Stream, gemm, gemm_batched, gemv, gram};
 
 /// Whether all that the stream has is done.
-fn is_done(device: &Device, stream: &Stream) -> Result<bool> {
+pub fn is_done(device: &Device, stream: &Stream) -> Result<bool> {
     device.entered(|| {
         // SAFETY: the stream outlives the result.
         let raw = unsafe { cust::extra::borrow_stream(stream.as_raw().expect("a GPU's")) };

@@ -1,6 +1,6 @@
 //! A driver library without a GPU, which `crates/host/tests/driver/main.rs` compiles and puts in the place of libcuda.so.1.
 //!
-//! It has contexts, streams, events, graphs, memory (the host's) and modules as the driver has them. Kernels do nothing but
+//! It has contexts, streams, events, graphs, memory (the host's, every bit of it set) and modules as the driver has them. Kernels do nothing but
 //! those of ceilings, which leave what is looked for. Neither they nor copies are done before somebody waits for them. FAKE_CUDA in the environment,
 //! and later `fake_tell`, say what is there and what fails, in words:
 //!
@@ -28,7 +28,7 @@
 #[path = "libcuda/state.rs"]
 mod state;
 
-use state::{CONTEXTS, Function, Handle, Job, answer, context, primary, state};
+use state::{CONTEXTS, Event, Function, Handle, Job, answer, context, primary, state};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::Arc;
 
@@ -197,33 +197,26 @@ driver! {
         if context() == 0 { return state().misuse(201, "no context is current"); }
         let mut state = state();
         let made = state.handle();
-        state.events.insert(made, (0, 0));
+        state.events.insert(made, Event { context: context(), stream: 0, until: 0 });
         event.write(made);
         0
     }
     cuEventDestroy_v2(event: Handle) { let mut state = state(); let was = state.events.remove(&event).is_some(); state.gone(was, "an event") }
-    cuEventRecord(event: Handle, stream: Handle) {
-        let mut state = state();
-        let given = state.given();
-        let was = state.events.insert(event, (stream, given)).is_some();
-        match state.gone(was, "an event") { 0 => state.takes(stream), code => code }
-    }
+    cuEventRecord(event: Handle, stream: Handle) { state().records(event, stream) }
     cuEventQuery(event: Handle) {
         let state = state();
-        if state.events.get(&event).is_some_and(|(stream, until)| state.is_busy(*stream, *until)) { 600 } else { 0 }
+        if state.events.get(&event).is_some_and(|event| state.is_busy(event.stream, event.until)) { 600 } else { 0 }
     }
     cuEventSynchronize(event: Handle) {
         let mut state = state();
         let of = state.events.get(&event).copied();
-        if let Some((stream, until)) = of { state.done(stream, until); }
+        if let Some(event) = of { state.done(event.stream, event.until); }
         state.gone(of.is_some(), "an event")
     }
     cuEventElapsedTime(milliseconds: *mut f32, start: Handle, end: Handle) {
         // So that no measured rate is more than a GPU could have.
         milliseconds.write(0.25);
-        let mut state = state();
-        let are = state.events.contains_key(&start) && state.events.contains_key(&end);
-        state.gone(are, "an event")
+        state().measures(start, end)
     }
 
     cuModuleUnload(module: Handle) {
@@ -275,6 +268,7 @@ driver! {
         state.launched();
         let mmas = state.setting("mmas", 0) as f64;
         state.launches.push(format!("{entry} {x} {y} {z} {} {shared}", bx * by * bz));
+        if entry.contains("batched_") { state.batches.push(batch(arguments)); }
         drop(state);
         // SAFETY: the parameters that this entry has.
         #[cfg(feature = "emulated")]
@@ -358,6 +352,18 @@ unsafe fn kernel(
     }))
 }
 
+/// What a launch of an entry of batches is told: the number of matrices, and of A, B and C the first one's address and the list's.
+///
+/// # Safety
+/// `arguments` are such an entry's.
+unsafe fn batch(arguments: *mut *mut c_void) -> String {
+    // SAFETY: the fourth parameter is a number of 32 bits.
+    let count = unsafe { *(*arguments.add(3)).cast::<u32>() };
+    // SAFETY: at these places are addresses.
+    let operands = [6, 7, 11, 12, 18, 19].map(|at| unsafe { *(*arguments.add(at)).cast::<u64>() }.to_string());
+    format!("{count} {}", operands.join(" "))
+}
+
 /// What the kernels leave that measure what a device does at most; others leave memory as it is.
 ///
 /// # Safety
@@ -427,7 +433,8 @@ pub unsafe extern "system" fn cuModuleLoadDataEx(
 
 /// What there is to tell, with semicolons between: 0 the calls since this was asked; 1 what was freed in use; 2 how many there
 /// are of each kind; 3 what was misused; 4 the launches since this was asked; 5 the function that `call=` or `from=` met first; 6 the number of
-/// calls since something was told; 7 the number of contexts on this thread's stack.
+/// calls since something was told; 7 the number of contexts on this thread's stack; 8 the batches that were multiplied since this was
+/// asked; 9 address and bytes of the device's memory.
 ///
 /// # Safety
 /// There is so much room at `at`.
@@ -442,6 +449,8 @@ pub unsafe extern "C" fn fake_asked(what: c_int, at: *mut c_char, room: usize) {
         4 => std::mem::take(&mut state.launches).join(";"),
         5 => state.hit.to_owned(),
         6 => state.count.to_string(),
+        8 => std::mem::take(&mut state.batches).join(";"),
+        9 => state.allocations().join(";"),
         _ => CONTEXTS.with_borrow(|contexts| contexts.iter().filter(|context| **context != 0).count().to_string()),
     };
     // SAFETY: the caller's room.

@@ -12,6 +12,8 @@ mod flight;
 mod forks;
 mod lacking;
 mod later;
+mod leaks;
+mod memory;
 mod programs;
 mod slice;
 mod threads;

@@ -1,7 +1,9 @@
 //! Many threads, one device: plans, streams and matrices are made, used and dropped on all of them.
 
+use super::flight::is_done;
 use super::*;
 use lanky_host::{Layout, Plan, Shape, model};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 const THREADS: usize = 8;
@@ -73,7 +75,7 @@ fn each_stream_has_a_workspace_of_its_own() {
     });
 }
 
-/// A device, a stream, a plan, a matrix: dropped in every order, each time on another thread.
+/// A device, a stream, a plan, a matrix, a mark, a graph whose work is under way: dropped in every order, each time on another thread.
 #[test]
 fn every_order_of_drops_leaves_nothing() {
     const NAME: &str = "threads::every_order_of_drops_leaves_nothing";
@@ -81,18 +83,22 @@ fn every_order_of_drops_leaves_nothing() {
         let kept = Device::cuda(0)?;
         let (a, b) = (kept.zeros::<f64>(300, 20_000)?, kept.zeros::<f64>(20_000, 4)?);
         let mut before = None;
-        for order in orders(5) {
+        for order in orders(6) {
             let (device, mut c) = (Device::cuda(0)?, kept.zeros::<f64>(300, 4)?);
             let stream = device.stream()?;
             let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
             plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
             let mark = stream.mark()?;
+            let mut graph = stream.record(|| plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut()))?;
+            // SAFETY: what the work uses is freed after it, which is what is tested, and the fake looks at no memory.
+            unsafe { graph.launch(&stream) }?;
             let mut things: Vec<Option<Box<dyn Send>>> = vec![
                 Some(Box::new(device)),
                 Some(Box::new(stream)),
                 Some(Box::new(plan)),
                 Some(Box::new(c)),
                 Some(Box::new(mark)),
+                Some(Box::new(graph)),
             ];
             for place in &order {
                 let thing = things[*place].take();
@@ -103,6 +109,44 @@ fn every_order_of_drops_leaves_nothing() {
             assert_eq!((misused(), freed_in_use()), (vec![], vec![]), "order {order:?}");
         }
         Ok(())
+    });
+}
+
+/// A panic with work under way, on this thread and on another, drops all that there is, and leaves nothing.
+#[test]
+fn what_a_panic_drops_is_freed_after_its_work() {
+    const NAME: &str = "threads::what_a_panic_drops_is_freed_after_its_work";
+    const WORDS: &str = "a panic of the caller's own";
+    with_driver(NAME, "", || {
+        let kept = Device::cuda(0)?;
+        let round = |panics: bool| -> Result<()> {
+            let device = Device::cuda(0)?;
+            let stream = device.stream()?;
+            let (a, b) = (device.upload(&stream, hosts()?.0.view())?, device.upload(&stream, hosts()?.1.view())?);
+            let mut c = device.zeros::<f64>(300, 4)?;
+            let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+            plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
+            let _mark = stream.mark()?;
+            let mut graph = stream.record(|| plan.run(&stream, 1.0, a.view(), b.view(), 1.0, c.view_mut()))?;
+            // SAFETY: as above.
+            unsafe { graph.launch(&stream) }?;
+            assert!(!is_done(&device, &stream)?, "the work must be in flight");
+            assert!(!panics, "{WORDS}");
+            Ok(())
+        };
+        round(false)?;
+        let there = living();
+        let panics = || catch_unwind(AssertUnwindSafe(|| round(true)));
+        for ended in
+            [panics(), thread::scope(|scope| scope.spawn(panics).join().expect("it is caught there")), panics()]
+        {
+            let words = ended.expect_err("it panics").downcast::<String>().expect("text");
+            assert_eq!(*words, WORDS);
+        }
+        assert_eq!((living(), misused(), freed_in_use()), (there, vec![], vec![]));
+        // The device goes on.
+        round(false)?;
+        kept.zeros::<f64>(3, 3).map(drop)
     });
 }
 

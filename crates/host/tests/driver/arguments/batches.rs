@@ -206,3 +206,57 @@ fn nothing_is_launched_where_nothing_is_to_be_done() {
         Ok(())
     });
 }
+
+/// Of what the fake says of a launch: the number of matrices; addresses of A, B and C, or, where Cᵀ is computed, of B, A and C; and
+/// of their lists.
+fn launched() -> Vec<(u64, [u64; 3], [u64; 3])> {
+    let numbers = |text: &String| text.split(' ').map(|word| word.parse().expect("a number")).collect::<Vec<u64>>();
+    let sorted = |mut addresses: [u64; 3]| {
+        addresses.sort_unstable();
+        addresses
+    };
+    asked(8)
+        .iter()
+        .map(numbers)
+        .map(|found| (found[0], sorted([found[1], found[3], found[5]]), [found[2], found[4], found[6]]))
+        .collect()
+}
+
+/// Batches of more matrices than one launch takes, of which the last has three, one, and as many as the others.
+#[test]
+fn what_one_launch_does_not_take_the_next_ones_do() {
+    const NAME: &str = "arguments::batches::what_one_launch_does_not_take_the_next_ones_do";
+    const MOST: u64 = model::launch::batched::MOST_PROBLEMS;
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let stream = device.stream()?;
+        // Elements from a matrix to the next, of A, B and C; where A's are all one, it has no distance.
+        for (strides, counts) in
+            [([16, 16, 16], vec![MOST, 3]), ([0, 40, 17], vec![MOST, MOST, 1]), ([20, 0, 16], vec![MOST, MOST])]
+        {
+            for (alpha, name) in [(1.0, None), (0.0, None), (1.0, Some("batched_any"))] {
+                let all = counts.iter().sum::<u64>() as usize;
+                // SAFETY: nothing looks at the memory.
+                let read = |at, stride| unsafe { BatchRef::<f64>::from_raw(&device, at, all, stride, (4, 4), (1, 4)) };
+                // SAFETY: as above.
+                let c = unsafe { BatchMut::from_raw(&device, C, all, strides[2], (4, 4), (1, 4)) }?;
+                let (a, b) = (read(A, strides[0])?, read(B, strides[1])?);
+                launched();
+                match name {
+                    None => gemm_batched(&stream, alpha, a, b, 2.0, c)?,
+                    Some(name) => gemm_batched_by(&stream, name, alpha, a, b, 2.0, c)?,
+                }
+                let mut first = 0;
+                let expected = counts.iter().map(|&count| {
+                    let from = |at: u64, stride: usize| at + 8 * first * stride as u64;
+                    let addresses = [from(A, strides[0]), from(B, strides[1]), from(C, strides[2])];
+                    first += count;
+                    (count, addresses, [0; 3])
+                });
+                assert_eq!(launched(), expected.collect::<Vec<_>>(), "alpha = {alpha}, {name:?}");
+            }
+        }
+        assert_eq!(misused(), [""; 0]);
+        Ok(())
+    });
+}

@@ -25,6 +25,9 @@ fn moves_say_what_is_wrong_first() {
         each_and_in_pairs("Device::ceilings", product(), &faults[..1], &|g| {
             here.ceilings(&world.streams[g.stream]).map(drop)
         });
+        each_and_in_pairs("Device::measured_ceilings", product(), &faults[..1], &|g| {
+            here.measured_ceilings(&world.streams[g.stream]).map(drop)
+        });
         each_and_in_pairs("Device::read_ceiling", product(), &faults[..1], &|g| {
             here.read_ceiling(&world.streams[g.stream]).map(drop)
         });
@@ -41,5 +44,101 @@ fn moves_say_what_is_wrong_first() {
         assert_eq!(said(&huge), Said::Shape(Operand::View, Rule::Span));
         assert_eq!(calls(), [""; 0]);
         Ok(())
+    });
+}
+
+/// A matrix goes where its own device's stream takes it, the host's where the CPU's does, whole and in pieces.
+#[test]
+fn matrices_are_downloaded_by_streams_of_their_own_device() {
+    const NAME: &str = "arguments::moves::matrices_are_downloaded_by_streams_of_their_own_device";
+    with_driver(NAME, "devices=2", || {
+        let world = World::new()?;
+        let matrices = [world.devices[0].zeros::<T>(5, 4)?, world.devices[1].zeros(5, 4)?, Matrix::zeros(5, 4)?];
+        for (of, matrix) in matrices.iter().enumerate() {
+            for (stream, by) in world.streams.iter().zip(0..) {
+                for layout in [Layout::ColumnMajor, Layout::RowMajor] {
+                    let mut elements = 0;
+                    calls();
+                    let result = matrix.download_with(stream, layout, &mut |piece| {
+                        elements += piece.len();
+                        Ok(())
+                    });
+                    let asked = calls();
+                    if of == by {
+                        result?;
+                        assert_eq!((elements, asked.is_empty()), (20, of == 2));
+                        continue;
+                    }
+                    let whole = matrix.download(stream).map(drop);
+                    for error in [result.expect_err("of another device"), whole.expect_err("of another device")] {
+                        assert_eq!(said(&error), Said::Device(Operand::View), "{of} by {by}: {error}");
+                    }
+                    assert_eq!((elements, [asked, calls()].concat()), (0, vec![]), "{of} by {by}");
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Marks of two devices have no time between them.
+#[test]
+fn times_are_between_marks_of_one_device() {
+    const NAME: &str = "arguments::moves::times_are_between_marks_of_one_device";
+    with_driver(NAME, "devices=2", || {
+        let world = World::new()?;
+        let marks = [world.streams[0].mark()?, world.streams[1].mark()?, world.streams[2].mark()?];
+        for (end, later) in marks.iter().enumerate() {
+            for (start, earlier) in marks.iter().enumerate() {
+                calls();
+                let result = later.seconds_since(earlier);
+                let asked = calls();
+                let is_cpu = [end, start].map(|of| of == 2);
+                match is_cpu {
+                    [false, false] if end != start => {
+                        let is = |error: &Error| matches!(error, Error::Driver { code: 400, operation, .. } if operation == "cuEventElapsedTime in Mark::seconds_since");
+                        assert!(result.as_ref().is_err_and(is), "{end} since {start}: {result:?}");
+                    }
+                    [a, b] if a != b => {
+                        let text = "unsupported: the time between marks of two devices";
+                        assert!(result.as_ref().is_err_and(|error| error.to_string() == text), "{result:?}");
+                        assert_eq!((result.map_err(|error| said(&error)), asked), (Err(Said::Unsupported), vec![]));
+                    }
+                    _ => assert!(result.is_ok_and(|seconds| seconds >= 0.0), "{end} since {start}"),
+                }
+            }
+        }
+        // The next one is served, by either.
+        for stream in &world.streams {
+            let earlier = stream.mark()?;
+            stream.mark()?.seconds_since(&earlier)?;
+        }
+        assert_eq!(misused(), [""; 0]);
+        Ok(())
+    });
+}
+
+/// A graph is a GPU's: none is recorded on the CPU, nor launched there or on another GPU.
+#[test]
+fn graphs_are_of_one_gpu() {
+    const NAME: &str = "arguments::moves::graphs_are_of_one_gpu";
+    with_driver(NAME, "devices=2", || {
+        let world = World::new()?;
+        let mut graph = world.streams[0].record(|| Ok(()))?;
+        calls();
+        let mut is_begun = false;
+        let recorded = world.streams[2].record(|| {
+            is_begun = true;
+            Ok(())
+        });
+        assert_eq!((recorded.map(drop).map_err(|error| said(&error)), is_begun), (Err(Said::Unsupported), false));
+        for (stream, expected) in [(1, Said::Stream), (2, Said::Unsupported)] {
+            // SAFETY: nothing is in it.
+            let launched = unsafe { graph.launch(&world.streams[stream]) };
+            assert_eq!(launched.map_err(|error| said(&error)), Err(expected), "stream {stream}");
+        }
+        assert_eq!(calls(), [""; 0]);
+        // SAFETY: as above.
+        unsafe { graph.launch(&world.streams[0]) }
     });
 }

@@ -35,6 +35,8 @@ pub struct State {
     pub misused: Vec<String>,
     /// Entry, grid, threads a block, bytes of shared memory.
     pub launches: Vec<String>,
+    /// Of launches that multiply batches: how many matrices, and for A, B and C the first one's address and the list's.
+    pub batches: Vec<String>,
     last: Handle,
     /// Retentions by device.
     pub contexts: HashMap<c_int, i64>,
@@ -49,8 +51,7 @@ pub struct State {
     waited: HashMap<ThreadId, u64>,
     /// Streams that are recorded: by which thread, and whether that can still end well.
     pub recorded: HashMap<Handle, (ThreadId, bool)>,
-    /// Of events' last records: the stream, 0 before the first, and how much had been given.
-    pub events: HashMap<Handle, (Handle, u64)>,
+    pub events: HashMap<Handle, Event>,
     pub modules: HashSet<Handle>,
     pub graphs: HashSet<Handle>,
     pub executables: HashSet<Handle>,
@@ -70,6 +71,14 @@ struct Work {
     copied: Option<[(u64, u64); 2]>,
     /// What is done when somebody waits for it; of work that was done when it was given nothing.
     job: Option<Job>,
+}
+
+/// An event; of its last record the stream, 0 before the first, and how much had been given.
+#[derive(Clone, Copy)]
+pub struct Event {
+    pub context: Handle,
+    pub stream: Handle,
+    pub until: u64,
 }
 
 /// A kernel of a module.
@@ -184,10 +193,6 @@ impl State {
         self.work.push(Work { stream, number: self.given, copied, job: None });
     }
 
-    pub fn given(&self) -> u64 {
-        self.given
-    }
-
     /// Does what of the work is left to do, in order, and forgets it.
     fn finish(&mut self, is_done: impl Fn(&Work) -> bool) {
         let (done, left) = std::mem::take(&mut self.work).into_iter().partition(is_done);
@@ -238,19 +243,31 @@ impl State {
         self.frees(function, is_copied || !is_pinned && self.computes());
     }
 
+    /// Memory that holds no zeros: every bit is set, which is NaN, and no ticket's first number.
     pub fn allocate(&mut self, bytes: usize, is_pinned: bool) -> Option<u64> {
         let layout = Layout::from_size_align(bytes, 256).ok()?;
         if bytes == 0 || (!is_pinned && bytes as u64 > self.room().0) {
             return None;
         }
         // SAFETY: not of no bytes.
-        let address = unsafe { std::alloc::alloc_zeroed(layout) } as u64;
+        let memory = unsafe { std::alloc::alloc(layout) };
+        if memory.is_null() {
+            return None;
+        }
+        // SAFETY: it was just allocated, with so many bytes.
+        unsafe { memory.write_bytes(0xFF, bytes) };
+        let address = memory as u64;
         if is_pinned {
             self.pinned.insert(address, layout)
         } else {
             self.memory.insert(address, layout)
         };
         Some(address)
+    }
+
+    /// Address and bytes of the device's memory, in no order.
+    pub fn allocations(&self) -> Vec<String> {
+        self.memory.iter().map(|(address, layout)| format!("{address} {}", layout.size())).collect()
     }
 
     /// First and last address of the device's memory that an address lies in, the last one past the end; empty where it lies in none.
@@ -295,6 +312,23 @@ impl State {
             None => self.misuse(400, "a stream that is not there"),
             Some(of) if of == context() => 0,
             Some(_) => self.misuse(400, "a stream of another context than the current one"),
+        }
+    }
+
+    /// The code for an event that is recorded in a stream: both of the current context.
+    pub fn records(&mut self, event: Handle, stream: Handle) -> c_int {
+        let until = self.given;
+        let Some(found) = self.events.get_mut(&event) else { return self.misuse(400, "an event that is not there") };
+        (found.stream, found.until) = (stream, until);
+        if found.context == context() { self.takes(stream) } else { self.misuse(400, "an event of another context") }
+    }
+
+    /// The code for the time between two events, which are of one context.
+    pub fn measures(&mut self, start: Handle, end: Handle) -> c_int {
+        match (self.events.get(&start), self.events.get(&end)) {
+            (Some(start), Some(end)) if start.context == end.context => 0,
+            (Some(_), Some(_)) => 400, // what a caller may try, and the library leaves to the driver
+            _ => self.misuse(400, "an event that is not there"),
         }
     }
 
