@@ -14,6 +14,7 @@ use crate::output::write;
 pub mod axis;
 mod bandwidth;
 mod ceilings;
+mod families;
 mod page;
 pub mod plot;
 mod roofline;

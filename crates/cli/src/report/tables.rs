@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::VARIANTS;
 
 use super::bandwidth::{self, Group};
-use super::{gone, squares};
+use super::{families, gone, squares};
 use crate::bench::result::Row;
 
 /// The lines of a page between which the tables are; the first says by what they are renewed.
@@ -30,8 +30,12 @@ pub fn renewed(page: &str, tables: &str) -> Result<String, String> {
     Ok(format!("{}\n{tables}\n{}", &page[..line_end], &page[end..]))
 }
 
-/// All tables that there are results for, or those of squares where there is nothing else; `None` without a figure's worth of them.
+/// All tables that there are results for: of several families one each; of one what its widths have, or those of squares where there is
+/// nothing else. `None` without a figure's worth of them.
 pub fn all(rows: &[Row]) -> Option<String> {
+    if let Some(text) = families::markdown(rows) {
+        return Some(text);
+    }
     let Some(main) = bandwidth::main_group(rows) else { return squares::markdown(rows) };
     let mut tables = vec![picks(rows, &main)];
     tables.extend(ladders(rows));
@@ -173,34 +177,41 @@ fn summary(rows: &[Row]) -> String {
         let a = if by_rows { "rows" } else { "columns" };
         kinds.entry((row.case.family, row.case.dtype, a)).or_default().push(row);
     }
-    let columns = [
-        "cases",
-        "% of the bound, median",
-        "least of it",
-        "their time / ours, median",
-        "least of it",
-        "cases slower than theirs",
-    ];
     let mut text =
         "All cases, by the layout of A; \"theirs\" is the fastest of the others in each case.\n\n".to_string();
-    text += &header("", &columns.map(String::from));
+    text += &header("", &COLUMNS.map(String::from));
     for ((family, dtype, a), rows) in kinds {
-        let fractions: Vec<f64> = rows.iter().filter_map(|row| row.fraction()).collect();
-        let ratios: Vec<f64> = rows.iter().filter_map(|row| row.ratio()).collect();
-        let slower = ratios.iter().filter(|ratio| **ratio < 1.0).count();
-        let two = |number: f64| format!("{number:.2}");
-        let least = |numbers: &[f64]| numbers.iter().copied().reduce(f64::min);
-        let cells = [
-            Some(rows.len().to_string()),
-            median(&fractions).map(percent),
-            least(&fractions).map(percent),
-            median(&ratios).map(two),
-            least(&ratios).map(two),
-            (!ratios.is_empty()).then(|| slower.to_string()),
-        ];
-        text += &line(&format!("{family} {dtype}, A by {a}"), cells.into_iter().map(Option::unwrap_or_default));
+        text += &line(&format!("{family} {dtype}, A by {a}"), in_numbers(&rows).into_iter());
     }
     text
+}
+
+/// What [`in_numbers`] says.
+pub(super) const COLUMNS: [&str; 6] = [
+    "cases",
+    "% of the bound, median",
+    "least of it",
+    "their time / ours, median",
+    "least of it",
+    "cases slower than theirs",
+];
+
+/// Some cases in a few numbers; empty where there are none.
+pub(super) fn in_numbers(rows: &[&Row]) -> [String; 6] {
+    let fractions: Vec<f64> = rows.iter().filter_map(|row| row.fraction()).collect();
+    let ratios: Vec<f64> = rows.iter().filter_map(|row| row.ratio()).collect();
+    let slower = ratios.iter().filter(|ratio| **ratio < 1.0).count();
+    let two = |number: f64| format!("{number:.2}");
+    let least = |numbers: &[f64]| numbers.iter().copied().reduce(f64::min);
+    let cells = [
+        Some(rows.len().to_string()),
+        median(&fractions).map(percent),
+        least(&fractions).map(percent),
+        median(&ratios).map(two),
+        least(&ratios).map(two),
+        (!ratios.is_empty()).then(|| slower.to_string()),
+    ];
+    cells.map(Option::unwrap_or_default)
 }
 
 pub(super) fn median(numbers: &[f64]) -> Option<f64> {
