@@ -70,6 +70,31 @@ fn a_full_disk_is_said_to_be_full() {
     assert_eq!(text(&output.stdout), "2\noldc.npy\n", "the old output is there, and nothing beside it");
 }
 
+/// A file system that may only be read, as even root finds it: the old output is as it was, and no new one is begun.
+#[test]
+fn where_nothing_may_be_written_nothing_changes() {
+    let bench = bench();
+    fs::create_dir(bench.path("disk")).unwrap();
+    let mount = "mount -t tmpfs none disk && printf old >disk/c.npy && mount -o remount,ro none disk || exit 77";
+    let on_it = |line: &str| {
+        let line = format!("{mount}; {line}");
+        Command::new("unshare").args(["-rm", "sh", "-c", &line]).current_dir(bench.path("")).output()
+    };
+    if !on_it("true").is_ok_and(|output| output.status.success()) {
+        skipped("where_nothing_may_be_written_nothing_changes", "no file system may be mounted here");
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_lanky");
+    for (name, args) in
+        [("c.npy", "mul good.npy good.npy"), ("new.npy", "mul good.npy good.npy"), ("c.npy", "gram good.npy")]
+    {
+        let line = format!("{program} {args} -o disk/{name} --device cpu; echo $?; cat disk/c.npy; ls -A disk");
+        let output = on_it(&line).unwrap();
+        assert_eq!(text(&output.stderr), format!("lanky: disk/{name}: read-only file system\n"));
+        assert_eq!(text(&output.stdout), "2\noldc.npy\n", "{name}: the old output is there, and nothing beside it");
+    }
+}
+
 /// Killed at any time there is the old output, or the new one, whole. What was being written may lie beside it.
 #[test]
 fn killed_at_any_time_the_output_is_old_or_whole() {
