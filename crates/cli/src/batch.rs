@@ -255,7 +255,7 @@ impl Job {
     }
 
     fn c_elements(&self) -> usize {
-        self.count * self.m * self.n
+        self.count.saturating_mul(self.m).saturating_mul(self.n)
     }
 
     /// C0 in the order of C, or room for C.
@@ -268,7 +268,7 @@ impl Job {
                 if c.input.header().order == Order::C {
                     return Ok(stored);
                 }
-                let mut data = room(c, len)?;
+                let mut data = room(len)?;
                 data.extend((0..len).map(|at| {
                     let (matrix, i, j) = (at / (m * n), at / n % m, at % n);
                     stored[matrix + count * (i + m * j)]
@@ -276,7 +276,7 @@ impl Job {
                 Ok(data)
             }
             _ => {
-                let mut data = room(&self.a, len)?;
+                let mut data = room(len)?;
                 data.resize(len, T::zero());
                 Ok(data)
             }
@@ -300,11 +300,11 @@ impl Job {
     }
 }
 
-/// An empty vector with room for `len` elements.
-fn room<T: Scalar>(of: &Operand, len: usize) -> Result<Vec<T>, Fault> {
+/// An empty vector with room for `len` elements; the fault is as that of the library's matrices.
+fn room<T: Scalar>(len: usize) -> Result<Vec<T>, Fault> {
     let mut data = Vec::new();
-    let bytes = float(len) * T::DTYPE.bytes() as f64;
-    let full = |_| Fault::at(of.input.path(), &format!("there is no memory for {}", say::bytes(bytes)));
+    let wanted = T::DTYPE.bytes().saturating_mul(u64::try_from(len).unwrap_or(u64::MAX));
+    let full = |_| Fault::Device(format!("out of memory: {wanted} bytes wanted"));
     data.try_reserve_exact(len).map_err(full)?;
     Ok(data)
 }
@@ -312,7 +312,7 @@ fn room<T: Scalar>(of: &Operand, len: usize) -> Result<Vec<T>, Fault> {
 /// All elements of a file, in its order.
 fn read<T: Scalar>(operand: &mut Operand, progress: &Progress) -> Result<Vec<T>, Fault> {
     let len = operand.elements();
-    let mut data = room::<T>(operand, len)?;
+    let mut data = room::<T>(len)?;
     data.resize(len, T::zero());
     for piece in data.chunks_mut(PIECE) {
         let failed = operand.input.fill(piece);

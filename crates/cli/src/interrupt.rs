@@ -11,6 +11,8 @@ use signal_hook::{flag, low_level};
 
 use crate::{bench, output};
 
+/// The signal that came last; 0 is none.
+static LAST: AtomicI32 = AtomicI32::new(0);
 /// Whether somebody asks whether he should stop.
 static STOPS: AtomicBool = AtomicBool::new(false);
 /// The signal that asks him to; 0 is none.
@@ -26,7 +28,8 @@ pub fn signalled() -> Option<i32> {
     Some(SIGNALLED.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
 }
 
-/// From now on SIGINT, SIGTERM and SIGHUP leave no unfinished file; exit code 128 + the signal's number, so 130 for Ctrl-C.
+/// From now on SIGINT, SIGTERM and SIGHUP leave no unfinished file; exit code 128 + the signal's number, so 130 for Ctrl-C. A SIGHUP
+/// that is ignored stays so.
 ///
 /// # Errors
 /// The system refused a handler or a thread.
@@ -37,10 +40,8 @@ pub fn install() -> io::Result<()> {
         ending.push(SIGHUP);
     }
     for &signal in &ending {
-        // The second one does not wait for anything.
-        let again = Arc::new(AtomicBool::new(false));
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
-        flag::register(signal, again)?;
+        // SAFETY: what a handler does here may be done at any moment: an atomic exchange, and the system's unlink and exit.
+        unsafe { low_level::register(signal, move || end_if_again(signal)) }?;
     }
     // A file that grows past its limit is then a failed write with its one line, not a death that leaves the file.
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
@@ -59,6 +60,14 @@ pub fn install() -> io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// The second signal, also one of another kind, waits for nobody: neither for a lock nor for the thread of the first one.
+fn end_if_again(signal: i32) {
+    if LAST.swap(signal, Ordering::SeqCst) != 0 {
+        output::remove_at_once();
+        low_level::exit(128 + signal);
+    }
 }
 
 fn is_ignored(signal: i32) -> bool {

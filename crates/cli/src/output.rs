@@ -3,12 +3,14 @@
 //! An existing output that is no regular file (a pipe, /dev/null, standard output) is written to directly. One that is
 //! keeps its permissions, and its owner where the system lets it.
 
+use std::ffi::{CStr, CString, c_char};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -23,6 +25,9 @@ const READER_PATIENCE: Duration = Duration::from_secs(5);
 /// The unfinished file, for whoever ends the process early.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
+/// Its path once more, for a handler of signals, which may neither lock nor allocate; null is none.
+static BESIDE: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
+
 fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -34,6 +39,15 @@ pub fn abandon() {
         let _ = fs::remove_file(path);
     }
     std::mem::forget(unfinished);
+}
+
+/// Removes the unfinished file, whatever others do with it: for a handler of signals, after which the process ends.
+pub fn remove_at_once() {
+    let path = BESIDE.load(Ordering::SeqCst);
+    if !path.is_null() {
+        // SAFETY: `create_beside` put the text there and frees none.
+        let _ = rustix::fs::unlink(unsafe { CStr::from_ptr(path) });
+    }
 }
 
 /// Whether `path` means standard output, by any of its usual names.
@@ -123,6 +137,7 @@ impl Output {
                 Some(beside) => fs::rename(beside, &target)?,
                 None => return Err(io::Error::other("the unfinished file is gone")),
             }
+            BESIDE.store(std::ptr::null_mut(), Ordering::SeqCst);
             *unfinished = None;
             Ok(())
         });
@@ -155,6 +170,7 @@ impl Drop for Output {
         }
         if let Some(path) = unfinished().take() {
             let _ = fs::remove_file(path);
+            BESIDE.store(std::ptr::null_mut(), Ordering::SeqCst);
         }
     }
 }
@@ -187,8 +203,11 @@ fn create_beside(target: &Path, old: Option<&Metadata>) -> io::Result<File> {
     for attempt in 0..1000 {
         // Short, so that it fits wherever the target's own name does.
         let beside = directory_of(target).join(format!(".lanky-{process}-{attempt}"));
+        let name = CString::new(beside.as_os_str().as_bytes())?;
         match OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside) {
             Ok(file) => {
+                // Never freed, for a handler may read it at any later moment; a run has few outputs.
+                BESIDE.store(name.into_raw(), Ordering::SeqCst);
                 *unfinished = Some(beside);
                 return Ok(file);
             }

@@ -52,6 +52,30 @@ fn check<T: Number>(case: &Case) {
     assert_eq!(bench.names(), ["a.npy", "b.npy", "c.npy", "c0.npy"]);
 }
 
+/// Inputs by links, also by one to a link and through a linked folder.
+#[test]
+fn links_are_followed() {
+    let bench = Bench::new();
+    bench.put("a.npy", Array::<f64>::integers(&[5, 3], 1, false).file(1));
+    bench.put("b.npy", Array::<f64>::integers(&[3, 2], 2, true).file(1));
+    bench.put("c0.npy", Array::<f64>::integers(&[5, 2], 3, false).file(1));
+    for (target, link) in [
+        ("a.npy", "link.npy"),
+        ("link.npy", "again.npy"),
+        ("b.npy", "b-link.npy"),
+        ("c0.npy", "c-link.npy"),
+        (".", "folder"),
+    ] {
+        std::os::unix::fs::symlink(target, bench.path(link)).expect("links can be made");
+    }
+    let mul = |a, b, c0, c| bench.succeed(&["mul", a, b, "--beta", "2", "--c", c0, "-o", c]);
+    mul("a.npy", "b.npy", "c0.npy", "c.npy");
+    for a in ["link.npy", "again.npy", "folder/link.npy"] {
+        mul(a, "b-link.npy", "c-link.npy", "by-links.npy");
+        assert_eq!(bench.get("by-links.npy"), bench.get("c.npy"), "{a}");
+    }
+}
+
 #[test]
 fn all_orders_versions_transposes_and_factors() {
     let bit = |number: usize, place: usize| number >> place & 1 == 1;

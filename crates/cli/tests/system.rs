@@ -6,7 +6,7 @@ mod common;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -95,11 +95,7 @@ fn a_signal_while_the_output_is_written_ends_it() {
         return skipped("a_signal_while_the_output_is_written_ends_it", "no GNU C library");
     };
     let child = command.spawn().expect("it starts");
-    let began = Instant::now();
-    while !std::fs::read_to_string(bench.path("log")).is_ok_and(|log| log.ends_with("fsync\n")) {
-        assert!(began.elapsed() < Duration::from_secs(60), "it does not write");
-        sleep(Duration::from_millis(1));
-    }
+    await_log(&bench, "fsync\n");
     rustix::process::kill_process(Pid::from_child(&child), Signal::INT).expect("it is there");
     let output = child.wait_with_output().expect("a child");
     assert_eq!((output.status.code(), text(&output.stderr).as_ref()), (Some(130), ""));
@@ -107,4 +103,51 @@ fn a_signal_while_the_output_is_written_ends_it() {
         (bench.names(), bench.get("c.npy")),
         (["a.npy", "c.npy", "log"].map(Into::into).into(), b"as it was".into())
     );
+}
+
+/// A second signal, of any kind, while the first one's removal of the unfinished output takes for ever: the file is removed all the same.
+#[test]
+fn a_second_signal_leaves_nothing_either() {
+    for [first, second] in
+        [[Signal::INT; 2], [Signal::INT, Signal::TERM], [Signal::TERM, Signal::INT], [Signal::INT, Signal::HUP]]
+    {
+        let Some((bench, mut command)) = squares("log=log late stuck") else {
+            return skipped("a_second_signal_leaves_nothing_either", "no GNU C library");
+        };
+        let child = command.spawn().expect("it starts");
+        await_log(&bench, "fsync\n");
+        let kill = |signal| rustix::process::kill_process(Pid::from_child(&child), signal).expect("it is there");
+        kill(first);
+        await_log(&bench, "unlink\n");
+        kill(second);
+        assert_eq!(ends_soon(child), Some(128 + second.as_raw()), "{first:?} {second:?}");
+        assert_eq!(
+            (bench.names(), bench.get("c.npy")),
+            (["a.npy", "c.npy", "log"].map(Into::into).into(), b"as it was".into()),
+            "{first:?} {second:?}"
+        );
+    }
+}
+
+fn await_log(bench: &Bench, end: &str) {
+    let began = Instant::now();
+    while !std::fs::read_to_string(bench.path("log")).is_ok_and(|log| log.ends_with(end)) {
+        assert!(began.elapsed() < Duration::from_secs(60), "no {end}");
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// The exit code of what ends within seconds.
+fn ends_soon(mut child: Child) -> Option<i32> {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return status.code();
+        }
+        if began.elapsed() > Duration::from_secs(10) {
+            child.kill().expect("it is there");
+            return None;
+        }
+        sleep(Duration::from_millis(5));
+    }
 }

@@ -5,6 +5,7 @@
 //! | `log=PATH` | `fsync` and `rename` add their names to this file, and `open` of an unfinished output with what it is open to |
 //! | `fsync=5` | it fails with this code |
 //! | `late` | `fsync` ends when the file is removed, and `_exit` takes a second |
+//! | `stuck` | `unlink` adds its name to the log and does not return |
 //! | `read` | a read of more than 4096 bytes makes the file `PATH.reads` of the log's PATH, and does not return |
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -93,6 +94,21 @@ pub unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int
     // SAFETY: the type of the system's function.
     let system: extern "C" fn(*const c_char, *const c_char) -> c_int = unsafe { std::mem::transmute(next(c"rename")) };
     system(from, to)
+}
+
+/// # Safety
+/// As the system's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
+    if word("stuck").is_some() {
+        log("unlink");
+        loop {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+    // SAFETY: the type of the system's function.
+    let system: extern "C" fn(*const c_char) -> c_int = unsafe { std::mem::transmute(next(c"unlink")) };
+    system(path)
 }
 
 /// # Safety

@@ -148,6 +148,39 @@ fn a_cold_plan_leaves_a_recording_whole() {
     });
 }
 
+/// `Device::matmul` of what is on the GPU waits for all of its work: while anybody records it is refused, and the recording is whole.
+#[test]
+fn what_waits_for_a_whole_gpu_is_refused_while_one_records() {
+    const NAME: &str = "flight::what_waits_for_a_whole_gpu_is_refused_while_one_records";
+    with_driver(NAME, "", || {
+        let (device, (a, b)) = (Device::cuda(0)?, hosts()?);
+        let stream = device.stream()?;
+        let (there_a, there_b) = (device.upload(&stream, a.view())?, device.upload(&stream, b.view())?);
+        let mut c = device.zeros::<f64>(300, 4)?;
+        let plan = Plan::gemm(&device, there_a.shape(), there_b.shape(), c.shape()).build()?;
+        plan.warm_up_on(&stream)?;
+        for (a, b) in [(there_a.view(), there_b.view()), (a.view(), there_b.view()), (there_a.view(), b.view())] {
+            let mut refused = None;
+            calls();
+            let mut graph = stream.record(|| {
+                refused = Some(device.matmul(a, b).map(drop));
+                plan.run(&stream, 1.0, there_a.view(), there_b.view(), 0.0, c.view_mut())
+            })?;
+            let Some(Err(error @ Error::Unsupported { .. })) = refused else { panic!("{refused:?}") };
+            assert!(error.to_string().contains("to wait for all work of a GPU while a graph is recorded"), "{error}");
+            let calls = calls();
+            assert!(!calls.iter().any(|call| call == "cuCtxSynchronize" || call == "cuMemAlloc_v2"), "{calls:?}");
+            assert!(calls.iter().any(|call| call == "cuLaunchKernel"), "{calls:?}");
+            // SAFETY: all of it lives until the stream is synchronised.
+            unsafe { graph.launch(&stream) }?;
+            stream.synchronize()?;
+        }
+        assert_eq!(device.matmul(there_a.view(), there_b.view())?.shape(), c.shape(), "afterwards it waits");
+        assert_eq!(misused(), [""; 0]);
+        Ok(())
+    });
+}
+
 /// Calls without a plan, and how long their operands are: m, n, k.
 const WITHOUT_A_PLAN: [(&str, (usize, usize, usize)); 4] =
     [("gemm", (300, 4, 20_000)), ("gram", (16, 16, 300_000)), ("gemv", (300, 1, 200_000)), ("a list", (40, 4, 4))];

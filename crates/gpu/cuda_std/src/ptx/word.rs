@@ -38,13 +38,12 @@ pub fn dynamic_shared() -> u32 {
 #[cfg(target_arch = "nvptx64")]
 macro_rules! word {
     ($word:ident, $width:literal, $class:ident, $scalar:literal, $wide:literal, $from:literal, $lanes:literal, $count:literal, [$($lane:ident),*]) => {
-        // SAFETY, all blocks: the trait's caller promises that the address holds (or may take) the word.
-        #[allow(clippy::undocumented_unsafe_blocks)]
         impl Word for $word {
             type Wide = [$word; $width];
             #[inline(always)]
             unsafe fn ld_global(at: GlobalAddress, hint: Hint) -> $word {
                 let word;
+                // SAFETY, all three: the caller promises a word there.
                 match hint {
                     Hint::Coherent => unsafe { asm!(concat!("ld.global.", $scalar, " {0}, [{1}];"), out($class) word, in(reg64) at.0, options(readonly, nostack)) },
                     Hint::ReadOnly => unsafe { asm!(concat!("ld.global.nc.", $scalar, " {0}, [{1}];"), out($class) word, in(reg64) at.0, options(pure, readonly, nostack)) },
@@ -55,6 +54,7 @@ macro_rules! word {
             #[inline(always)]
             unsafe fn ld_global_if(at: GlobalAddress, hint: Hint, inside: bool) -> $word {
                 let word;
+                // SAFETY, all three: the caller promises a word there, or that the condition is false.
                 match hint {
                     Hint::Coherent => unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {2}, 0; mov.", $scalar, " {0}, 0; @p ld.global.", $scalar, " {0}, [{1}]; }}"), out($class) word, in(reg64) at.0, in(reg32) inside as u32, options(readonly, nostack)) },
                     Hint::ReadOnly => unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {2}, 0; mov.", $scalar, " {0}, 0; @p ld.global.nc.", $scalar, " {0}, [{1}]; }}"), out($class) word, in(reg64) at.0, in(reg32) inside as u32, options(pure, readonly, nostack)) },
@@ -65,17 +65,20 @@ macro_rules! word {
             #[inline(always)]
             unsafe fn ld_global_wide(at: GlobalAddress) -> [$word; $width] {
                 $(let $lane: $word;)*
+                // SAFETY: the caller promises words there.
                 unsafe { asm!(concat!("ld.global.nc.L1::evict_first.", $wide, " ", $lanes, ", [", $from, "];"), $(out($class) $lane,)* in(reg64) at.0, options(pure, readonly, nostack)) }
                 [$($lane),*]
             }
             #[inline(always)]
             unsafe fn ld_global_wide_if(at: GlobalAddress, inside: bool) -> [$word; $width] {
                 $(let mut $lane: $word = 0;)*
+                // SAFETY: the caller promises words there, or that the condition is false.
                 unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {", stringify!($count), "}, 0; @p ld.global.nc.L1::evict_first.", $wide, " ", $lanes, ", [", $from, "]; }}"), $(inout($class) $lane,)* in(reg64) at.0, in(reg32) inside as u32, options(pure, readonly, nostack)) }
                 [$($lane),*]
             }
             #[inline(always)]
             unsafe fn st_global(at: GlobalAddress, value: $word) {
+                // SAFETY: the caller promises room for a word there.
                 unsafe { asm!(concat!("st.global.", $scalar, " [{0}], {1};"), in(reg64) at.0, in($class) value, options(nostack)) }
             }
             #[inline(always)]
@@ -84,26 +87,31 @@ macro_rules! word {
             }
             #[inline(always)]
             unsafe fn st_global_wide(at: GlobalAddress, [$($lane),*]: [$word; $width]) {
+                // SAFETY: the caller promises room for words there.
                 unsafe { asm!(concat!("st.global.", $wide, " [", $from, "], ", $lanes, ";"), $(in($class) $lane,)* in(reg64) at.0, options(nostack)) }
             }
             #[inline(always)]
             unsafe fn st_shared_wide(at: SharedAddress, [$($lane),*]: [$word; $width]) {
+                // SAFETY: the caller promises room for words there.
                 unsafe { asm!(concat!("st.shared.", $wide, " [", $from, "], ", $lanes, ";"), $(in($class) $lane,)* in(reg32) at.0, options(nostack)) }
             }
             #[inline(always)]
             unsafe fn ld_shared(at: SharedAddress) -> $word {
                 let word;
+                // SAFETY: the caller promises a word there.
                 unsafe { asm!(concat!("ld.shared.", $scalar, " {0}, [{1}];"), out($class) word, in(reg32) at.0, options(readonly, nostack)) }
                 word
             }
             #[inline(always)]
             unsafe fn ld_shared_wide(at: SharedAddress) -> [$word; $width] {
                 $(let $lane: $word;)*
+                // SAFETY: the caller promises words there.
                 unsafe { asm!(concat!("ld.shared.", $wide, " ", $lanes, ", [", $from, "];"), $(out($class) $lane,)* in(reg32) at.0, options(readonly, nostack)) }
                 [$($lane),*]
             }
             #[inline(always)]
             unsafe fn st_shared(at: SharedAddress, value: $word) {
+                // SAFETY: the caller promises room for a word there.
                 unsafe { asm!(concat!("st.shared.", $scalar, " [{0}], {1};"), in(reg32) at.0, in($class) value, options(nostack)) }
             }
         }
@@ -122,20 +130,20 @@ word!(u64, 2, reg64, "b64", "v2.b64", "{2}", "{{{0}, {1}}}", 3, [x, y]);
 macro_rules! load_pair {
     ($at:expr, $mnemonic:literal, $options:tt) => {{
         let (x, y): (u64, u64);
+        // SAFETY: the caller promises a word there.
         unsafe { asm!(concat!($mnemonic, ".v2.b64 {{{0}, {1}}}, [{2}];"), out(reg64) x, out(reg64) y, in(reg64) $at, options $options) }
         [x, y]
     }};
     ($at:expr, $inside:expr, $mnemonic:literal, $options:tt) => {{
         let (x, y): (u64, u64);
+        // SAFETY: the caller promises a word there, or that the condition is false.
         unsafe { asm!(concat!("{{ .reg .pred p; setp.ne.u32 p, {3}, 0; mov.b64 {0}, 0; mov.b64 {1}, 0; @p ", $mnemonic, ".v2.b64 {{{0}, {1}}}, [{2}]; }}"), out(reg64) x, out(reg64) y, in(reg64) $at, in(reg32) $inside as u32, options $options) }
         [x, y]
     }};
 }
 
 /// A complex number of two f64: the wide instructions, as a word.
-// SAFETY, all blocks: the trait's caller promises that the address holds (or may take) the word.
 #[cfg(target_arch = "nvptx64")]
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Word for [u64; 2] {
     type Wide = [[u64; 2]; 1];
     #[inline(always)]
@@ -156,10 +164,12 @@ impl Word for [u64; 2] {
     }
     #[inline(always)]
     unsafe fn ld_global_wide(at: GlobalAddress) -> [[u64; 2]; 1] {
+        // SAFETY: the caller promises words there.
         [unsafe { u64::ld_global_wide(at) }]
     }
     #[inline(always)]
     unsafe fn ld_global_wide_if(at: GlobalAddress, inside: bool) -> [[u64; 2]; 1] {
+        // SAFETY: the caller promises words there, or that the condition is false.
         [unsafe { u64::ld_global_wide_if(at, inside) }]
     }
     #[inline(always)]
@@ -178,20 +188,24 @@ impl Word for [u64; 2] {
     }
     #[inline(always)]
     unsafe fn st_global(at: GlobalAddress, [x, y]: [u64; 2]) {
+        // SAFETY: the caller promises room for a word there.
         unsafe {
             asm!("st.global.v2.b64 [{0}], {{{1}, {2}}};", in(reg64) at.0, in(reg64) x, in(reg64) y, options(nostack))
         }
     }
     #[inline(always)]
     unsafe fn ld_shared(at: SharedAddress) -> [u64; 2] {
+        // SAFETY: the caller promises a word there.
         unsafe { u64::ld_shared_wide(at) }
     }
     #[inline(always)]
     unsafe fn ld_shared_wide(at: SharedAddress) -> [[u64; 2]; 1] {
+        // SAFETY: the caller promises words there.
         [unsafe { u64::ld_shared_wide(at) }]
     }
     #[inline(always)]
     unsafe fn st_shared(at: SharedAddress, [x, y]: [u64; 2]) {
+        // SAFETY: the caller promises room for a word there.
         unsafe {
             asm!("st.shared.v2.b64 [{0}], {{{1}, {2}}};", in(reg32) at.0, in(reg64) x, in(reg64) y, options(nostack))
         }
