@@ -3,7 +3,7 @@
 use crate::lab::{Lab, Outcome, dtype_name};
 use crate::operand::{Operand, Storage};
 use crate::real::{Real, hash, integer};
-use host::{Plan, PlanBuilder, Result, gemm};
+use host::{Plan, PlanBuilder, Result, Scalar, gemm};
 
 /// C ← α A B + β C with C m x n, before its elements are made.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl Spec {
     }
 
     /// For a message.
-    pub fn name<T: Real>(&self) -> String {
+    pub fn name<T: Scalar>(&self) -> String {
         let (m, n, k) = self.size;
         let [a, b, c] = self.storage.map(Storage::name);
         format!("{} m={m} n={n} k={k} A {a} B {b} C {c} alpha={} beta={}", dtype_name::<T>(), self.alpha, self.beta)

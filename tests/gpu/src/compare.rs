@@ -26,6 +26,13 @@ pub fn equal<T: Real>(found: &[T], expected: &[f64], rows: usize) -> Outcome {
     all(found.len(), rows, |e| found[e] == T::of(expected[e]), text)
 }
 
+/// The same of numbers by their parts.
+pub fn equal_parts<T: Element>(found: &[T], expected: &[[f64; 2]], rows: usize) -> Outcome {
+    same_count(found.len(), expected.len())?;
+    let text = |e: usize| format!("expected {:?}, found {:?}", expected[e], found[e]);
+    all(found.len(), rows, |e| found[e].two() == expected[e], text)
+}
+
 /// Equal in every bit.
 pub fn bitwise<T: Element>(found: &[T], expected: &[T], rows: usize) -> Outcome {
     same_count(found.len(), expected.len())?;
@@ -88,6 +95,10 @@ mod tests {
         assert!(within(&[1.0], near(1.0)).is_ok());
         assert!(within(&nan, near(1.0)).is_err() && within(&[1.0], near(f64::NAN)).is_err());
         assert!(within(&[1.0], Near { size: f64::NAN, ..near(1.0) }).is_err());
+        assert!(equal_parts(&nan, &[[1.0, 0.0]], 1).is_err() && equal_parts(&nan, &[[f64::NAN, 0.0]], 1).is_err());
+        assert!(
+            equal_parts(&[1.0_f32], &[[1.0, 0.0]], 1).is_ok() && equal_parts(&[1.0_f32], &[[2.0, 0.0]], 1).is_err()
+        );
         assert!(alike(&nan, &[1.0], 1).is_err() && alike(&nan, &[f64::INFINITY], 1).is_err());
         assert!(alike(&[1.0_f32], &[f64::NAN], 1).is_err() && alike(&nan, &[f64::NAN], 1).is_ok());
         assert!(alike(&[f32::INFINITY], &[f64::NEG_INFINITY], 1).is_err());

@@ -29,6 +29,11 @@ pub fn is_reduced(entry: Entry) -> bool {
     variant(entry).is_some_and(Variant::is_reduced)
 }
 
+/// Whether an entry's blocks have all of k, so that it is never cut.
+pub fn all_of_k(entry: Entry) -> bool {
+    variant(entry).is_some_and(Variant::has_all_of_k)
+}
+
 /// Whether an entry takes an A and a B of these strides, rows first. C of more columns than rows is computed transposed:
 /// then the A that the kernel sees is Bᵀ.
 pub fn takes(entry: Entry, (m, n, k): (usize, usize, usize), a: (usize, usize), b: (usize, usize)) -> bool {
@@ -76,6 +81,31 @@ pub fn reduced_sizes((m, n, k): (usize, usize, usize)) -> [(Kernel, (usize, usiz
 pub fn reduced(dtype: Dtype, kernel: Kernel) -> Vec<Entry> {
     let asked = |v: &&Variant| v.dtype == dtype && v.kernel == kernel && !v.adds_atomically();
     VARIANTS.iter().filter(asked).map(|v| Some(v.entry)).collect()
+}
+
+/// A group of [`Spec::groups_of_all`]; in place of that of two tall matrices all entries of those that serve this size: some take
+/// many steps at once, and k must be long to be cut, and some few columns.
+pub fn with_tall(group: (Spec, Vec<Entry>), dtype: Dtype, size: (usize, usize, usize)) -> (Spec, Vec<Entry>) {
+    let (spec, entries) = group;
+    let is_tall = |entry: &Entry| variant(*entry).is_some_and(|v| v.kernel == Kernel::Tsmttsm);
+    if !entries.iter().all(is_tall) {
+        return (spec, entries);
+    }
+    (Spec { size, ..spec }, reduced(dtype, Kernel::Tsmttsm).into_iter().filter(|entry| serves(*entry, size)).collect())
+}
+
+/// Those of Gram matrices by the columns with which they are tried: n, or as many as they serve; the model's choice with n.
+pub fn grams(dtype: Dtype, forced: bool, n: usize) -> Vec<(usize, Vec<Entry>)> {
+    let mut groups: Vec<(usize, Vec<Entry>)> = vec![(n, vec![None])];
+    for entry in reduced(dtype, Kernel::Gram).into_iter().filter(|_| forced) {
+        let most = variant(entry).and_then(Variant::most_columns);
+        let columns = most.map_or(n, |most| n.min(most as usize));
+        match groups.iter_mut().find(|(of, _)| *of == columns) {
+            Some((_, entries)) => entries.push(entry),
+            None => groups.push((columns, vec![entry])),
+        }
+    }
+    groups
 }
 
 impl Spec {

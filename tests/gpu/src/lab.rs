@@ -4,7 +4,7 @@ use crate::case::Spec;
 use crate::entries::{self, Entry};
 use crate::real::Real;
 use cust::context::Context;
-use host::{Device, Dtype, Error, Stream};
+use host::{Device, Dtype, Error, Scalar, Stream};
 use std::cell::Cell;
 use std::io::Write;
 
@@ -62,6 +62,11 @@ impl Lab {
     /// Whether the case of this number is tried: one of so many where the GPU is emulated, else each.
     pub fn takes(&self, case: usize, of: usize) -> bool {
         !self.is_emulated() || case % of == 0
+    }
+
+    /// How often something is done: a few times where the GPU is emulated.
+    pub fn times(&self, on_a_gpu: usize) -> usize {
+        if self.is_emulated() { on_a_gpu.min(2) } else { on_a_gpu }
     }
 
     /// What to ask a plan for: nothing, and on a GPU each entry of the element type.
@@ -137,8 +142,8 @@ pub fn named(entry: Option<&str>) -> &str {
     entry.unwrap_or("chosen")
 }
 
-/// `f32` or `f64`.
-pub fn dtype_name<T: Real>() -> &'static str {
+/// `f32`, `c128`.
+pub fn dtype_name<T: Scalar>() -> &'static str {
     let dtype: Dtype = T::DTYPE;
     dtype.name()
 }

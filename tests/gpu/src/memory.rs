@@ -66,6 +66,20 @@ impl Memory {
         Ok(())
     }
 
+    /// Makes every byte this one, after the stream's earlier work.
+    pub fn fill(&mut self, byte: u8) -> Outcome {
+        match self {
+            Memory::Host { words, .. } => words.fill(u64::from_ne_bytes([byte; 8])),
+            Memory::Cuda { buffer, stream } => {
+                // SAFETY: waited for below, before anything else can use it.
+                let set = unsafe { buffer.set_8_async(byte, stream) };
+                stream.synchronize()?;
+                set?;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the bytes from `at` on, after the stream's earlier work.
     pub fn read(&self, at: usize, data: &mut [u8]) -> Outcome {
         match self {

@@ -10,6 +10,10 @@ pub trait Element: Scalar {
     fn canary() -> Self;
     /// Bytes 0xA5: a small number, which spoils a sum where a NaN would be overlooked.
     fn filler() -> Self;
+    /// Of two numbers, rounded; a real one of the first.
+    fn of_two(re: f64, im: f64) -> Self;
+    /// Its parts, exactly.
+    fn two(self) -> [f64; 2];
 }
 
 impl<R: Real> Element for Complex<R>
@@ -24,6 +28,12 @@ where
     }
     fn filler() -> Self {
         Complex::new(R::filler(), R::filler())
+    }
+    fn of_two(re: f64, im: f64) -> Self {
+        Complex::new(R::of(re), R::of(im))
+    }
+    fn two(self) -> [f64; 2] {
+        [self.re.wide(), self.im.wide()]
     }
 }
 
@@ -63,6 +73,12 @@ impl Element for f32 {
     fn filler() -> Self {
         f32::from_bits(0xa5a5_a5a5)
     }
+    fn of_two(re: f64, _im: f64) -> Self {
+        Self::of(re)
+    }
+    fn two(self) -> [f64; 2] {
+        [self.wide(), 0.0]
+    }
 }
 
 impl Real for f64 {
@@ -87,6 +103,17 @@ impl Element for f64 {
     fn filler() -> Self {
         f64::from_bits(0xa5a5_a5a5_a5a5_a5a5)
     }
+    fn of_two(re: f64, _im: f64) -> Self {
+        Self::of(re)
+    }
+    fn two(self) -> [f64; 2] {
+        [self.wide(), 0.0]
+    }
+}
+
+/// The product of two numbers by their parts.
+pub fn times([a, b]: [f64; 2], [c, d]: [f64; 2]) -> [f64; 2] {
+    [a * c - b * d, a * d + b * c]
 }
 
 /// Bits that depend on a seed and a position alone (the mixer of splitmix64): the same everywhere, in any order.

@@ -26,17 +26,23 @@ fn driver() -> &'static PathBuf {
 
 /// Runs the program there; all passes, nothing is skipped, and there is so much of it at least.
 fn passes(command: &str, only: &[&str], least: usize) {
+    said_on("", command, only, least);
+}
+
+/// The same on the GPU that these words describe; what the program said.
+fn said_on(words: &str, command: &str, only: &[&str], least: usize) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_lanky-gpu-tests"));
     program.arg(command).args(only.iter().flat_map(|name| ["--only", name]));
-    program.env("LD_LIBRARY_PATH", driver()).env_remove("FAKE_CUDA").env_remove("LANKY_SKIPPED");
+    program.env("LD_LIBRARY_PATH", driver()).env("FAKE_CUDA", words).env_remove("LANKY_SKIPPED");
     let output = program.output().expect("the program starts");
     let said = String::from_utf8_lossy(&output.stdout);
     let last = said.lines().last().unwrap_or_default();
     let why = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && last.ends_with(" passed, 0 failed, 0 skipped"), "{said}{why}");
+    assert!(output.status.success() && last.ends_with(" passed, 0 failed, 0 skipped"), "{words}: {said}{why}");
     assert!(why.contains("Emulated"), "{why}");
     let passed: usize = last.split(' ').next().and_then(|count| count.parse().ok()).expect("a count");
     assert!(passed >= least, "{last}, but there should be {least}");
+    said.into_owned()
 }
 
 /// lanky-host's own tests of GPUs, which are left out where there is none.
@@ -76,13 +82,43 @@ fn complex_numbers() {
 #[test]
 fn batches() {
     passes("small", &["batched"], 900);
-    passes("check", &["batched-special"], 1400);
+    passes("check", &["batched-special", "batched-huge"], 1800);
 }
 
-/// Sizes and factors of 0, what is not read, subnormal numbers, wrong arguments, no memory, graphs.
+/// Sizes and factors of 0, what is not read, subnormal numbers, wrong arguments, no memory.
 #[test]
 fn what_calls_promise() {
-    passes("check", &["guards", "quick", "subnormal", "refusals", "memory", "capture"], 26_000);
+    passes("check", &["guards", "quick", "subnormal", "refusals", "memory"], 26_000);
+}
+
+#[test]
+fn rounds_leave_nothing_behind() {
+    passes("check", &["cycles"], 1);
+}
+
+/// Every 50th entry, three replays each.
+#[test]
+fn graphs() {
+    passes("check", &["capture"], 100);
+}
+
+/// Every 50th entry, and plans with slots and with tickets, on two streams.
+#[test]
+fn streams_and_threads() {
+    passes("check", &["streams", "threads"], 38);
+}
+
+/// A slice, a whole GPU, and one of another kind, which has fewer kernels: plans for all of them, and what they compute.
+#[test]
+fn three_gpus_give_the_same_bits() {
+    let bits = |words: &str| {
+        let said = said_on(words, "check", &["across"], 56);
+        let line = said.lines().find(|line| line.starts_with("note    across: all bits")).map(str::to_owned);
+        line.unwrap_or_else(|| panic!("{words}: {said}"))
+    };
+    let [slice, whole, other] = ["sms=16", "sms=132", "sms=108 capability=80"].map(bits);
+    assert_eq!(slice, whole, "a GPU of 16 SMs, and one of 132");
+    assert_eq!(other, whole, "a GPU of compute capability 8.0, and one of 9.0");
 }
 
 /// Random data within the bound of each plan's chain; NaN and infinities where zeros are on the other side.

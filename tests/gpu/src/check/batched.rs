@@ -1,8 +1,10 @@
 //! Batches of small products: every entry, strided, shared and listed, with gaps, conjugates and guards; huge ones; the
 //! same bits.
 
+mod huge;
 mod special;
 
+pub use huge::run as run_huge;
 pub use special::run as run_special;
 
 use crate::case::{ALPHAS, BETAS};
@@ -10,8 +12,8 @@ use crate::compare::bitwise;
 use crate::entries::Entry;
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::operand::{Operand, Storage};
-use crate::real::{Element, Real, hash, integer, unit};
-use host::{BatchMut, BatchRef, Complex, Dtype, Error, MatMut, MatRef, gemm, gemm_batched, gemm_batched_by};
+use crate::real::{Element, hash, integer, times, unit};
+use host::{BatchMut, BatchRef, Complex, Dtype, Error, MatMut, MatRef, gemm_batched, gemm_batched_by};
 use model::variants::batched::BATCHED;
 
 const RUNS: usize = 100;
@@ -35,41 +37,6 @@ const SIZES: [(usize, usize, usize); 17] = [
     (6, 5, 0),
     (33, 4, 6),
 ];
-
-/// An element made of two whole or half numbers; a real one has the first.
-trait Number: Element {
-    fn of_two(re: f64, im: f64) -> Self;
-    /// Its parts, exactly.
-    fn two(self) -> [f64; 2];
-}
-
-macro_rules! number {
-    ($real:ty) => {
-        impl Number for $real {
-            fn of_two(re: f64, _im: f64) -> Self {
-                <$real as Real>::of(re)
-            }
-            fn two(self) -> [f64; 2] {
-                [self.wide(), 0.0]
-            }
-        }
-
-        impl Number for Complex<$real> {
-            fn of_two(re: f64, im: f64) -> Self {
-                Complex::new(<$real as Real>::of(re), <$real as Real>::of(im))
-            }
-            fn two(self) -> [f64; 2] {
-                [self.re.wide(), self.im.wide()]
-            }
-        }
-    };
-}
-number!(f32);
-number!(f64);
-
-fn times([a, b]: [f64; 2], [c, d]: [f64; 2]) -> [f64; 2] {
-    [a * c - b * d, a * d + b * c]
-}
 
 /// How the matrices of an operand follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +97,8 @@ impl Spec {
 }
 
 /// All matrices of an operand in one guarded matrix, beside or below each other.
-struct Many<T> {
-    all: Operand<T>,
+pub struct Many<T> {
+    pub all: Operand<T>,
     shape: (usize, usize),
     /// Lines from one matrix to the next: one more than it has where they are listed.
     lines: usize,
@@ -140,7 +107,7 @@ struct Many<T> {
     count: usize,
 }
 
-impl<T: Number> Many<T> {
+impl<T: Element> Many<T> {
     fn new(
         lab: &Lab,
         spec: &Spec,
@@ -195,17 +162,17 @@ impl<T: Number> Many<T> {
         if self.follow == Follow::Shared { 0 } else { self.lines * if self.row_major { row } else { col } }
     }
 
-    fn read<'a>(&'a self, lab: &Lab) -> Outcome<BatchRef<'a, T>> {
+    fn read<'a>(&'a self, lab: &Lab) -> host::Result<BatchRef<'a, T>> {
         let ((rows, cols), (row, col)) = (self.shape, self.all.strides());
         // SAFETY: the memory has all matrices, and lives as long as the borrow.
         unsafe {
             if self.follow == Follow::Listed {
                 let one = |p| MatRef::from_raw(&lab.device, self.address(p), rows, cols, row, col);
-                let views: Vec<MatRef<'a, T>> = (0..self.count).map(one).collect::<Result<_, _>>()?;
-                return Ok(BatchRef::listed(&views)?);
+                let views: Vec<MatRef<'a, T>> = (0..self.count).map(one).collect::<host::Result<_>>()?;
+                return BatchRef::listed(&views);
             }
             let at = self.all.address();
-            Ok(BatchRef::from_raw(&lab.device, at, self.count, self.batch_stride(), (rows, cols), (row, col))?)
+            BatchRef::from_raw(&lab.device, at, self.count, self.batch_stride(), (rows, cols), (row, col))
         }
     }
 
@@ -226,14 +193,14 @@ impl<T: Number> Many<T> {
 }
 
 /// A batch and what it must become.
-struct Case<T> {
+pub struct Case<T> {
     spec: Spec,
-    a: Many<T>,
+    pub a: Many<T>,
     b: Many<T>,
-    c: Many<T>,
+    pub c: Many<T>,
 }
 
-impl<T: Number> Case<T> {
+impl<T: Element> Case<T> {
     fn new(lab: &Lab, spec: Spec, value: impl Fn(u64, usize, usize, usize) -> T) -> Outcome<Self> {
         let (m, n, k) = spec.size;
         let a = Many::new(lab, &spec, 0, (m, k), |p, i, j| value(1, p, i, j))?;
@@ -255,6 +222,13 @@ impl<T: Number> Case<T> {
 
     fn run(&mut self, lab: &Lab, entry: Entry) -> Outcome<Vec<T>> {
         self.c.all.reset()?;
+        self.enqueue(lab, entry)?;
+        lab.stream.synchronize()?;
+        self.c.all.result("C")
+    }
+
+    /// Gives it to the stream, and does nothing else.
+    pub fn enqueue(&mut self, lab: &Lab, entry: Entry) -> host::Result<()> {
         let [conj_a, conj_b] = self.spec.conj;
         let (alpha, beta) = (Self::factor(self.spec.alpha), Self::factor(self.spec.beta));
         let (a, b) = (self.a.read(lab)?, self.b.read(lab)?);
@@ -262,9 +236,7 @@ impl<T: Number> Case<T> {
         self.c.write(lab, |c| match entry {
             None => gemm_batched(&lab.stream, alpha, a, b, beta, c),
             Some(name) => gemm_batched_by(&lab.stream, name, alpha, a, b, beta, c),
-        })?;
-        lab.stream.synchronize()?;
-        self.c.all.result("C")
+        })
     }
 
     /// All elements of C's memory, those between listed matrices as they were.
@@ -272,7 +244,7 @@ impl<T: Number> Case<T> {
         let ((m, n, k), [conj_a, conj_b]) = (self.spec.size, self.spec.conj);
         let conj = |[re, im]: [f64; 2], conj: bool| [re, if conj { -im } else { im }];
         let (alpha, beta) = (Self::factor(self.spec.alpha).two(), Self::factor(self.spec.beta).two());
-        let mut all: Vec<[f64; 2]> = self.c.all.elements().into_iter().map(Number::two).collect();
+        let mut all: Vec<[f64; 2]> = self.c.all.elements().into_iter().map(Element::two).collect();
         for p in 0..self.spec.count {
             for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
                 let sum = (0..k).fold([0.0; 2], |[re, im], l| {
@@ -289,7 +261,7 @@ impl<T: Number> Case<T> {
     }
 
     /// Fails with the first element of C's memory that is not as expected; canaries are those that nothing may write.
-    fn right(&self, found: &[T]) -> Outcome {
+    pub fn right(&self, found: &[T]) -> Outcome {
         let before = self.c.all.elements();
         for (at, (found, expected)) in found.iter().zip(self.expected()).enumerate() {
             let fine = match expected.iter().any(|part| part.is_nan()) {
@@ -300,6 +272,19 @@ impl<T: Number> Case<T> {
         }
         ensure(found.len() == before.len(), || format!("{} elements", found.len()))
     }
+}
+
+/// Integers at equal distances, and by lists of which none is in order.
+pub fn recordable<T: Element>(lab: &Lab, size: (usize, usize, usize)) -> Outcome<[Case<T>; 2]> {
+    let of = |follow| {
+        let storage = [Storage { pad: 1, ..Storage::default() }; 3];
+        let count = if lab.is_emulated() { 7 } else { 301 };
+        Case::integers(
+            lab,
+            Spec { size, count, storage, follow: [follow; 3], conj: [true, false], alpha: 0.5, beta: -1.0 },
+        )
+    };
+    Ok([of(Follow::Strided)?, of(Follow::Listed)?])
 }
 
 /// The model's choice, and on a GPU each entry of an element type.
@@ -315,7 +300,7 @@ fn is_refused(entry: Entry, fault: &crate::lab::Fault) -> bool {
     entry.is_some() && matches!(fault.downcast_ref::<Error>(), Some(Error::Unsupported { what }) if refused(what))
 }
 
-fn sweep<T: Number>(lab: &Lab, sizes: &[(usize, usize, usize)], turns: usize) -> Outcome {
+fn sweep<T: Element>(lab: &Lab, sizes: &[(usize, usize, usize)], turns: usize) -> Outcome {
     let mut taken = vec![0; entries(lab, T::DTYPE).len()];
     for (at, &size) in sizes.iter().enumerate() {
         for turn in 0..turns {
@@ -365,7 +350,7 @@ pub fn run_repeat(lab: &Lab) -> Outcome {
     repeat::<Complex<f64>>(lab)
 }
 
-fn repeat<T: Number>(lab: &Lab) -> Outcome {
+fn repeat<T: Element>(lab: &Lab) -> Outcome {
     for size in [(3, 3, 3), (8, 8, 8), (19, 23, 31)] {
         let storage = [Storage::default(); 3];
         let spec =
@@ -388,47 +373,4 @@ fn repeat<T: Number>(lab: &Lab) -> Outcome {
         }
     }
     Ok(())
-}
-
-/// Ten million problems, and matrices more than 2^32 elements apart.
-pub fn run_huge(lab: &Lab) -> Outcome {
-    let storage = [Storage::default(), Storage { offset: 1, ..Storage::default() }, Storage::default()];
-    let (follow, conj) = ([Follow::Strided, Follow::Shared, Follow::Strided], [false; 2]);
-    let spec = Spec { size: (2, 1, 2), count: 10_000_000, storage, follow, conj, alpha: 1.0, beta: 0.0 };
-    let mut case = Case::<f32>::integers(lab, spec)?;
-    for entry in entries(lab, Dtype::F32) {
-        let result = case.run(lab, entry).and_then(|found| case.right(&found));
-        if !result.as_ref().is_err_and(|fault| is_refused(entry, fault)) {
-            lab.record(|| format!("batched, huge, {} {}", named(entry), spec.name(Dtype::F32)), result)?;
-        }
-    }
-    apart(lab)
-}
-
-/// Three matrices of A, 2^31 + 2 elements apart: the last one starts past 2^32 elements.
-fn apart(lab: &Lab) -> Outcome {
-    const APART: usize = (1 << 31) + 2;
-    let (free, _) = lab.device.memory()?;
-    if !lab.device.is_cuda() || free < 10 * APART as u64 {
-        lab.skip("batched, far apart", "it takes a GPU with 21 GB of free memory");
-        return Ok(());
-    }
-    let mut a = lab.device.zeros::<f32>(2, APART + 3)?;
-    let ones = host::Matrix::from_fn(2, 2, |i, j| (1 + 2 * i + j) as f32)?;
-    let b = lab.device.upload(&lab.stream, ones.view())?;
-    let unit = host::Matrix::from_fn(2, 2, |i, j| if i == j { 1.0_f32 } else { 0.0 })?;
-    let unit = lab.device.upload(&lab.stream, unit.view())?;
-    for p in 0..3_usize {
-        let first = p * APART / 2;
-        gemm(&lab.stream, 1.0, b.view(), unit.view(), 0.0, a.view_mut().cols(first..first + 2)?)?;
-    }
-    let mut c = lab.device.zeros::<f32>(2, 6)?;
-    // SAFETY: three matrices of two columns, in memory of 2 · (APART + 3) elements that lives till the work is done.
-    let far = unsafe { BatchRef::<f32>::from_raw(&lab.device, a.view().as_raw(), 3, APART, (2, 2), (1, 2))? };
-    let shared = BatchRef::shared(b.view(), 3);
-    gemm_batched(&lab.stream, 1.0, far, shared, 0.0, BatchMut::parts_beside(c.view_mut(), 3)?)?;
-    let found = lab.device.download(&lab.stream, c.view())?;
-    let expected = [7.0_f32, 15.0, 10.0, 22.0].repeat(3);
-    let result = (0..12).all(|e| found.get(e % 2, e / 2) == Some(expected[e]));
-    lab.record(|| "batched, far apart".into(), ensure(result, || format!("{found:?}")))
 }

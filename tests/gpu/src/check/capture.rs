@@ -1,19 +1,31 @@
 //! CUDA graphs: a warm plan may be recorded and replayed, over whatever its buffers then hold; a cold one is refused
-//! without harm to the recording.
+//! without harm to the recording, and so are lists of matrices.
 
+mod kinds;
+
+use super::repeat::cancelling;
+use super::splits::cut;
+use super::tsmttsm::Gram;
+use super::{batched, complex};
 use crate::case::{Case, Spec};
-use crate::compare::equal;
-use crate::driver::{Driver, Recording};
-use crate::lab::{Lab, Outcome, dtype_name, ensure, named};
+use crate::compare::{bitwise, equal};
+use crate::driver::{Driver, Graph, Recording};
+use crate::entries::{self, Entry};
+use crate::lab::{Fault, Lab, Outcome, dtype_name, ensure, named};
 use crate::oracle::exact;
-use crate::real::{Real, integer};
-use host::{Error, Plan};
+use crate::real::{Element, Real, integer, unit};
+use host::{Complex, Error, Plan, Scalar, Triangle};
+use kinds::Recorded;
 
 const REPLAYS: usize = 100;
 /// m, n, k.
 pub const SIZE: (usize, usize, usize) = (70, 5, 4099);
+/// Of what is tried beside it where each step takes time.
+const SMALL: (usize, usize, usize) = (70, 3, 1031);
+/// Of a Gram matrix.
+pub const SQUARE: (usize, usize, usize) = (5, 5, 8209);
 
-/// Both element types.
+/// All element types.
 pub fn run(lab: &Lab) -> Outcome {
     let Some(raw) = lab.stream.as_raw() else {
         lab.skip("capture", "the CPU has no graphs");
@@ -27,7 +39,26 @@ pub fn run(lab: &Lab) -> Outcome {
         }
     };
     every::<f32>(lab, &driver)?;
-    every::<f64>(lab, &driver)
+    every::<f64>(lab, &driver)?;
+    every_complex::<f32>(lab, &driver)?;
+    every_complex::<f64>(lab, &driver)?;
+    grams::<f32>(lab, &driver)?;
+    grams::<f64>(lab, &driver)?;
+    batches::<f32>(lab, &driver)?;
+    batches::<f64>(lab, &driver)?;
+    batches::<Complex<f32>>(lab, &driver)?;
+    batches::<Complex<f64>>(lab, &driver)?;
+    rounding::<f32>(lab, &driver)?;
+    rounding::<f64>(lab, &driver)
+}
+
+/// Of two tall matrices: some entries take many steps at once.
+pub fn tall(is_emulated: bool) -> (usize, usize, usize) {
+    if is_emulated { (3, 2, 16_411) } else { (8, 5, 40_009) }
+}
+
+fn size(lab: &Lab) -> (usize, usize, usize) {
+    if lab.is_emulated() { SMALL } else { SIZE }
 }
 
 fn every<T: Real>(lab: &Lab, driver: &Driver) -> Outcome {
@@ -35,52 +66,100 @@ fn every<T: Real>(lab: &Lab, driver: &Driver) -> Outcome {
     // Cold first: afterwards the kernels are loaded, and only the workspace would be missing.
     let refused = cold(lab, driver, &mut spec.integers::<T>(lab)?);
     lab.record(|| format!("capture of a cold plan, {}", dtype_name::<T>()), refused)?;
-    for (spec, entries) in lab.groups_of_all::<T>(spec) {
+    for group in lab.groups_of_all::<T>(spec) {
+        let (spec, entries) = entries::with_tall(group, T::DTYPE, tall(lab.is_emulated()));
         let mut case = spec.integers::<T>(lab)?;
-        let entries =
-            entries.into_iter().enumerate().filter(|(index, _)| lab.takes(*index, 50)).map(|(_, entry)| entry);
-        for (entry, for_stream) in entries.flat_map(|entry| [(entry, true), (entry, false)]) {
-            let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
-                // On the stream itself, or on whichever comes first.
-                if for_stream {
-                    plan.warm_up_on(&lab.stream)?
-                } else {
-                    plan.warm_up()?
-                }
-                let replays = if entry.is_some() || lab.is_emulated() { 3 } else { REPLAYS };
-                replayed(lab, driver, &mut case, &plan, replays)
-            });
-            lab.record(|| format!("capture {} {}", named(entry), case.spec.name::<T>()), result)?;
+        for entry in some(lab, entries) {
+            let plan = cut(entry, || case.builder(lab));
+            warm_twice(lab, driver, &mut case, (entry, &plan), &spec.name::<T>())?;
         }
     }
     Ok(())
 }
 
-/// Enqueues the product and nothing else.
-fn enqueue<T: Real>(lab: &Lab, case: &mut Case<T>, plan: &Plan) -> host::Result<()> {
-    let (alpha, beta) = (T::of(case.spec.alpha), T::of(case.spec.beta));
-    plan.run(&lab.stream, alpha, case.a.view(lab)?, case.b.view(lab)?, beta, case.c.view_mut(lab)?)
+fn every_complex<R: Real>(lab: &Lab, driver: &Driver) -> Outcome
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    let (dtype, spec) = (Complex::<R>::DTYPE, complex::plain(size(lab)));
+    for group in spec.plain().groups_of_all(dtype, lab.device.is_cuda()) {
+        let (plain, entries) = entries::with_tall(group, dtype, tall(lab.is_emulated()));
+        let spec = complex::Spec { size: plain.size, storage: plain.storage, ..spec };
+        let mut product = complex::of_integers::<R>(lab, spec)?;
+        for entry in some(lab, entries) {
+            let plan = cut(entry, || product.builder(lab));
+            warm_twice(lab, driver, &mut product, (entry, &plan), &spec.name::<R>())?;
+        }
+    }
+    Ok(())
 }
 
-pub fn replayed<T: Real>(lab: &Lab, driver: &Driver, case: &mut Case<T>, plan: &Plan, replays: usize) -> Outcome {
+/// Gram matrices, whose last blocks take tickets, which must be as they were before the next replay.
+fn grams<T: Real>(lab: &Lab, driver: &Driver) -> Outcome {
+    let (_, n, k) = SQUARE;
+    for (n, entries) in entries::grams(T::DTYPE, lab.device.is_cuda(), n) {
+        for (row_major, triangle) in [(false, Triangle::Full), (true, Triangle::Lower)] {
+            let mut spec = Spec { alpha: -1.0, beta: 0.5, ..Spec::plain((n, n, k)) };
+            spec.storage[1].row_major = row_major;
+            let mut gram = Gram::<T>::new(lab, spec, triangle, |l, j| integer(2, l, j, 3))?;
+            for entry in some(lab, entries.clone()) {
+                let plan = cut(entry, || gram.builder(lab));
+                warm_twice(lab, driver, &mut gram, (entry, &plan), &spec.name::<T>())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every entry, and every 50th of the emulator's.
+fn some<E>(lab: &Lab, entries: Vec<E>) -> impl Iterator<Item = E> {
+    entries.into_iter().enumerate().filter(|(index, _)| lab.takes(*index, 50)).map(|(_, entry)| entry)
+}
+
+/// Warm on the stream itself, and on whichever comes first.
+fn warm_twice(
+    lab: &Lab,
+    driver: &Driver,
+    what: &mut impl Recorded,
+    (entry, plan): (Entry, &Outcome<Plan>),
+    name: &str,
+) -> Outcome {
+    for for_stream in [true, false] {
+        let result = plan.as_ref().map_err(|error| Fault::from(error.to_string())).and_then(|plan| {
+            if for_stream {
+                plan.warm_up_on(&lab.stream)?
+            } else {
+                plan.warm_up()?
+            }
+            let replays = if entry.is_some() || lab.is_emulated() { 3 } else { REPLAYS };
+            replayed(lab, driver, what, Some(plan), replays)
+        });
+        lab.record(|| format!("capture {} {} {name}", what.kind(), named(entry)), result)?;
+    }
+    Ok(())
+}
+
+fn recorded<'d>(lab: &Lab, driver: &'d Driver, what: &mut impl Recorded, plan: Option<&Plan>) -> Outcome<Graph<'d>> {
     lab.stream.synchronize()?;
     let recording = Recording::begin(driver)?;
-    let enqueued = enqueue(lab, case, plan);
+    let enqueued = what.enqueue(lab, plan);
     let graph = recording.end();
     enqueued?;
-    let graph = graph?;
+    graph
+}
+
+/// Records and replays it, with other integers in the same memory now and then.
+pub fn replayed(lab: &Lab, driver: &Driver, what: &mut impl Recorded, plan: Option<&Plan>, replays: usize) -> Outcome {
+    let graph = recorded(lab, driver, what, plan)?;
     for replay in 0..replays {
         if replay % 20 == 0 {
-            let (m, _, k) = case.spec.size;
-            (0..m * k).for_each(|e| case.a.set(e % m, e / m, T::of(integer(replay as u64, e % m, e / m, 3))));
-            case.a.reset()?;
+            what.renew(replay as u64)?;
         }
-        case.c.reset()?;
+        what.clear()?;
         graph.launch()?;
         lab.stream.synchronize()?;
         if replay % 20 < 2 {
-            equal(&case.c.result("C")?, &exact(case), case.spec.size.0)
-                .map_err(|fault| format!("replay {replay}: {fault}"))?;
+            what.look().map_err(|fault| format!("replay {replay}: {fault}"))?;
         }
     }
     Ok(())
@@ -91,8 +170,8 @@ fn cold<T: Real>(lab: &Lab, driver: &Driver, case: &mut Case<T>) -> Outcome {
     ensure(cold.choice().is_some_and(|choice| choice.splits > 1), || "k is not split".into())?;
     warm.warm_up_on(&lab.stream)?;
     let recording = Recording::begin(driver)?;
-    let refused = enqueue(lab, case, &cold);
-    let enqueued = enqueue(lab, case, &warm);
+    let refused = case.enqueue(lab, Some(&cold));
+    let enqueued = case.enqueue(lab, Some(&warm));
     let graph = recording.end();
     ensure(matches!(refused, Err(Error::ColdPlanInCapture { .. })), || format!("found {refused:?}"))?;
     enqueued?;
@@ -101,4 +180,69 @@ fn cold<T: Real>(lab: &Lab, driver: &Driver, case: &mut Case<T>) -> Outcome {
     graph.launch()?;
     lab.stream.synchronize()?;
     equal(&case.c.result("C")?, &exact(case), SIZE.0)
+}
+
+/// Batches at equal distances, once their kernel is loaded; and lists, which would have to be sent, beside them.
+fn batches<T: Element>(lab: &Lab, driver: &Driver) -> Outcome {
+    for size in [(3, 5, 4), (8, 8, 8), (13, 9, 11)] {
+        let name = format!("{size:?} {}", dtype_name::<T>());
+        let [mut strided, mut listed] = batched::recordable::<T>(lab, size)?;
+        let replays = if lab.is_emulated() { 3 } else { REPLAYS };
+        // Outside both are computed, and so the kernel is loaded.
+        let warm = strided.enqueue(lab, None).and_then(|()| listed.enqueue(lab, None)).map_err(Into::into);
+        let result = warm.and_then(|()| replayed(lab, driver, &mut strided, None, replays));
+        lab.record(|| format!("capture of a batch, {name}"), result)?;
+        let result = lists(lab, driver, &mut strided, &mut listed);
+        lab.record(|| format!("capture of lists, {name}"), result)?;
+    }
+    Ok(())
+}
+
+/// A list is refused, also where the stream has had one as long; what is recorded around it is whole, and lists go on.
+fn lists(lab: &Lab, driver: &Driver, strided: &mut impl Recorded, listed: &mut impl Recorded) -> Outcome {
+    lab.stream.synchronize()?;
+    let recording = Recording::begin(driver)?;
+    let refused = listed.enqueue(lab, None);
+    let enqueued = strided.enqueue(lab, None);
+    let graph = recording.end();
+    ensure(matches!(refused, Err(Error::ColdPlanInCapture { .. })), || format!("found {refused:?}"))?;
+    enqueued?;
+    let graph = graph?;
+    strided.clear()?;
+    graph.launch()?;
+    lab.stream.synchronize()?;
+    strided.look()?;
+    listed.clear()?;
+    listed.enqueue(lab, None)?;
+    lab.stream.synchronize()?;
+    listed.look()
+}
+
+/// Sums that cancel, of which every change of order shows: the bits in a graph are those outside.
+fn rounding<T: Real>(lab: &Lab, driver: &Driver) -> Outcome {
+    let spec = Spec { beta: 0.5, ..Spec::plain(size(lab)) };
+    let mut case = cancelling::<T>(lab, spec)?;
+    let plan = case.plan(lab, None)?;
+    let outside = case.run(lab, &plan)?;
+    let result = same_bits(lab, driver, &mut case, &plan, &outside);
+    lab.record(|| format!("capture, bits of {}", spec.name::<T>()), result)?;
+    let square = Spec::plain(SQUARE);
+    let mut gram = Gram::<T>::new(lab, square, Triangle::Full, |l, j| unit(2, l, j))?;
+    let plan = gram.plan(lab, None)?;
+    let outside = gram.run(lab, &plan)?;
+    let result = same_bits(lab, driver, &mut gram, &plan, &outside);
+    lab.record(|| format!("capture, bits of a Gram matrix {}", square.name::<T>()), result)
+}
+
+fn same_bits<W: Recorded>(lab: &Lab, driver: &Driver, what: &mut W, plan: &Plan, outside: &[W::Element]) -> Outcome {
+    ensure(plan.choice().is_some_and(|choice| choice.splits > 1), || "k is not split".into())?;
+    plan.warm_up_on(&lab.stream)?;
+    let graph = recorded(lab, driver, what, Some(plan))?;
+    for replay in 0..lab.times(REPLAYS) {
+        what.clear()?;
+        graph.launch()?;
+        lab.stream.synchronize()?;
+        bitwise(&what.found()?, outside, 1).map_err(|fault| format!("replay {replay}: {fault}"))?;
+    }
+    Ok(())
 }

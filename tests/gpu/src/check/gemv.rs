@@ -1,7 +1,8 @@
 //! A matrix times a vector: every entry at the edges of its tiles, in every way to finish, and the calls.
 
 use crate::case::{ALPHAS, BETAS, Spec};
-use crate::compare::{bitwise, equal};
+use crate::check::repeat::{self, RUNS};
+use crate::compare::equal;
 use crate::entries::{Entry, takes};
 use crate::lab::{Lab, Outcome, named};
 use crate::operand::Storage;
@@ -10,7 +11,6 @@ use crate::real::{Real, unit};
 use host::{Dtype, gemv};
 use model::{Kernel, VARIANTS};
 
-const RUNS: usize = 100;
 /// Rows and steps: at the edges of tiles of 8 to 1024 rows and of 32 to 1024 steps, few of either, and so many steps that they
 /// are cut.
 pub const SIZES: [(usize, usize); 22] = [
@@ -112,10 +112,12 @@ fn same_bits<T: Real>(lab: &Lab) -> Outcome {
         for spec in specs(size, index).into_iter().step_by(3) {
             let spec = Spec { alpha: 1.0, beta: 0.0, ..spec };
             let mut case = spec.make::<T>(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |_, _| 0.0)?;
+            let mut poison = spec.make::<T>(lab, |_, _| f64::NAN, |_, _| f64::NAN, |_, _| 0.0)?;
             for entry in entries(lab, T::DTYPE, &spec) {
                 let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
                     let first = case.run(lab, &plan)?;
-                    (1..RUNS).try_for_each(|_| bitwise(&case.run_unwatched(lab, &plan)?, &first, size.0))
+                    let again = || case.run_unwatched(lab, &plan);
+                    repeat::again(&first, size.0, RUNS, again, || poison.run_unwatched(lab, &plan))
                 });
                 lab.record(|| format!("gemv, bits of {} {}", named(entry), spec.name::<T>()), result)?;
             }

@@ -24,6 +24,7 @@ mod rounding;
 mod special;
 pub mod splits;
 mod streams;
+mod task;
 pub mod tsmm;
 pub mod tsmttsm;
 
@@ -47,9 +48,21 @@ pub const CHECKS: &[Check] = &[
     ("alignment", "any base and leading dimension, the same bits", alignment::run),
     ("columns", "a column depends on its column alone; permutations; powers of two", columns::run),
     ("repeat", "100 runs, the same bits", repeat::run),
-    ("streams", "one plan on several streams at once, its workspaces reused", streams::run),
-    ("threads", "one plan, eight threads with 200 runs each over eight streams, the same bits", streams::run_many),
-    ("across", "plans for all GPUs: one entry, one number of parts, the same bits", across::run),
+    (
+        "streams",
+        "one plan on several streams at once, its workspaces reused; lists of batches on two streams",
+        streams::run,
+    ),
+    (
+        "threads",
+        "plans with slots or tickets, eight threads with 200 runs each over eight streams, the same bits",
+        streams::run_many,
+    ),
+    (
+        "across",
+        "plans for all GPUs, of every operation and type: one entry, one number of parts, the same bits",
+        across::run,
+    ),
     ("null", "a busy null stream holds nothing up", null::run),
     ("load", "the same bits while another process keeps the GPU busy", company::run_beside_a_load),
     ("two", "two processes check every entry at once", company::run_two),
@@ -72,11 +85,15 @@ pub const CHECKS: &[Check] = &[
         "batches: random data within their bound, NaN and infinities in their row, alpha = 0 over NaN, any address",
         batched::run_special,
     ),
-    ("batched-huge", "ten million problems; matrices past 2^32 elements", batched::run_huge),
+    (
+        "batched-huge",
+        "ten million problems, more than a launch takes; matrices of A, B or C past 2^32 elements",
+        batched::run_huge,
+    ),
     ("grids", "more than 65535 blocks; grids that do not exist are refused", grids::run),
     ("refusals", "wrong arguments are named, nothing is written", refusals::run),
     ("complex", "integers of complex numbers at tile edges, conjugates of A and B, alpha and beta", complex::run_edges),
-    ("complex-splits", "complex products with k in parts; 20 runs, the same bits", complex::run_splits),
+    ("complex-splits", "complex products with k in parts; 100 runs, the same bits", complex::run_splits),
     (
         "complex-special",
         "complex products: NaN and infinities, alpha and beta of 0, nothing to multiply",
@@ -99,10 +116,14 @@ pub const CHECKS: &[Check] = &[
         complex::run_tsmm,
     ),
     ("complex-gemv", "a complex matrix and a vector: integers, conjugates, strides", complex::run_gemv),
-    ("poison", "every entry in memory that was full of NaN", poison::run),
+    ("poison", "every entry, and zeros, in memory that was full of NaN", poison::run),
     ("cycles", "1000 rounds of opening, running, failing and dropping leave nothing behind", cycles::run),
     ("memory", "out of memory says how much, and passes", memory::run),
-    ("capture", "graphs of warm plans; cold ones are refused", capture::run),
+    (
+        "capture",
+        "graphs of warm plans, Gram matrices and batches, the bits of those outside; cold ones and lists are refused",
+        capture::run,
+    ),
 ];
 
 /// Runs the checks whose names are in `only`, or all.

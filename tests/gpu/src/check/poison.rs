@@ -1,7 +1,9 @@
-//! Every entry on memory that was full of NaN: what reads an element before anything wrote it shows.
+//! Every entry on memory that was full of NaN: what reads an element before anything wrote it shows, and what is to be zero is.
 
-use crate::lab::{Lab, Outcome, ensure};
+use crate::lab::{Lab, Outcome, dtype_name, ensure};
+use crate::real::Element;
 use cust::memory::{DeviceBuffer, DevicePointer, DeviceSlice};
+use host::Complex;
 
 /// Bytes that are taken at once, while there are so many.
 const PIECE: usize = 256 << 20;
@@ -26,7 +28,23 @@ pub fn run(lab: &Lab) -> Outcome {
         lab.skip("poison", &format!("only {:.0}% of what is allocated next is NaN", 100.0 * kept));
         return Ok(());
     }
+    for len in [1, 7, 1000, 16_384, 65_536, 65_537, 1 << 20, 10_000_019] {
+        zeros::<f32>(lab, len)?;
+        zeros::<f64>(lab, len)?;
+        zeros::<Complex<f64>>(lab, len)?;
+    }
     crate::small::run(lab)
+}
+
+/// What is to be zero is, in memory that was not.
+fn zeros<T: Element>(lab: &Lab, len: usize) -> Outcome {
+    let found = lab.device.zeros::<T>(len, 1)?.download(&lab.stream)?;
+    let wrong = found.as_slice().and_then(|found| found.iter().position(|value| value.bits() != 0));
+    let result = match (found.as_slice().map(<[T]>::len), wrong) {
+        (Some(count), None) if count == len => Ok(()),
+        (_, wrong) => Err(format!("element {wrong:?} is not 0").into()),
+    };
+    lab.record(|| format!("poison, {len} zeros, {}", dtype_name::<T>()), result)
 }
 
 /// Takes all memory that there is in pieces, fills it with bytes of NaN, and frees it; how much there was.

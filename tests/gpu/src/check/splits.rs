@@ -2,10 +2,11 @@
 
 use crate::case::Spec;
 use crate::compare::equal;
-use crate::entries::Entry;
+use crate::entries::{Entry, all_of_k};
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::oracle::exact;
 use crate::real::Real;
+use host::{Plan, PlanBuilder};
 use model::Choice;
 
 /// Both element types.
@@ -47,6 +48,22 @@ pub fn split(choice: Option<&Choice>, entry: Entry) -> Outcome {
     ensure(choice.is_some_and(is_split), || "k is not split, so that nothing of it is checked".into())
 }
 
+/// Parts where the model would leave k whole.
+pub const PARTS: u32 = 7;
+
+/// A plan by this entry, whose k is cut, whatever the model would do, unless the entry's blocks have all of it; the model's own
+/// plan where no entry is named.
+pub fn cut(entry: Entry, builder: impl Fn() -> host::Result<PlanBuilder>) -> Outcome<Plan> {
+    let Some(name) = entry else { return Ok(builder()?.build()?) };
+    let plan = builder()?.variant(name).build()?;
+    if plan.choice().is_some_and(|choice| choice.splits > 1) || all_of_k(entry) {
+        return Ok(plan);
+    }
+    let plan = builder()?.variant(name).parts(PARTS).build()?;
+    split(plan.choice(), entry)?;
+    Ok(plan)
+}
+
 const WHOLE: (usize, usize, usize) = (257, 3, 5);
 
 /// The other way is tried too: short k is left whole.
@@ -67,10 +84,10 @@ fn whole<T: Real>(lab: &Lab) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{capture, repeat};
-    use crate::entries::tests::planned;
+    use crate::check::{capture, repeat, streams};
+    use crate::entries::tests::{planned, problem};
     use crate::small;
-    use model::{Refusal, VARIANTS};
+    use model::{Kernel, Machine, Parts, Problem, Refusal, VARIANTS, Variant, choose, choose_given};
 
     #[test]
     fn the_sizes_are_split_on_a_large_gpu() -> Result<(), Refusal> {
@@ -88,6 +105,39 @@ mod tests {
             assert_eq!(parts(&Spec::plain(WHOLE))?, 1, "{}", v.entry);
             let mut long = small::LONG.into_iter();
             assert!(long.any(|k| parts(&Spec::plain((5, 3, k))).is_ok_and(|parts| parts > 1)), "{}", v.entry);
+        }
+        Ok(())
+    }
+
+    /// Where workspaces are what is looked at, those of every entry that can cut k are.
+    #[test]
+    fn what_the_model_leaves_whole_can_be_cut() -> Result<(), Refusal> {
+        let of_streams = streams::LARGE;
+        let (of_capture, capture_tall) = (capture::SIZE, capture::tall(false));
+        let sized = |v: &Variant| match v.kernel {
+            Kernel::Tsmttsm => [of_streams.tall, capture_tall],
+            Kernel::Gram => [of_streams.square, capture::SQUARE],
+            _ => [of_streams.product, of_capture].map(|(m, _, k)| (m, 1, k)),
+        };
+        for v in VARIANTS.iter().filter(|v| v.is_reduced() && !v.adds_atomically() && !v.has_all_of_k()) {
+            for (m, n, k) in sized(v) {
+                let most = v.most_columns().map_or(n, |most| n.min(most as usize));
+                let size = if v.kernel == Kernel::Gram { (most, most, k) } else { (m, n, k) };
+                // Of two tall matrices those of fewer columns are not tried there.
+                if v.kernel == Kernel::Tsmttsm && !crate::entries::serves(Some(v.entry), size) {
+                    continue;
+                }
+                let spec = Spec::plain(size);
+                let spec = if spec.suits(Some(v.entry)) { spec } else { spec.turned() };
+                let p = problem(&spec, v.dtype);
+                let gram = Problem { c: p.c, ..Problem::gram(v.dtype, p.n, p.k, p.b) };
+                let p = if v.kernel == Kernel::Gram { gram } else { p };
+                let parts = match choose(&p, &Machine::H200, Some(v.entry))?.splits {
+                    1 => choose_given(&p, &Machine::H200, v.entry, Parts::Exactly(PARTS))?.splits,
+                    parts => parts,
+                };
+                assert!(parts > 1, "{} {size:?}", v.entry);
+            }
         }
         Ok(())
     }

@@ -1,54 +1,88 @@
-//! One plan on four streams at once, each thread with its own C, another product beside them: the bits of one run alone.
+//! One plan on several streams at once, each thread with its own C, other products beside them: the bits of one run alone.
 
+mod lists;
+
+use super::splits::{PARTS, cut};
+use super::task::{Task, What};
 use crate::case::Spec;
 use crate::compare::bitwise;
+use crate::entries::{Entry, grams, with_tall};
 use crate::lab::{Fault, Lab, Outcome, dtype_name, ensure, named};
-use crate::real::{Real, unit};
-use host::{Device, Layout, MatRef, Matrix, Plan, gemm};
+use crate::real::{Element, unit};
+use host::{Complex, Device, Plan};
+use model::launch::reduced::Finish;
+use std::thread::ScopedJoinHandle;
 
 const THREADS: usize = 4;
 const RUNS: usize = 50;
-const SIZE: (usize, usize, usize) = (150, 6, 8209);
+/// C ← A B.
+const PLAIN: [f64; 2] = [1.0, 0.0];
+/// Of which the entry is named, in parts of k, so that last blocks add the slots.
+const TWO_TALL: &str = "tsmttsm_tiled";
 
-/// Both element types.
+/// m, n and k: of a product whose slots another launch adds, of two tall matrices, and of a Gram matrix.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    pub product: (usize, usize, usize),
+    pub tall: (usize, usize, usize),
+    pub square: (usize, usize, usize),
+}
+
+pub const LARGE: Sizes = Sizes { product: (150, 6, 8209), tall: (8, 6, 40_009), square: (6, 6, 8209) };
+/// Where each step takes time.
+const SMALL: Sizes = Sizes { product: (70, 3, 1031), tall: (5, 3, 8209), square: (5, 5, 8209) };
+
+fn sizes(lab: &Lab) -> Sizes {
+    if lab.is_emulated() { SMALL } else { LARGE }
+}
+
+/// All element types, two of them where the GPU is emulated; and batches whose lists streams keep.
 pub fn run(lab: &Lab) -> Outcome {
-    sweep::<f32>(lab)?;
-    sweep::<f64>(lab)
+    if !lab.is_emulated() {
+        sweep::<f32>(lab)?;
+        sweep::<Complex<f64>>(lab)?;
+    }
+    sweep::<f64>(lab)?;
+    sweep::<Complex<f32>>(lab)?;
+    lists::run(lab)
 }
 
-struct Operands<T> {
-    size: (usize, usize, usize),
-    /// A, or Aᵀ where A is to lie by rows.
-    a: Matrix<T>,
-    b: Matrix<T>,
-    by_rows: bool,
+/// Every entry: those of products and of vectors as they want A, and those of Gram matrices.
+fn sweep<T: Element>(lab: &Lab) -> Outcome {
+    let is_cuda = lab.device.is_cuda();
+    for group in Spec::plain(sizes(lab).product).groups_of_all(T::DTYPE, is_cuda) {
+        let (spec, entries) = with_tall(group, T::DTYPE, sizes(lab).tall);
+        let by_rows = [spec.storage[0].row_major, spec.storage[1].row_major];
+        let tasks = both::<T>(lab, What::Product, spec.size, by_rows)?;
+        each(lab, &tasks, entries, &spec.name::<T>())?;
+    }
+    let (_, n, k) = sizes(lab).square;
+    for (n, entries) in grams(T::DTYPE, is_cuda, n) {
+        for by_rows in [false, true] {
+            let tasks = both::<T>(lab, What::Gram, (n, n, k), [by_rows; 2])?;
+            let name = format!("of a Gram matrix, {} n={n} by rows {by_rows}", dtype_name::<T>());
+            each(lab, &tasks, entries.clone(), &name)?;
+        }
+    }
+    Ok(())
 }
 
-impl<T: Real> Operands<T> {
-    fn new(lab: &Lab, size: (usize, usize, usize), by_rows: bool) -> Outcome<Self> {
-        let (m, n, k) = size;
-        let upload = |host: Matrix<T>| -> Outcome<Matrix<T>> {
-            let there = lab.device.upload(&lab.stream, host.view())?;
-            lab.stream.synchronize()?;
-            Ok(there)
-        };
-        let a = |i, l| T::of(unit(1, i, l));
-        let a = if by_rows { Matrix::from_fn(k, m, |l, i| a(i, l)) } else { Matrix::from_fn(m, k, a) };
-        let b = Matrix::from_fn(k, n, |l, j| T::of(unit(2, l, j)));
-        Ok(Operands { size, a: upload(a?)?, b: upload(b?)?, by_rows })
+fn each<T: Element>(lab: &Lab, tasks: &[Task<T>; 2], entries: Vec<Entry>, name: &str) -> Outcome {
+    for (_, entry) in entries.into_iter().enumerate().filter(|(index, _)| lab.takes(*index, 50)) {
+        // Without a workspace nothing of it would be looked at.
+        let result = cut(entry, || Ok(tasks[0].builder(lab))).and_then(|plan| at_once(lab, tasks, &plan));
+        lab.record(|| format!("streams {} {name}", named(entry)), result)?;
     }
+    Ok(())
+}
 
-    fn a(&self) -> MatRef<'_, T> {
-        if self.by_rows { self.a.view().t() } else { self.a.view() }
-    }
+/// Two that one plan computes, with other numbers: those of one in the other's workspace would be seen.
+fn both<T: Element>(lab: &Lab, what: What, size: (usize, usize, usize), by_rows: [bool; 2]) -> Outcome<[Task<T>; 2]> {
+    let of = |more: u64| Task::new(lab, what, size, by_rows, move |seed, i, j| unit(seed + more, i, j));
+    Ok([of(0)?, of(100)?])
+}
 
-    /// A plan by this entry.
-    fn plan(&self, lab: &Lab, entry: Option<&str>) -> Outcome<Plan> {
-        let c = host::Shape::packed(self.size.0, self.size.1, Layout::ColumnMajor, T::DTYPE);
-        let builder = Plan::gemm(&lab.device, self.a().shape(), self.b.shape(), c);
-        Ok(entry.into_iter().fold(builder, |builder, name| builder.variant(name)).build()?)
-    }
-
+impl<T: Element> Task<T> {
     /// C after `runs` runs on a stream of its own, all of them enqueued before the last is waited for; every fifth is
     /// fetched and compared.
     fn runs(&self, device: &Device, plan: &Plan, runs: usize, expected: Option<&[T]>) -> Outcome<Vec<T>> {
@@ -57,7 +91,7 @@ impl<T: Real> Operands<T> {
         let mut c = device.zeros::<T>(self.size.0, self.size.1)?;
         let mut found = Vec::new();
         for run in 0..runs {
-            plan.run(&stream, T::one(), self.a(), self.b.view(), T::zero(), c.view_mut())?;
+            self.run(&stream, plan, PLAIN, c.view_mut())?;
             if run % 5 == 0 || run + 1 == runs {
                 found = c.download(&stream)?.into_vec().ok_or("the copy is not on the host")?;
                 if let Some(expected) = expected {
@@ -69,102 +103,165 @@ impl<T: Real> Operands<T> {
     }
 
     /// The same product again and again without a plan: the stream's own workspace.
-    fn hog(&self, device: &Device) -> Outcome {
+    fn hog(&self, device: &Device, runs: usize) -> Outcome {
         let stream = device.stream()?;
         let mut c = device.zeros::<T>(self.size.0, self.size.1)?;
-        for _ in 0..RUNS {
-            gemm(&stream, T::one(), self.a(), self.b.view(), T::one(), c.view_mut())?;
+        for _ in 0..runs {
+            self.run_planless(&stream, c.view_mut())?;
         }
         Ok(stream.synchronize()?)
     }
 }
 
-/// Eight threads with 200 runs each, whose runs go to eight streams in turn, so that threads meet on each: every result is
-/// looked at.
-pub fn run_many(lab: &Lab) -> Outcome {
-    many::<f32>(lab)?;
-    many::<f64>(lab)
+/// Waits for all, so that none is left running; the first failure.
+fn join(threads: Vec<ScopedJoinHandle<'_, Outcome>>) -> Outcome {
+    let end =
+        |thread: ScopedJoinHandle<'_, Outcome>| thread.join().unwrap_or_else(|_| Err(Fault::from("a thread panicked")));
+    threads.into_iter().map(end).collect::<Vec<_>>().into_iter().collect()
 }
 
-fn many<T: Real>(lab: &Lab) -> Outcome {
-    for by_rows in [false, true] {
-        let operands = Operands::<T>::new(lab, SIZE, by_rows)?;
-        let plan = operands.plan(lab, None)?;
-        let result = in_turn(lab, &operands, &plan);
-        lab.record(|| format!("threads {} by rows {by_rows}", dtype_name::<T>()), result)?;
-    }
-    Ok(())
-}
-
-fn in_turn<T: Real>(lab: &Lab, operands: &Operands<T>, plan: &Plan) -> Outcome {
-    const MANY: usize = 8;
-    const RUNS: usize = 200;
-    let device = &lab.device;
-    let expected = operands.runs(device, plan, 1, None)?;
-    let streams = (0..MANY).map(|_| device.stream()).collect::<host::Result<Vec<_>>>()?;
-    let work = |thread: usize| -> Outcome {
-        let mut c = device.zeros::<T>(SIZE.0, SIZE.1)?;
-        for run in 0..RUNS {
-            let stream = &streams[(thread + run) % MANY];
-            plan.run(stream, T::one(), operands.a(), operands.b.view(), T::zero(), c.view_mut())?;
-            let found = c.download(stream)?.into_vec().ok_or("the copy is not on the host")?;
-            bitwise(&found, &expected, SIZE.0).map_err(|fault| format!("thread {thread}, run {run}: {fault}"))?;
-            // So that what a run leaves out is not the last one's.
-            gemm(stream, T::zero(), operands.a(), operands.b.view(), T::of(f64::NAN), c.view_mut())?;
-            stream.synchronize()?;
-        }
-        Ok(())
-    };
+fn at_once<T: Element>(lab: &Lab, tasks: &[Task<T>; 2], plan: &Plan) -> Outcome {
+    let (device, runs) = (&lab.device, lab.times(RUNS));
+    let expected = [tasks[0].runs(device, plan, 1, None)?, tasks[1].runs(device, plan, 1, None)?];
+    let expected = &expected;
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..MANY).map(|thread| scope.spawn(move || work(thread))).collect();
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Outcome>| {
-            thread.join().unwrap_or_else(|_| Err(Fault::from("a thread panicked")))
-        };
-        // All of them, so that none is left running.
-        threads.into_iter().map(join).collect::<Vec<_>>().into_iter().collect()
+        let run = |thread: usize| tasks[thread % 2].runs(device, plan, runs, Some(&expected[thread % 2])).map(drop);
+        let mut threads: Vec<_> = (0..lab.times(THREADS)).map(|thread| scope.spawn(move || run(thread))).collect();
+        threads.push(scope.spawn(|| tasks[0].hog(device, runs)));
+        join(threads)
     })
 }
 
-/// The bits of products of both types, several times each.
-pub fn bits(lab: &Lab) -> Outcome<Vec<u128>> {
-    fn of<T: Real>(lab: &Lab, found: &mut Vec<u128>) -> Outcome {
-        let operands = Operands::<T>::new(lab, SIZE, false)?;
-        let plan = operands.plan(lab, None)?;
-        let results = (0..10).map(|_| operands.runs(&lab.device, &plan, 5, None));
-        results.into_iter().try_for_each(|result| {
-            found.extend(result?.iter().map(|value| value.bits()));
-            Ok(())
-        })
-    }
-    let mut found = Vec::new();
-    of::<f32>(lab, &mut found)?;
-    of::<f64>(lab, &mut found)?;
-    Ok(found)
+/// A plan with its operands, whatever their type is.
+trait Job {
+    fn name(&self) -> &str;
+    /// Eight threads with 200 runs each, whose runs go to eight streams in turn, so that threads meet on each.
+    fn in_turn(&self, lab: &Lab) -> Outcome;
+    /// Adds the bits of C, several times.
+    fn bits(&self, lab: &Lab, found: &mut Vec<u128>) -> Outcome;
 }
 
-fn sweep<T: Real>(lab: &Lab) -> Outcome {
-    for (spec, entries) in lab.groups_of_all::<T>(Spec::plain(SIZE)) {
-        let operands = Operands::<T>::new(lab, spec.size, spec.storage[0].row_major)?;
-        for entry in entries {
-            let result = operands.plan(lab, entry).and_then(|plan| at_once(lab, &operands, &plan));
-            lab.record(|| format!("streams {} {}", named(entry), spec.name::<T>()), result)?;
+struct Planned<T> {
+    name: String,
+    tasks: [Task<T>; 2],
+    plan: Plan,
+}
+
+impl<T: Element> Job for Planned<T> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn in_turn(&self, lab: &Lab) -> Outcome {
+        let (many, runs) = (lab.times(8), lab.times(200));
+        let (device, Planned { tasks, plan, .. }) = (&lab.device, self);
+        let expected = [tasks[0].runs(device, plan, 1, None)?, tasks[1].runs(device, plan, 1, None)?];
+        let streams = (0..many).map(|_| device.stream()).collect::<host::Result<Vec<_>>>()?;
+        let (streams, expected) = (&streams, &expected);
+        let work = move |thread: usize| -> Outcome {
+            let (task, expected) = (&tasks[thread % 2], &expected[thread % 2]);
+            let rows = task.size.0;
+            let mut c = device.zeros::<T>(rows, task.size.1)?;
+            for run in 0..runs {
+                let stream = &streams[(thread + run) % many];
+                task.run(stream, plan, PLAIN, c.view_mut())?;
+                let found = c.download(stream)?.into_vec().ok_or("the copy is not on the host")?;
+                bitwise(&found, expected, rows).map_err(|fault| format!("thread {thread}, run {run}: {fault}"))?;
+                task.spoil(stream, c.view_mut())?;
+                stream.synchronize()?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| join((0..many).map(|thread| scope.spawn(move || work(thread))).collect()))
+    }
+
+    fn bits(&self, lab: &Lab, found: &mut Vec<u128>) -> Outcome {
+        for _ in 0..lab.times(10) {
+            let result = self.tasks[0].runs(&lab.device, &self.plan, lab.times(5), None)?;
+            found.extend(result.iter().map(|value| value.bits()));
         }
+        Ok(())
+    }
+}
+
+/// A plan whose k is cut, and finished so.
+fn job<T: Element>(
+    lab: &Lab,
+    what: What,
+    size: (usize, usize, usize),
+    by_rows: [bool; 2],
+    finish: Finish,
+) -> Outcome<Box<dyn Job>> {
+    let tasks = both::<T>(lab, what, size, by_rows)?;
+    let is_named = lab.device.is_cuda() && what == What::Product && finish == Finish::LastBlock;
+    let builder = tasks[0].builder(lab);
+    let plan = if is_named { builder.variant(TWO_TALL).parts(PARTS).build() } else { builder.build() }?;
+    let entry = plan.entry().unwrap_or("the CPU");
+    let name = format!("{what:?} {} of {size:?} by rows {by_rows:?}, {entry}", dtype_name::<T>());
+    let is_so = plan.choice().is_none_or(|choice| choice.splits > 1 && choice.finish == finish);
+    ensure(is_so, || format!("{name}: it is not finished by {finish:?}"))?;
+    Ok(Box::new(Planned { name, tasks, plan }))
+}
+
+/// Plans whose workspace has slots, which another launch adds, and plans whose workspace has tickets too.
+fn jobs(lab: &Lab) -> Outcome<Vec<Box<dyn Job>>> {
+    let Sizes { product, tall, square } = sizes(lab);
+    let (columns, rows) = ([false; 2], [true, false]);
+    let (adds, ticket) = (Finish::SecondLaunch, Finish::LastBlock);
+    Ok(vec![
+        job::<f32>(lab, What::Product, product, columns, adds)?,
+        job::<f32>(lab, What::Product, product, rows, adds)?,
+        job::<f64>(lab, What::Product, product, columns, adds)?,
+        job::<f64>(lab, What::Product, product, rows, adds)?,
+        job::<Complex<f64>>(lab, What::Product, product, columns, adds)?,
+        job::<f32>(lab, What::Product, tall, columns, ticket)?,
+        job::<f64>(lab, What::Product, tall, [false, true], ticket)?,
+        job::<f32>(lab, What::Gram, square, columns, ticket)?,
+        job::<f64>(lab, What::Gram, square, [true; 2], ticket)?,
+        job::<Complex<f64>>(lab, What::Gram, square, [true; 2], ticket)?,
+    ])
+}
+
+/// Threads that meet on streams: every result is looked at.
+pub fn run_many(lab: &Lab) -> Outcome {
+    for job in jobs(lab)? {
+        let result = job.in_turn(lab);
+        lab.record(|| format!("threads {}", job.name()), result)?;
     }
     Ok(())
 }
 
-fn at_once<T: Real>(lab: &Lab, operands: &Operands<T>, plan: &Plan) -> Outcome {
-    let device = &lab.device;
-    let expected = operands.runs(device, plan, 1, None)?;
-    let results: Vec<Outcome> = std::thread::scope(|scope| {
-        let run = || operands.runs(device, plan, RUNS, Some(&expected)).map(drop);
-        let mut threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(run)).collect();
-        threads.push(scope.spawn(|| operands.hog(device)));
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Outcome>| {
-            thread.join().unwrap_or_else(|_| Err(Fault::from("a thread panicked")))
-        };
-        threads.into_iter().map(join).collect()
-    });
-    ensure(results.len() == THREADS + 1, || "threads are missing".into())?;
-    results.into_iter().collect()
+/// The bits of all those products, several times each.
+pub fn bits(lab: &Lab) -> Outcome<Vec<u128>> {
+    let mut found = Vec::new();
+    jobs(lab)?.iter().try_for_each(|job| job.bits(lab, &mut found))?;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Dtype, Machine, Parts, Problem, Refusal, Strides, choose, choose_given};
+
+    #[test]
+    fn workspaces_have_slots_and_tickets_on_a_large_gpu() -> Result<(), Refusal> {
+        let of = |dtype, (m, n, k): (usize, usize, usize)| Problem::column_major(dtype, m as u64, n as u64, k as u64);
+        for (dtype, Sizes { product, tall, square }) in
+            [Dtype::F32, Dtype::F64, Dtype::C128].into_iter().flat_map(|dtype| [(dtype, SMALL), (dtype, LARGE)])
+        {
+            let p = of(dtype, product);
+            for p in [p, Problem { a: Strides::row_major(p.k), ..p }] {
+                let choice = choose(&p, &Machine::H200, None)?;
+                assert!(choice.splits > 1 && choice.finish == Finish::SecondLaunch, "{choice}");
+            }
+            let choice = choose_given(&of(dtype, tall), &Machine::H200, TWO_TALL, Parts::Exactly(PARTS))?;
+            assert_eq!((choice.splits, choice.finish), (PARTS, Finish::LastBlock), "{choice}");
+            let (n, k) = (square.1 as u64, square.2 as u64);
+            for b in [Strides::column_major(k), Strides::row_major(n)] {
+                let choice = choose(&Problem::gram(dtype, n, k, b), &Machine::H200, None)?;
+                assert!(choice.splits > 1 && choice.finish == Finish::LastBlock, "{choice}");
+            }
+        }
+        Ok(())
+    }
 }

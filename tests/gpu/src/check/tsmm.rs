@@ -131,7 +131,7 @@ fn graphs<T: Real>(lab: &Lab) -> Outcome {
         let mut case = Spec { beta: 0.5, ..Spec::plain((3001, n, k)) }.integers::<T>(lab)?;
         let result = case.plan(lab, entry).map_err(Into::into).and_then(|plan| {
             plan.warm_up_on(&lab.stream)?;
-            replayed(lab, &driver, &mut case, &plan, 3)
+            replayed(lab, &driver, &mut case, Some(&plan), 3)
         });
         lab.record(|| format!("tsmm, graph of {}", named(entry)), result)?;
     }

@@ -1,7 +1,8 @@
 //! Two tall matrices over their long side, and a matrix by itself: every entry, in every way to finish.
 
 use crate::case::{ALPHAS, BETAS, Spec};
-use crate::compare::{alike, bitwise, equal, within};
+use crate::check::repeat::{self, RUNS};
+use crate::compare::{alike, equal, within};
 use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::{Operand, Storage};
 use crate::oracle::{by_definition, chain, dot_of_integers, exact, near};
@@ -10,7 +11,6 @@ use host::{Plan, PlanBuilder, Triangle};
 use model::{Kernel, VARIANTS, Variant};
 use rayon::prelude::*;
 
-const RUNS: usize = 100;
 /// The sizes and steps of which the bits are compared.
 const BITS: [(usize, usize); 4] = [(16, 16), (64, 64), (5, 5), (1, 1)];
 const LONG: usize = 50_021;
@@ -92,15 +92,15 @@ fn products<T: Real>(lab: &Lab, spec: Spec) -> Outcome {
 }
 
 /// A, C and what is asked of C.
-struct Gram<T> {
-    spec: Spec,
-    a: Operand<T>,
-    c: Operand<T>,
+pub struct Gram<T> {
+    pub spec: Spec,
+    pub a: Operand<T>,
+    pub c: Operand<T>,
     triangle: Triangle,
 }
 
 impl<T: Real> Gram<T> {
-    fn new(lab: &Lab, spec: Spec, triangle: Triangle, a: impl Fn(usize, usize) -> f64) -> Outcome<Self> {
+    pub fn new(lab: &Lab, spec: Spec, triangle: Triangle, a: impl Fn(usize, usize) -> f64) -> Outcome<Self> {
         let ((_, n, k), [_, sb, sc]) = (spec.size, spec.storage);
         let asked = |i: usize, j: usize| asked_for(triangle, i, j);
         let before = |i, j| if spec.beta == 0.0 && asked(i, j) { T::canary() } else { T::of(integer(3, i, j, 3)) };
@@ -108,11 +108,11 @@ impl<T: Real> Gram<T> {
         Ok(Gram { spec, a, c: Operand::new(lab, n, n, sc, before)?, triangle })
     }
 
-    fn plan(&self, lab: &Lab, entry: Option<&Variant>) -> host::Result<Plan> {
+    pub fn plan(&self, lab: &Lab, entry: Option<&Variant>) -> host::Result<Plan> {
         entry.into_iter().fold(self.builder(lab)?, |builder, v| builder.variant(v.entry)).build()
     }
 
-    fn builder(&self, lab: &Lab) -> host::Result<PlanBuilder> {
+    pub fn builder(&self, lab: &Lab) -> host::Result<PlanBuilder> {
         let n = self.spec.size.1;
         let (row, col) = self.spec.storage[2].strides(n, n);
         let strides = model::Strides { row: row as u64, col: col as u64 };
@@ -120,13 +120,41 @@ impl<T: Real> Gram<T> {
         Ok(Plan::gram(&lab.device, self.a.view(lab)?.shape(), c).triangle(self.triangle))
     }
 
-    fn run(&mut self, lab: &Lab, plan: &Plan) -> Outcome<Vec<T>> {
+    /// Gives it to the stream, and does nothing else.
+    pub fn enqueue(&mut self, lab: &Lab, plan: &Plan) -> host::Result<()> {
         let (alpha, beta) = (T::of(self.spec.alpha), T::of(self.spec.beta));
-        self.c.reset()?;
-        plan.run_gram(&lab.stream, alpha, self.a.view(lab)?, beta, self.c.view_mut(lab)?)?;
-        lab.stream.synchronize()?;
+        plan.run_gram(&lab.stream, alpha, self.a.view(lab)?, beta, self.c.view_mut(lab)?)
+    }
+
+    pub fn run(&mut self, lab: &Lab, plan: &Plan) -> Outcome<Vec<T>> {
+        let found = self.run_unwatched(lab, plan);
         self.a.unchanged("A")?;
+        found
+    }
+
+    /// The same, without a look at A.
+    pub fn run_unwatched(&mut self, lab: &Lab, plan: &Plan) -> Outcome<Vec<T>> {
+        self.c.reset()?;
+        self.enqueue(lab, plan)?;
+        lab.stream.synchronize()?;
         self.c.result("C")
+    }
+
+    /// What C must be, of integers.
+    pub fn exact(&self) -> Vec<f64> {
+        let (_, n, k) = self.spec.size;
+        let column = |j| (0..k).map(|l| self.a.get(l, j).wide() as i32).collect();
+        let cols: Vec<Vec<i32>> = (0..n).map(column).collect();
+        let one = |e: usize| {
+            let (i, j) = (e % n, e / n);
+            let old = self.c.get(i, j).wide();
+            if !asked_for(self.triangle, i, j) {
+                return old;
+            }
+            let sum = dot_of_integers(&cols[i], &cols[j]) as f64;
+            self.spec.alpha * sum + if self.spec.beta == 0.0 { 0.0 } else { self.spec.beta * old }
+        };
+        (0..n * n).into_par_iter().map(one).collect()
     }
 }
 
@@ -144,23 +172,10 @@ pub fn serves(entry: Option<&Variant>, n: usize) -> bool {
 }
 
 fn grams<T: Real>(lab: &Lab, spec: Spec, index: usize) -> Outcome {
-    let (_, n, k) = spec.size;
+    let n = spec.size.1;
     let triangle = [Triangle::Full, Triangle::Lower, Triangle::Upper][index % 3];
-    let value = |l: usize, j: usize| integer(2, l, j, 3);
-    let mut gram = Gram::<T>::new(lab, spec, triangle, value)?;
-    let cols: Vec<Vec<i32>> = (0..n).map(|j| (0..k).map(|l| value(l, j) as i32).collect()).collect();
-    let expected: Vec<f64> = (0..n * n)
-        .into_par_iter()
-        .map(|e| {
-            let (i, j) = (e % n, e / n);
-            let old = integer(3, i, j, 3);
-            if !asked_for(triangle, i, j) {
-                return old;
-            }
-            let sum = dot_of_integers(&cols[i], &cols[j]) as f64;
-            spec.alpha * sum + if spec.beta == 0.0 { 0.0 } else { spec.beta * old }
-        })
-        .collect();
+    let mut gram = Gram::<T>::new(lab, spec, triangle, |l, j| integer(2, l, j, 3))?;
+    let expected = gram.exact();
     for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, n)) {
         let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
             gram.run(lab, &plan)?;
@@ -283,6 +298,7 @@ fn same_bits<T: Real>(lab: &Lab, k: usize, runs: usize) -> Outcome {
 
 fn bits_of_products<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut Anywhere) -> Outcome {
     let mut case = spec.make::<T>(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |_, _| 0.0)?;
+    let mut poison = spec.make::<T>(lab, |_, _| f64::NAN, |_, _| f64::NAN, |_, _| 0.0)?;
     let suits = |entry: &Option<&Variant>| serves(*entry, spec.size.1) && !entry.is_some_and(Variant::adds_atomically);
     for entry in entries::<T>(lab, Kernel::Tsmttsm).into_iter().filter(suits) {
         let by = by(lab, Kernel::Tsmttsm, entry);
@@ -290,7 +306,8 @@ fn bits_of_products<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut An
         let result = plan.map_err(Into::into).and_then(|plan| {
             let first = case.run(lab, &plan)?;
             before.are(by, parts(&plan), &first, spec.size.0)?;
-            (1..runs).try_for_each(|_| bitwise(&case.run_unwatched(lab, &plan)?, &first, spec.size.0))
+            let again = || case.run_unwatched(lab, &plan);
+            repeat::again(&first, spec.size.0, runs, again, || poison.run_unwatched(lab, &plan))
         });
         lab.record(|| format!("tsmttsm, bits of {} {}", named(entry), spec.name::<T>()), result)?;
     }
@@ -300,6 +317,7 @@ fn bits_of_products<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut An
 fn bits_of_grams<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut Anywhere) -> Outcome {
     let n = spec.size.1;
     let mut gram = Gram::<T>::new(lab, spec, Triangle::Full, |l, j| unit(2, l, j))?;
+    let mut poison = Gram::<T>::new(lab, spec, Triangle::Full, |_, _| f64::NAN)?;
     for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, n)) {
         let by = by(lab, Kernel::Gram, entry);
         let plan = gram.builder(lab).and_then(|builder| before.plan(builder, by, entry));
@@ -308,7 +326,8 @@ fn bits_of_grams<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut Anywh
             before.are(by, parts(&plan), &first, n)?;
             let symmetric = (0..n * n).all(|e| first[e].bits() == first[e % n * n + e / n].bits());
             ensure(symmetric, || "it is not symmetric to the bit".into())?;
-            (1..runs).try_for_each(|_| bitwise(&gram.run(lab, &plan)?, &first, n))
+            let again = || gram.run_unwatched(lab, &plan);
+            repeat::again(&first, n, runs, again, || poison.run_unwatched(lab, &plan))
         });
         lab.record(|| format!("gram, bits of {} {}", named(entry), spec.name::<T>()), result)?;
     }

@@ -1,12 +1,12 @@
 //! What batches promise beyond integers: random data within their bound, NaN and infinities in their row alone, nothing read where
 //! α = 0, and the same bits wherever operands lie.
 
-use super::{Case, Follow, Number, Spec, entries, is_refused};
+use super::{Case, Follow, Spec, entries, is_refused};
 use crate::entries::Entry;
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::operand::Storage;
 use crate::oracle::{dot2, gamma};
-use crate::real::{Real, integer, unit};
+use crate::real::{Element, Real, integer, times, unit};
 use host::{Complex, Dtype};
 
 const COUNT: usize = 23;
@@ -30,11 +30,11 @@ fn spec(size: (usize, usize, usize), index: usize) -> Spec {
     Spec { size, count: COUNT, storage, follow: [Follow::Strided; 3], conj, alpha: 1.0, beta: 0.0 }
 }
 
-fn random<T: Number>(seed: u64, p: usize, i: usize, j: usize) -> T {
+fn random<T: Element>(seed: u64, p: usize, i: usize, j: usize) -> T {
     T::of_two(unit(seed, 40 * p + i, j), unit(seed + 9, i, 40 * p + j))
 }
 
-fn sweep<T: Number>(lab: &Lab) -> Outcome {
+fn sweep<T: Element>(lab: &Lab) -> Outcome {
     for (index, size) in SIZES.into_iter().enumerate() {
         let spec = spec(size, 3 * index + 1);
         let mut case = Case::<T>::new(lab, spec, random)?;
@@ -65,7 +65,7 @@ fn sweep<T: Number>(lab: &Lab) -> Outcome {
 }
 
 /// A special number in A (operand 0) or B (1) of one problem: not finite are its row or column there, and nothing else.
-fn reaches_its_row<T: Number>(
+fn reaches_its_row<T: Element>(
     lab: &Lab,
     (spec, entry): (Spec, Entry),
     special: f64,
@@ -91,7 +91,7 @@ fn reaches_its_row<T: Number>(
 }
 
 /// A and B are NaN, and C is multiplied by β.
-fn reads_neither<T: Number>(lab: &Lab, spec: Spec, entry: Entry) -> Outcome {
+fn reads_neither<T: Element>(lab: &Lab, spec: Spec, entry: Entry) -> Outcome {
     let mut case = Case::<T>::new(lab, Spec { alpha: 0.0, beta: -1.0, ..spec }, |seed, p, i, j| match seed {
         1 | 2 => T::of_two(f64::NAN, f64::NAN),
         _ => T::of_two(integer(3, 40 * p + i, j, 3), integer(4, i, 40 * p + j, 3)),
@@ -101,14 +101,14 @@ fn reads_neither<T: Number>(lab: &Lab, spec: Spec, entry: Entry) -> Outcome {
     for (p, i, j) in elements(&spec) {
         let (row, col) = case.c.place(p, i, j);
         let (old, new) = (case.c.get(p, i, j), found[row + col * case.c.all.rows]);
-        let expected = super::times(beta, old);
+        let expected = times(beta, old);
         ensure(new.two() == expected, || format!("C_{p}({i}, {j}) is {new:?}, not {expected:?}"))?;
     }
     Ok(())
 }
 
 /// The operands elsewhere: refused, as what wants packed batches says, or the same bits.
-fn has_these_bits<T: Number>(
+fn has_these_bits<T: Element>(
     lab: &Lab,
     spec: Spec,
     entry: Entry,
@@ -143,7 +143,7 @@ fn elements(spec: &Spec) -> impl Iterator<Item = (usize, usize, usize)> + use<> 
 struct Near(Vec<([f64; 2], f64)>);
 
 impl Near {
-    fn of<T: Number>(case: &Case<T>) -> Near {
+    fn of<T: Element>(case: &Case<T>) -> Near {
         let ((.., k), [conj_a, conj_b]) = (case.spec.size, case.spec.conj);
         let conj = |[re, im]: [f64; 2], conj: bool| [re, if conj { -im } else { im }];
         let one = |(p, i, j)| {
@@ -160,7 +160,7 @@ impl Near {
         Near(elements(&case.spec).map(one).collect())
     }
 
-    fn holds<T: Number>(&self, case: &Case<T>, found: &[T]) -> Outcome {
+    fn holds<T: Element>(&self, case: &Case<T>, found: &[T]) -> Outcome {
         for ((p, i, j), (expected, bound)) in elements(&case.spec).zip(&self.0) {
             let (row, col) = case.c.place(p, i, j);
             let [re, im] = found[row + col * case.c.all.rows].two();

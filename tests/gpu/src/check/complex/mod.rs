@@ -14,13 +14,16 @@ use crate::oracle::chain;
 use crate::real::{Real, integer, unit};
 use crate::shapes::Edges;
 use host::{Complex, Error, MatRef, Rule, Scalar};
-use product::{ALPHAS, BETAS, Product, Spec};
-use reference::{alike, exact, near, within};
+use product::{ALPHAS, BETAS};
+use reference::{alike, near, within};
 
 pub use gemv::run as run_gemv;
+pub use product::{Product, Spec};
 pub use reduced::run as run_reduced;
+pub use reference::exact;
 pub use tsmm::run as run_tsmm;
 
+use super::repeat;
 use super::splits::{SIZES as LONG, split};
 
 /// Of the sizes at tile edges one in so many is taken, other ones for the other type.
@@ -75,13 +78,27 @@ where
     all(dtype::<R>(), lab.device.is_cuda())
 }
 
+/// Packed and column-major, with conjugates of A, and factors that are complex.
+pub fn plain(size: (usize, usize, usize)) -> Spec {
+    let (alpha, beta) = (ALPHAS[1], BETAS[3]);
+    Spec { size, storage: [Storage::default(); 3], conj: [true, false], alpha, beta }
+}
+
+/// A product of integers.
+pub fn of_integers<R: Real>(lab: &Lab, spec: Spec) -> Outcome<Product<R>>
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    let part = |seed| move |i, j, im| integer(seed + 10 * im, i, j, 3);
+    Product::<R>::new(lab, spec, part(1), part(2), part(3))
+}
+
 /// One product of integers by these entries, exactly; those of another layout are in another group.
 fn integers<R: Real>(lab: &Lab, check: &str, spec: &Spec, entries: Vec<Entry>) -> Outcome
 where
     Complex<R>: Scalar<Real = R>,
 {
-    let part = |seed| move |i, j, im| integer(seed + 10 * im, i, j, 3);
-    let mut product = Product::<R>::new(lab, *spec, part(1), part(2), part(3))?;
+    let mut product = of_integers::<R>(lab, *spec)?;
     let expected = exact(&product);
     for entry in entries {
         let result = product.plan(lab, entry).map_err(Into::into).and_then(|plan| {
@@ -113,14 +130,14 @@ where
             integers::<R>(lab, "complex-splits", &spec, entries.clone())?;
             let part = |seed| move |i, j, im| unit(seed + 10 * im, i, j);
             let mut product = Product::<R>::new(lab, spec, part(1), part(2), part(3))?;
+            let nan = |_, _, _| f64::NAN;
+            let mut poison = Product::<R>::new(lab, spec, nan, nan, part(3))?;
             for entry in entries {
                 let result = product.plan(lab, entry).map_err(Into::into).and_then(|plan| {
                     split(plan.choice(), entry)?;
                     let first = product.run(lab, &plan)?;
-                    (1..20).try_for_each(|run| {
-                        let again = product.run(lab, &plan)?;
-                        bitwise(&again, &first, size.0).map_err(|fault| format!("run {run}: {fault}").into())
-                    })
+                    let again = || product.run_unwatched(lab, &plan);
+                    repeat::again(&first, size.0, repeat::RUNS, again, || poison.run_unwatched(lab, &plan))
                 });
                 lab.record(|| format!("complex-splits, again, {} {}", named(entry), spec.name::<R>()), result)?;
             }

@@ -3,16 +3,12 @@
 use super::product::Product;
 use crate::lab::Outcome;
 use crate::oracle::{dot2, gamma};
-use crate::real::Real;
+use crate::real::{Real, times};
 use host::{Complex, Scalar};
 use rayon::prelude::*;
 
 /// Real and imaginary part.
 type Parts = [f64; 2];
-
-fn times([a, b]: Parts, [c, d]: Parts) -> Parts {
-    [a * c - b * d, a * d + b * c]
-}
 
 /// A factor without an imaginary part multiplies as a real number.
 fn factor(by: Parts, x: Parts) -> Parts {
