@@ -37,15 +37,16 @@ pub fn install() -> io::Result<()> {
     let mut ending = vec![SIGINT, SIGTERM];
     // `nohup` asks for SIGHUP to stay ignored.
     if !is_ignored(SIGHUP) {
-        ending.push(SIGHUP);
+        ending.insert(0, SIGHUP);
     }
+    // First: one that comes from now on is kept for the thread.
+    let mut signals = Signals::new(&ending)?;
     for &signal in &ending {
         // SAFETY: what a handler does here may be done at any moment: an atomic exchange, and the system's unlink and exit.
         unsafe { low_level::register(signal, move || end_if_again(signal)) }?;
     }
     // A file that grows past its limit is then a failed write with its one line, not a death that leaves the file.
     flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
-    let mut signals = Signals::new(&ending)?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
             if STOPS.load(Ordering::SeqCst) {

@@ -30,10 +30,11 @@ pub fn renewed(page: &str, tables: &str) -> Result<String, String> {
     Ok(format!("{}\n{tables}\n{}", &page[..line_end], &page[end..]))
 }
 
-/// All tables that there are results for: of several families one each; of one what its widths have, or those of squares where there is
-/// nothing else. `None` without a figure's worth of them.
+/// All tables that there are results for: of several families without TSM2R one each; else what widths have, or those of squares where
+/// there is nothing else. `None` without a figure's worth of them.
 pub fn all(rows: &[Row]) -> Option<String> {
-    if let Some(text) = families::markdown(rows) {
+    let families = || families::markdown(rows);
+    if let Some(text) = rows.iter().all(|row| row.case.family != "tsm2r").then(families).flatten() {
         return Some(text);
     }
     let Some(main) = bandwidth::main_group(rows) else { return squares::markdown(rows) };

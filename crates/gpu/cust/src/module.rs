@@ -143,7 +143,7 @@ impl Module {
     /// Loads a file of PTX, of a cubin or of a fatbin.
     ///
     /// # Errors
-    /// [`FileNotFound`](CudaError::FileNotFound) if it cannot be read, and those of [`Module::from_ptx`].
+    /// [`FileNotFound`](CudaError::FileNotFound) if it cannot be read, and those of [`Module::from_ptx`] and [`Module::from_cubin`].
     pub fn from_file<P: AsRef<Path>>(path: P) -> CudaResult<Module> {
         let path = path.as_ref();
         let bytes = std::fs::read(path)
@@ -154,7 +154,7 @@ impl Module {
     /// Loads a fatbin.
     ///
     /// # Errors
-    /// As [`Module::from_ptx`].
+    /// As [`Module::from_cubin`]; also of nvcc's wrapper of one, which leads to another address.
     pub fn from_fatbin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Module> {
         Self::from_cubin(bytes, options)
     }
