@@ -225,6 +225,32 @@ fn the_committed_results_are_what_is_said_of_them() {
     }
 }
 
+/// README.md's counts of the cases of f64 in which cuBLAS is faster, and the least of its times by ours, are those of the files.
+#[test]
+fn what_is_said_beside_cublas_is_in_the_results() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
+    let names: Vec<&str> = HEADER.split(',').collect();
+    let column = |name: &str| names.iter().position(|known| *known == name).expect("a column");
+    let ratios = |files: &[&str]| -> Vec<f64> {
+        let texts: String = files.iter().map(|name| read(&format!("benches/results/h200/{name}.csv"))).collect();
+        let rows = texts.lines().map(|line| line.split(',').collect::<Vec<&str>>());
+        let rows = rows.filter(|row| row[column("dtype")] == "f64" && !row[column("variant")].contains('@'));
+        rows.filter_map(|row| row[column("ratio")].parse().ok()).collect()
+    };
+    let slower = |ratios: &[f64]| ratios.iter().filter(|ratio| **ratio < 1.0).count();
+    let (tall, gram, gemv) = (ratios(&["tsmm", "tsm2l"]), ratios(&["gram"]), ratios(&["gemv"]));
+    let least = gemv.iter().copied().fold(f64::INFINITY, f64::min);
+    let said = read("README.md");
+    for words in [
+        format!("faster but in {} of {} cases, most where", slower(&tall), tall.len()),
+        format!("faster but in {} of {} cases |", slower(&gram), gram.len()),
+        format!("as fast, {least:.2} at the least |"),
+    ] {
+        assert!(said.contains(&words), "README.md does not say '{words}'");
+    }
+}
+
 /// Columns of the table of A B by rows.
 const WIDTHS: [u64; 13] = [1, 2, 4, 5, 8, 13, 16, 24, 31, 32, 33, 48, 64];
 
