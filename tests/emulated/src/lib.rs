@@ -15,5 +15,6 @@
 #[path = "../../../crates/host/tests/driver/libcuda.rs"]
 mod libcuda;
 
+mod mapped;
 mod parameters;
 mod run;
