@@ -12,6 +12,7 @@ usage: lanky-gpu-tests COMMAND [--device cuda:N|cpu] [options]
   occupancy             blocks an SM by the driver and by the model      [--csv FILE]
   cold                  the first call of a process, with the driver's cache empty and filled
   busy                  multiplies until its input ends
+  beyond                touches what is not mapped   --only behind|before|written
   first                 the first call of this process              [--limit SECONDS]
 The device is cuda:0 unless another is named. Exit codes: 0 all passed, 1 a failure, 2 wrong usage, 3 no device.";
 

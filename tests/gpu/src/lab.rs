@@ -2,11 +2,13 @@
 
 use crate::case::Spec;
 use crate::entries::{self, Entry};
+use crate::mapped::{At, Pool};
 use crate::real::Real;
 use cust::context::Context;
 use host::{Device, Dtype, Error, Scalar, Stream};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::Write;
+use std::sync::Arc;
 
 /// What stops a check: a wrong result, or an error of a call.
 pub type Fault = Box<dyn std::error::Error + Send + Sync>;
@@ -24,6 +26,8 @@ pub struct Lab {
     pub stream: Stream,
     /// Elements of guard on each side of an operand.
     pub guard: usize,
+    /// Where operands are placed, if not anywhere.
+    place: RefCell<Option<(Arc<Pool>, At)>>,
     passed: Cell<usize>,
     failed: Cell<usize>,
     skipped: Cell<usize>,
@@ -46,12 +50,38 @@ impl Lab {
             None => None,
         };
         let zero = || Cell::new(0);
-        Ok(Lab { device, stream, guard, passed: zero(), failed: zero(), skipped: zero(), _context: context })
+        let place = RefCell::new(None);
+        Ok(Lab { device, stream, guard, place, passed: zero(), failed: zero(), skipped: zero(), _context: context })
     }
 
     /// Whether the GPU is the emulator, which takes a thousand times as long.
     pub fn is_emulated(&self) -> bool {
         self.device.name() == "Emulated"
+    }
+
+    /// Checks with operands that touch the ends of what is mapped, where it ends or where it starts.
+    ///
+    /// # Errors
+    /// As the checks have.
+    pub fn placed_at(&self, pool: &Arc<Pool>, at: At, checks: impl FnOnce(&Lab) -> Outcome) -> Outcome {
+        self.place.replace(Some((Arc::clone(pool), at)));
+        let result = checks(self);
+        self.place.take();
+        result
+    }
+
+    /// Where operands are placed now, if not anywhere.
+    pub fn placed(&self) -> Option<(Arc<Pool>, At)> {
+        self.place.borrow().clone()
+    }
+
+    /// Elements of guard before and behind an operand that begins so far beside an aligned address: none where it touches an end.
+    pub fn guards(&self, offset: usize) -> [usize; 2] {
+        match self.placed() {
+            None => [self.guard + offset, self.guard],
+            Some((_, At::Start)) => [0, self.guard],
+            Some((_, At::End)) => [self.guard, 0],
+        }
     }
 
     /// Rows of two tall matrices where each entry is to be tried in little time.
@@ -95,7 +125,9 @@ impl Lab {
         };
         self.failed.set(self.failed.get() + 1);
         if self.failed.get() <= PRINTED {
-            println!("FAILED {}: {fault}", name());
+            let place =
+                self.placed().map_or_else(String::new, |(_, at)| format!("where mapped memory has its {at:?}, "));
+            println!("FAILED {place}{}: {fault}", name());
         }
         match fault.downcast_ref::<Error>() {
             Some(Error::ContextLost { .. }) => Err(fault),

@@ -11,6 +11,7 @@
 //! | `large` | matrices of more than 2^32 elements |
 //! | `occupancy` | the blocks an SM holds of every entry: the driver's count against the model's |
 //! | `busy` | multiplies until its input ends: the load of the check `load` |
+//! | `beyond` | touches what is not mapped, which must end its use of the GPU: a process of the check `mapped` |
 //! | `cold` | what the first call of a process costs, with the driver's cache empty and filled: [`cold`] |
 //! | `first` | the same of this process |
 
@@ -23,6 +24,7 @@ mod driver;
 mod entries;
 mod lab;
 mod large;
+mod mapped;
 mod memory;
 mod occupancy;
 mod operand;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
     let result = match args.command.as_str() {
         "cold" => cold::run(&args.device),
         "busy" => check::company::busy(ordinal),
+        "beyond" => with_lab(ordinal, GUARD, |lab| check::mapped::beyond(lab, &args.only)),
         // It opens the device itself: that is what it times.
         "first" => cold::first(ordinal, args.limit),
         "small" => with_lab(ordinal, small::GUARD, |lab| small::run_these(lab, &args.only)),

@@ -1,6 +1,7 @@
 //! Memory of the device under test that belongs to the checks: everything around an operand is theirs to watch.
 
 use crate::lab::{Lab, Outcome};
+use crate::mapped::{At, Lent};
 use cust::memory::{AsyncCopyDestination, DeviceBuffer, DevicePointer, DeviceSlice};
 use cust::stream::Stream;
 use std::mem::ManuallyDrop;
@@ -19,21 +20,44 @@ pub enum Memory {
     },
     /// A GPU's.
     Cuda {
-        /// What it is.
-        buffer: DeviceBuffer<u8>,
+        /// Where its first byte is to be read, and where it is to be written: of mapped memory that differs.
+        addresses: [u64; 2],
+        /// How many there are.
+        bytes: usize,
         /// The lab's stream, which copies behind the work that it was given.
         stream: ManuallyDrop<Stream>,
+        /// Frees it.
+        _owner: Owner,
     },
 }
 
+/// Whose a GPU's memory is.
+pub enum Owner {
+    /// The driver's, as programs usually ask for it.
+    Driver(#[expect(dead_code, reason = "it is dropped")] DeviceBuffer<u8>),
+    /// A pool's, with nothing mapped beside it.
+    Pool(#[expect(dead_code, reason = "it is dropped")] Lent),
+}
+
 impl Memory {
-    /// Uninitialised on a GPU, zeros on the CPU.
+    /// Uninitialised on a GPU, zeros on the CPU; mapped memory while the lab's operands are placed there.
     pub fn new(lab: &Lab, bytes: usize) -> Outcome<Memory> {
         if let Some(raw) = lab.stream.as_raw() {
-            // SAFETY: any byte is a u8, and what is not written first is not read by the checks.
-            let buffer = unsafe { DeviceBuffer::uninitialized(bytes) }?;
+            let (addresses, owner) = match lab.placed() {
+                Some((pool, at)) => {
+                    let lent = pool.lend(bytes)?;
+                    let skip = if at == At::End { (lent.bytes() - bytes) as u64 } else { 0 };
+                    (lent.addresses().map(|address| address + skip), Owner::Pool(lent))
+                }
+                None => {
+                    // SAFETY: any byte is a u8, and what is not written first is not read by the checks.
+                    let buffer = unsafe { DeviceBuffer::uninitialized(bytes) }?;
+                    ([buffer.as_device_ptr().as_raw(); 2], Owner::Driver(buffer))
+                }
+            };
             // SAFETY: a check ends, and its memory with it, before the lab and its stream do.
-            return Ok(Memory::Cuda { buffer, stream: unsafe { cust::extra::borrow_stream(raw) } });
+            let stream = unsafe { cust::extra::borrow_stream(raw) };
+            return Ok(Memory::Cuda { addresses, bytes, stream, _owner: owner });
         }
         let mut words = vec![0_u64; (bytes + ALIGNMENT).div_ceil(8)];
         // Kernels of the CPU reach it by the address alone.
@@ -41,11 +65,16 @@ impl Memory {
         Ok(Memory::Host { words, skip: (address.next_multiple_of(ALIGNMENT) - address) / 8 })
     }
 
-    /// Its address on the device.
+    /// Its address on the device, where it may be written.
     pub fn address(&self) -> u64 {
+        self.addresses()[1]
+    }
+
+    /// The address for what only reads it, and that where it may be written.
+    pub fn addresses(&self) -> [u64; 2] {
         match self {
-            Memory::Host { words, skip } => words[*skip..].as_ptr().addr() as u64,
-            Memory::Cuda { buffer, .. } => buffer.as_device_ptr().as_raw(),
+            Memory::Host { words, skip } => [words[*skip..].as_ptr().addr() as u64; 2],
+            Memory::Cuda { addresses, .. } => *addresses,
         }
     }
 
@@ -56,9 +85,9 @@ impl Memory {
                 let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut words[*skip..]);
                 bytes[at..at + data.len()].copy_from_slice(data);
             }
-            Memory::Cuda { buffer, stream } => {
+            Memory::Cuda { addresses, bytes, stream, .. } => {
                 // SAFETY: waited for below, before either side can be used.
-                let copied = unsafe { part(buffer, at, data.len())?.async_copy_from(data, stream) };
+                let copied = unsafe { part(addresses[1], *bytes, at, data.len())?.async_copy_from(data, stream) };
                 stream.synchronize()?;
                 copied?;
             }
@@ -70,9 +99,9 @@ impl Memory {
     pub fn fill(&mut self, byte: u8) -> Outcome {
         match self {
             Memory::Host { words, .. } => words.fill(u64::from_ne_bytes([byte; 8])),
-            Memory::Cuda { buffer, stream } => {
+            Memory::Cuda { addresses, bytes, stream, .. } => {
                 // SAFETY: waited for below, before anything else can use it.
-                let set = unsafe { buffer.set_8_async(byte, stream) };
+                let set = unsafe { part(addresses[1], *bytes, 0, *bytes)?.set_8_async(byte, stream) };
                 stream.synchronize()?;
                 set?;
             }
@@ -87,9 +116,9 @@ impl Memory {
                 let bytes: &[u8] = bytemuck::cast_slice(&words[*skip..]);
                 data.copy_from_slice(&bytes[at..at + data.len()]);
             }
-            Memory::Cuda { buffer, stream } => {
+            Memory::Cuda { addresses, bytes, stream, .. } => {
                 // SAFETY: as in `write`.
-                let copied = unsafe { part(buffer, at, data.len())?.async_copy_to(data, stream) };
+                let copied = unsafe { part(addresses[1], *bytes, at, data.len())?.async_copy_to(data, stream) };
                 stream.synchronize()?;
                 copied?;
             }
@@ -98,12 +127,11 @@ impl Memory {
     }
 }
 
-/// Bytes `at .. at + len` of a buffer.
-fn part(buffer: &DeviceBuffer<u8>, at: usize, len: usize) -> Outcome<DeviceSlice<u8>> {
-    if at.checked_add(len).is_none_or(|end| end > buffer.len()) {
-        return Err(format!("bytes {at} + {len} of a buffer of {}", buffer.len()).into());
+/// Bytes `at .. at + len` of those from an address on.
+fn part(address: u64, bytes: usize, at: usize, len: usize) -> Outcome<DeviceSlice<u8>> {
+    if at.checked_add(len).is_none_or(|end| end > bytes) {
+        return Err(format!("bytes {at} + {len} of {bytes}").into());
     }
-    let start = DevicePointer::from_raw(buffer.as_device_ptr().as_raw() + at as u64);
-    // SAFETY: inside the buffer, which the caller borrows for as long as the slice is used.
-    Ok(unsafe { DeviceSlice::from_raw_parts(start, len) })
+    // SAFETY: inside the memory, which the caller borrows for as long as the slice is used.
+    Ok(unsafe { DeviceSlice::from_raw_parts(DevicePointer::from_raw(address + at as u64), len) })
 }

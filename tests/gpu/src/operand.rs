@@ -32,7 +32,8 @@ impl Storage {
 
 /// A matrix in guarded memory of the device.
 ///
-/// Before and behind it lie `guard` elements, signalling NaN and bytes 0xA5 in turn; between its lines NaN.
+/// Before and behind it lie `guard` elements, signalling NaN and bytes 0xA5 in turn; between its lines NaN. Where the lab has it touch an
+/// end of mapped memory, there are none on that side.
 pub struct Operand<T> {
     /// Number of rows.
     pub rows: usize,
@@ -59,9 +60,9 @@ impl<T: Element> Operand<T> {
             true => 0,
             false => strides.0 * (rows - 1) + strides.1 * (cols - 1) + 1,
         };
-        let first = lab.guard + storage.offset;
+        let [first, behind] = lab.guards(storage.offset);
         let guards = |at: usize| if at % 2 == 0 { T::canary() } else { T::filler() };
-        let mut content: Vec<T> = (0..first + span + lab.guard).map(guards).collect();
+        let mut content: Vec<T> = (0..first + span + behind).map(guards).collect();
         content[first..first + span].fill(T::canary());
         for i in 0..rows {
             for j in 0..cols {
@@ -108,9 +109,14 @@ impl<T: Element> Operand<T> {
         self.memory.write(0, bytemuck::cast_slice(&self.content))
     }
 
-    /// Of its first element.
+    /// Of its first element, for what only reads it.
     pub fn address(&self) -> u64 {
-        self.memory.address() + (self.first * size_of::<T>()) as u64
+        self.addresses()[0]
+    }
+
+    /// Of its first element, for what only reads it and for what may write it.
+    pub fn addresses(&self) -> [u64; 2] {
+        self.memory.addresses().map(|address| address + (self.first * size_of::<T>()) as u64)
     }
 
     /// To be read.
@@ -125,7 +131,7 @@ impl<T: Element> Operand<T> {
     pub fn view_mut(&mut self, lab: &Lab) -> Result<MatMut<'_, T>> {
         let (row, col) = self.strides;
         // SAFETY: as for `view`, and the borrow is exclusive.
-        unsafe { MatMut::from_raw(&lab.device, self.address(), self.rows, self.cols, row, col) }
+        unsafe { MatMut::from_raw(&lab.device, self.addresses()[1], self.rows, self.cols, row, col) }
     }
 
     fn download(&self) -> Outcome<Vec<T>> {

@@ -91,6 +91,12 @@ fn what_calls_promise() {
     passes("check", &["guards", "quick", "subnormal", "refusals", "memory"], 26_000);
 }
 
+/// By every entry, one size; what is planted is an element before, one behind, and one written where all is read.
+#[test]
+fn operands_end_where_mapped_memory_does() {
+    passes("check", &["mapped"], 2600);
+}
+
 #[test]
 fn rounds_leave_nothing_behind() {
     passes("check", &["cycles"], 1);

@@ -152,9 +152,10 @@ impl<T: Element> Many<T> {
         self.all.get(i, j).two()
     }
 
-    fn address(&self, p: usize) -> u64 {
+    /// Of a problem's matrix, for what only reads it and for what may write it.
+    fn addresses(&self, p: usize) -> [u64; 2] {
         let ((i, j), (row, col)) = (self.place(p, 0, 0), self.all.strides());
-        self.all.address() + ((i * row + j * col) * size_of::<T>()) as u64
+        self.all.addresses().map(|address| address + ((i * row + j * col) * size_of::<T>()) as u64)
     }
 
     fn batch_stride(&self) -> usize {
@@ -167,7 +168,7 @@ impl<T: Element> Many<T> {
         // SAFETY: the memory has all matrices, and lives as long as the borrow.
         unsafe {
             if self.follow == Follow::Listed {
-                let one = |p| MatRef::from_raw(&lab.device, self.address(p), rows, cols, row, col);
+                let one = |p| MatRef::from_raw(&lab.device, self.addresses(p)[0], rows, cols, row, col);
                 let views: Vec<MatRef<'a, T>> = (0..self.count).map(one).collect::<host::Result<_>>()?;
                 return BatchRef::listed(&views);
             }
@@ -182,11 +183,11 @@ impl<T: Element> Many<T> {
         // SAFETY: as for `read`, and the borrow is exclusive.
         unsafe {
             if self.follow == Follow::Listed {
-                let one = |p| MatMut::from_raw(&lab.device, self.address(p), rows, cols, row, col);
+                let one = |p| MatMut::from_raw(&lab.device, self.addresses(p)[1], rows, cols, row, col);
                 let mut views: Vec<MatMut<'_, T>> = (0..self.count).map(one).collect::<Result<_, _>>()?;
                 return call(BatchMut::listed(&mut views)?);
             }
-            let at = self.all.address();
+            let [_, at] = self.all.addresses();
             call(BatchMut::from_raw(&lab.device, at, self.count, self.batch_stride(), (rows, cols), (row, col))?)
         }
     }

@@ -14,6 +14,7 @@ mod grids;
 mod guards;
 mod layouts;
 mod local;
+pub mod mapped;
 mod memory;
 mod null;
 mod poison;
@@ -39,6 +40,7 @@ pub const CHECKS: &[Check] = &[
     ("guards", "comparators and guards can fail", guards::run),
     ("local", "no kernel has local memory, as the driver compiles it", local::run),
     ("edges", "integers at every tile edge, guards intact, beta = 0 over NaN", edges::run),
+    ("mapped", "every entry with operands that end, or begin, where mapped memory of the GPU does", mapped::run),
     ("layouts", "every layout, gap, alpha and beta; transposed views; calls without a plan", layouts::run),
     ("splits", "k in parts, whose sums are added", splits::run),
     ("quick", "m, n, k of 0; alpha and beta of 0, -0, 1, NaN; operands that nothing reads", quick::run),

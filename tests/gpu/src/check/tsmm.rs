@@ -139,7 +139,7 @@ fn graphs<T: Real>(lab: &Lab) -> Outcome {
 }
 
 /// The first n columns of A become the product; nothing else of its memory changes.
-fn in_place<T: Real>(lab: &Lab, [m, n, k]: [usize; 3], seed: u64, row_major: bool, pad: usize) -> Outcome {
+pub fn in_place<T: Real>(lab: &Lab, [m, n, k]: [usize; 3], seed: u64, row_major: bool, pad: usize) -> Outcome {
     let mut spec = Spec::plain((m, n, k));
     spec.storage[0].row_major = row_major;
     spec.storage[0].pad = pad;

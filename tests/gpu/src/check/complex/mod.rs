@@ -21,7 +21,7 @@ pub use gemv::run as run_gemv;
 pub use product::{Product, Spec};
 pub use reduced::run as run_reduced;
 pub use reference::exact;
-pub use tsmm::run as run_tsmm;
+pub use tsmm::{in_place, run as run_tsmm};
 
 use super::repeat;
 use super::splits::{SIZES as LONG, split};
@@ -33,6 +33,15 @@ const STRIDE: usize = 5;
 pub fn run_edges(lab: &Lab) -> Outcome {
     edges::<f32>(lab, 0)?;
     edges::<f64>(lab, 2)
+}
+
+/// A product of integers of this size by every entry of theirs.
+pub fn one<R: Real>(lab: &Lab, check: &str, spec: Spec) -> Outcome
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    let mut groups = spec.groups_of_all(dtype::<R>(), lab.device.is_cuda()).into_iter();
+    groups.try_for_each(|(spec, entries)| integers::<R>(lab, check, &spec, entries))
 }
 
 fn edges<R: Real>(lab: &Lab, skipped: usize) -> Outcome

@@ -89,7 +89,7 @@ where
 }
 
 /// The first n columns of A become the product; nothing else of its memory changes.
-fn in_place<R: Real>(lab: &Lab, [m, n, k]: [usize; 3], seed: u64, row_major: bool, pad: usize) -> Outcome
+pub fn in_place<R: Real>(lab: &Lab, [m, n, k]: [usize; 3], seed: u64, row_major: bool, pad: usize) -> Outcome
 where
     Complex<R>: Scalar<Real = R>,
 {
