@@ -4,6 +4,7 @@ use crate::lab::{Lab, Outcome, dtype_name};
 use crate::operand::{Operand, Storage};
 use crate::real::{Real, hash, integer};
 use host::{Plan, PlanBuilder, Result, Scalar, gemm};
+use watched::Terms;
 
 /// C ← α A B + β C with C m x n, before its elements are made.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,7 @@ impl Spec {
         let bits = hash(91, index, 0) as usize;
         let storage = |at: usize| {
             let bits = bits >> (8 * at);
-            Storage { row_major: bits & 1 > 0, pad: bits >> 1 & 3, offset: bits >> 3 & 3 }
+            Storage::new(bits & 1 > 0, bits >> 1 & 3, bits >> 3 & 3)
         };
         let alpha = ALPHAS[(bits >> 24) % 3];
         let beta = BETAS[(bits >> 32) % BETAS.len()];
@@ -97,6 +98,11 @@ impl<T: Real> Case<T> {
         let strides = model::Strides { row: c.0 as u64, col: c.1 as u64 };
         let c = host::Shape::with_strides(self.c.rows, self.c.cols, strides, T::DTYPE);
         Ok(Plan::gemm(&lab.device, a.shape(), b.shape(), c))
+    }
+
+    /// What it is made of, as it was before.
+    pub fn terms(&self) -> Terms<'_, T> {
+        Terms::new([&self.a, &self.b, &self.c], [self.spec.alpha, self.spec.beta])
     }
 
     fn factors(&self) -> (T, T) {

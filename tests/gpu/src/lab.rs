@@ -10,10 +10,7 @@ use std::cell::{Cell, RefCell};
 use std::io::Write;
 use std::sync::Arc;
 
-/// What stops a check: a wrong result, or an error of a call.
-pub type Fault = Box<dyn std::error::Error + Send + Sync>;
-/// The result of a check.
-pub type Outcome<T = ()> = Result<T, Fault>;
+pub use watched::{Fault, Outcome};
 
 /// Failures that are printed; beyond them they are counted only.
 const PRINTED: usize = 200;

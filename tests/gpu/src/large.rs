@@ -1,13 +1,13 @@
 //! Offsets beyond 31 and 32 bits: f32 matrices of 2^32 + 2^20 elements, tall, long, with large leading dimensions, and a
 //! result of that size; of f64 two tall ones, which are the same, their Gram matrix, and products with a vector.
 //!
-//! A = u vᵀ for u, v made from their positions, so that C = u (vᵀ B) is known at any size: an element taken from a wrong
+//! A = u vᵀ for [`u`] and [`v`] made from their positions, so that C = u (vᵀ B) is known at any size: an element taken from a wrong
 //! place shows. All are integers in -2..=2, and every sum stays below 2^24, in f64 below 2^53: results are exact.
 
 use crate::check::tsmttsm;
 use crate::entries::{Entry, reduced, refused, serves, takes};
 use crate::lab::{Lab, Outcome, ensure, named};
-use crate::real::{Element, Real, integer};
+use crate::real::{Real, integer, u, v};
 use host::{Layout, MatMut, MatRef, Matrix, Plan, gemm};
 use model::{Dtype, Kernel, VARIANTS};
 use rayon::prelude::*;
@@ -19,16 +19,8 @@ const TASK: usize = 1 << 16;
 /// Rows that are looked at in one place.
 const PIECE: usize = 256;
 
-fn u<T: Real>(i: usize) -> T {
-    T::of(integer(5, i, 0, 2))
-}
-
-fn v<T: Real>(l: usize) -> T {
-    T::of(integer(6, l, 1, 2))
-}
-
 fn b(l: usize, j: usize) -> f32 {
-    f32::of(integer(7, l, j, 2))
+    integer(7, l, j, 2) as f32
 }
 
 /// What is multiplied in memory: lines of A, the first `used` elements of each in use.
@@ -139,7 +131,7 @@ fn leading_dimension(lab: &Lab, name: &str, ld: usize, used: usize, row_major: b
     by_every_entry(lab, name, a, if row_major { lines.t() } else { lines })?;
     let beyond = c.view().rows(in_use..in_use + PIECE.min(ld - in_use))?;
     let gaps = lab.device.download(&lab.stream, beyond)?.into_vec().unwrap_or_default();
-    let kept = !gaps.is_empty() && gaps.iter().all(|value| value.bits() == 0);
+    let kept = !gaps.is_empty() && gaps.iter().all(|value| value.to_bits() == 0);
     lab.record(|| format!("large {name}: gaps"), ensure(kept, || "what lies between C's lines was written".into()))
 }
 

@@ -1,8 +1,8 @@
 //! Checks every kernel on the GPU of this machine.
 //!
 //! A program and not tests, since the machine with the GPU may have nothing but a driver. It prints one line for each
-//! failure, and the count at the end. The reference for all results is on the host: [`oracle`]. Whatever surrounds an
-//! operand is watched: [`operand`].
+//! failure, and the count at the end. The reference for all results is on the host: [`watched::oracle`]. Whatever
+//! surrounds an operand is watched: [`watched::Image`].
 //!
 //! | command | what it does |
 //! |---|---|
@@ -19,7 +19,6 @@ mod args;
 mod case;
 mod check;
 mod cold;
-mod compare;
 mod driver;
 mod entries;
 mod lab;
@@ -36,6 +35,7 @@ mod small;
 use args::{Args, USAGE};
 use lab::{GUARD, Lab, Outcome};
 use std::process::ExitCode;
+use watched::compare;
 
 const FAILED: u8 = 1;
 const USAGE_ERROR: u8 = 2;

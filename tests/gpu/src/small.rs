@@ -55,7 +55,7 @@ fn reduced(lab: &Lab) -> Outcome {
 }
 
 fn spec(size: (usize, usize, usize), layouts: usize, index: usize) -> Spec {
-    let storage = |at: usize| Storage { row_major: layouts >> at & 1 > 0, pad: index % 3, offset: (index + at) % 2 };
+    let storage = |at: usize| Storage::new(layouts >> at & 1 > 0, index % 3, (index + at) % 2);
     let storage = [storage(0), storage(1), storage(2)];
     Spec { size, storage, alpha: ALPHAS[index % 3], beta: BETAS[index % BETAS.len()] }
 }

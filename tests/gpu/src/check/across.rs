@@ -108,7 +108,7 @@ fn alike<T: Element>(lab: &Lab, (what, size): Case, by_rows: [bool; 2], factors:
     let integers = results(|seed, i, j| integer(seed, i, j, 3))?;
     let plan = integers.plan(None)?;
     let found = integers.of(&plan)?;
-    let old = |i, j| integers.old.get(i, j).map_or([f64::NAN; 2], Element::two);
+    let old = |i, j| integers.old.get(i, j).map_or([f64::NAN; 2], T::two);
     equal_parts(&found, &integers.task.exact(factors, old), size.0)?;
     hash.add(&found);
     let random = results(unit)?;

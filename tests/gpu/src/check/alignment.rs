@@ -37,7 +37,7 @@ fn asked<T: Real>(lab: &Lab, [a_by_rows, b_by_rows]: [bool; 2], remainder: usize
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
     for (by_rows, remainder) in (0..4).flat_map(|order| (0..8).map(move |r| ([order & 1 > 0, order & 2 > 0], r))) {
-        let aligned = |row_major| Storage { row_major, pad: 0, offset: 0 };
+        let aligned = |row_major| Storage::new(row_major, 0, 0);
         let aligned = [aligned(by_rows[0]), aligned(by_rows[1]), aligned(by_rows[0])];
         for (size, entries) in asked::<T>(lab, by_rows, remainder) {
             let references = aligned_bits::<T>(lab, size, aligned, entries)?;

@@ -12,7 +12,7 @@ use crate::compare::bitwise;
 use crate::entries::Entry;
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::operand::{Operand, Storage};
-use crate::real::{Element, hash, integer, times, unit};
+use crate::real::{Element, conj_if, hash, integer, times, unit};
 use host::{BatchMut, BatchRef, Complex, Dtype, Error, MatMut, MatRef, gemm_batched, gemm_batched_by};
 use model::variants::batched::BATCHED;
 
@@ -67,7 +67,7 @@ impl Spec {
         let storage = |at: usize| {
             let bits = bits >> (8 * at);
             let (pad, offset) = if packed { (0, bits >> 3 & 1) } else { (bits >> 1 & 3, bits >> 3 & 3) };
-            Storage { row_major: bits & 1 > 0, pad, offset }
+            Storage::new(bits & 1 > 0, pad, offset)
         };
         let follow = |at: usize| match (bits >> (24 + 3 * at)) % 4 {
             _ if packed => Follow::Strided,
@@ -243,13 +243,12 @@ impl<T: Element> Case<T> {
     /// All elements of C's memory, those between listed matrices as they were.
     fn expected(&self) -> Vec<[f64; 2]> {
         let ((m, n, k), [conj_a, conj_b]) = (self.spec.size, self.spec.conj);
-        let conj = |[re, im]: [f64; 2], conj: bool| [re, if conj { -im } else { im }];
         let (alpha, beta) = (Self::factor(self.spec.alpha).two(), Self::factor(self.spec.beta).two());
-        let mut all: Vec<[f64; 2]> = self.c.all.elements().into_iter().map(Element::two).collect();
+        let mut all: Vec<[f64; 2]> = self.c.all.elements().into_iter().map(T::two).collect();
         for p in 0..self.spec.count {
             for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
                 let sum = (0..k).fold([0.0; 2], |[re, im], l| {
-                    let [x, y] = times(conj(self.a.get(p, i, l), conj_a), conj(self.b.get(p, l, j), conj_b));
+                    let [x, y] = times(conj_if(self.a.get(p, i, l), conj_a), conj_if(self.b.get(p, l, j), conj_b));
                     [re + x, im + y]
                 });
                 let old = if beta == [0.0; 2] { [0.0; 2] } else { times(beta, self.c.get(p, i, j)) };

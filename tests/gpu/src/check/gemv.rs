@@ -68,9 +68,9 @@ pub fn specs((m, k): (usize, usize), index: usize) -> Vec<Spec> {
         let line = if row_major { k } else { m };
         let whole = line.next_multiple_of(4) - line;
         for (at, (pad, offset)) in [(0, 0), (whole, 0), (whole, 1), (1, 0)].into_iter().enumerate() {
-            let a = Storage { row_major, pad, offset };
+            let a = Storage::new(row_major, pad, offset);
             // By rows a vector has its gap behind every element.
-            let vector = |bit: usize| Storage { row_major: at & bit > 0, pad: at, offset: at / 2 };
+            let vector = |bit: usize| Storage::new(at & bit > 0, at, at / 2);
             all.push(Spec { size: (m, 1, k), storage: [a, vector(1), vector(2)], alpha, beta });
         }
     }

@@ -17,7 +17,7 @@ pub fn run(lab: &Lab) -> Outcome {
 
 /// One bit in every kind of place that is watched.
 fn damage<T: Real>(lab: &Lab) -> Outcome {
-    let storage = Storage { row_major: false, pad: 2, offset: 3 };
+    let storage = Storage::new(false, 2, 3);
     let mut operand = Operand::new(lab, 5, 3, storage, |i, j| T::of((i + j) as f64))?;
     let guard = isize::try_from(lab.guard)?;
     let places = [-guard - 3, -2, -1, 5, 6, 7 + 5, 2 * 7 + 5, 2 * 7 + 4 + guard];

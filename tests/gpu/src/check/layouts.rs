@@ -19,8 +19,7 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
     let sizes = [(131, 5, 67), (6, 140, 130), (70, 66, 9), (1, 9, 300), (9, 1, 300)];
     for (index, layouts) in (0..8_usize).flat_map(|layouts| [layouts; 20]).enumerate() {
         let factors = index % 20;
-        let storage =
-            |at: usize| Storage { row_major: layouts >> at & 1 > 0, pad: (index + at) % 4, offset: index % 3 };
+        let storage = |at: usize| Storage::new(layouts >> at & 1 > 0, (index + at) % 4, index % 3);
         let storage = [storage(0), storage(1), storage(2)];
         let (alpha, beta) = (ALPHAS[factors % 4], BETAS[factors / 4]);
         for (at, &size) in sizes.iter().enumerate() {

@@ -25,7 +25,7 @@ fn every<T: Real>(lab: &Lab) -> Outcome {
 }
 
 fn case<T: Real>(lab: &Lab) -> Outcome<Case<T>> {
-    let storage = Storage { row_major: false, pad: 12, offset: 1 };
+    let storage = Storage::new(false, 12, 1);
     Spec { storage: [storage; 3], beta: 0.5, ..Spec::plain(SIZE) }.integers(lab)
 }
 

@@ -41,7 +41,7 @@ impl<T: Element> Factor<T> {
 
     fn get(&self, i: usize, j: usize) -> [f64; 2] {
         let (i, j) = if self.by_rows { (j, i) } else { (i, j) };
-        self.host.get(i, j).map_or([f64::NAN; 2], Element::two)
+        self.host.get(i, j).map_or([f64::NAN; 2], T::two)
     }
 }
 

@@ -46,7 +46,7 @@ pub fn named(entry: Option<&Variant>) -> &'static str {
 pub fn specs((m, n): (usize, usize), k: usize, index: usize) -> Vec<Spec> {
     let lying = |row_major: bool, pad: usize, offset: usize| {
         // Of op(A), which is m x k, the tall matrix's rows are columns.
-        let of = |row_major| Storage { row_major, pad, offset };
+        let of = |row_major| Storage::new(row_major, pad, offset);
         [of(!row_major), of(row_major), of(index % 2 > 0)]
     };
     let (alpha, beta) = (ALPHAS[index % 3], BETAS[index % BETAS.len()]);

@@ -5,9 +5,9 @@ use super::{Case, Follow, Spec, entries, is_refused};
 use crate::entries::Entry;
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::operand::Storage;
-use crate::oracle::{dot2, gamma};
-use crate::real::{Element, Real, integer, times, unit};
-use host::{Complex, Dtype};
+use crate::real::{Element, conj_if, integer, times, unit};
+use host::Complex;
+use watched::parts::{bound, dot};
 
 const COUNT: usize = 23;
 /// Packed tiles, tiles of 8, odd ones, and many steps.
@@ -24,7 +24,7 @@ pub fn run(lab: &Lab) -> Outcome {
 }
 
 fn spec(size: (usize, usize, usize), index: usize) -> Spec {
-    let storage = |at: usize| Storage { row_major: index >> at & 1 > 0, pad: 0, offset: 0 };
+    let storage = |at: usize| Storage::new(index >> at & 1 > 0, 0, 0);
     let storage = [storage(0), storage(1), storage(2)];
     let conj = [index & 1 > 0, index & 2 > 0];
     Spec { size, count: COUNT, storage, follow: [Follow::Strided; 3], conj, alpha: 1.0, beta: 0.0 }
@@ -145,17 +145,11 @@ struct Near(Vec<([f64; 2], f64)>);
 impl Near {
     fn of<T: Element>(case: &Case<T>) -> Near {
         let ((.., k), [conj_a, conj_b]) = (case.spec.size, case.spec.conj);
-        let conj = |[re, im]: [f64; 2], conj: bool| [re, if conj { -im } else { im }];
         let one = |(p, i, j)| {
-            let a: Vec<[f64; 2]> = (0..k).map(|l| conj(case.a.get(p, i, l), conj_a)).collect();
-            let b: Vec<[f64; 2]> = (0..k).map(|l| conj(case.b.get(p, l, j), conj_b)).collect();
-            let flat = |of: &[[f64; 2]], sign: f64| of.iter().flat_map(|x| [x[0], sign * x[1]]).collect::<Vec<f64>>();
-            let turned: Vec<f64> = b.iter().flat_map(|x| [x[1], x[0]]).collect();
-            let parts = [dot2(&flat(&a, -1.0), &flat(&b, 1.0)), dot2(&flat(&a, 1.0), &turned)];
-            let sizes: f64 = a.iter().zip(&b).map(|(a, b)| a[0].hypot(a[1]) * b[0].hypot(b[1])).sum();
-            let unit = if matches!(T::DTYPE, Dtype::F32 | Dtype::C64) { f32::U } else { f64::U };
-            let bound = 2.0_f64.sqrt() * gamma(2.0 * k as f64 + 4.0, unit) * sizes + 4.0 * f64::EPSILON * sizes;
-            (parts.map(|(sum, rest)| sum + rest), bound)
+            let a: Vec<[f64; 2]> = (0..k).map(|l| conj_if(case.a.get(p, i, l), conj_a)).collect();
+            let b: Vec<[f64; 2]> = (0..k).map(|l| conj_if(case.b.get(p, l, j), conj_b)).collect();
+            let (parts, sizes) = dot(&a, &b);
+            (parts, (bound::<T>(k as f64) + 4.0 * f64::EPSILON) * sizes)
         };
         Near(elements(&case.spec).map(one).collect())
     }

@@ -3,10 +3,9 @@
 mod gemv;
 mod product;
 mod reduced;
-mod reference;
 mod tsmm;
 
-use crate::compare::bitwise;
+use crate::compare::{bitwise, equal_parts};
 use crate::entries::{Entry, all, reduced as reduced_entries, reduced_sizes, refused};
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::operand::Storage;
@@ -15,12 +14,11 @@ use crate::real::{Real, integer, unit};
 use crate::shapes::Edges;
 use host::{Complex, Error, MatRef, Rule, Scalar};
 use product::{ALPHAS, BETAS};
-use reference::{alike, near, within};
+use watched::parts::{alike, within};
 
 pub use gemv::run as run_gemv;
-pub use product::{Product, Spec};
+pub use product::{Product, Spec, exact};
 pub use reduced::run as run_reduced;
-pub use reference::exact;
 pub use tsmm::{in_place, run as run_tsmm};
 
 use super::repeat;
@@ -112,7 +110,7 @@ where
     for entry in entries {
         let result = product.plan(lab, entry).map_err(Into::into).and_then(|plan| {
             let found = product.run(lab, &plan)?;
-            reference::equal(&found, &expected, spec.size.0)
+            equal_parts(&found, &expected, spec.size.0)
         });
         lab.record(|| format!("{check} {} {}", named(entry), spec.name::<R>()), result)?;
     }
@@ -182,7 +180,7 @@ where
             let new = if index & 8 > 0 { (old.re, R::of(special)) } else { (R::of(special), old.im) };
             operand.set(at.0, at.1, Complex::new(new.0, new.1));
             operand.reset()?;
-            let expected = reference::by_definition(&product);
+            let expected = product.terms().parts();
             for entry in entries {
                 let result = product.plan(lab, entry).map_err(Into::into).and_then(|plan| {
                     let found = product.run(lab, &plan)?;
@@ -206,11 +204,11 @@ where
         let spec = Spec { alpha: (0.0, -0.0), beta, ..Spec::varied(size, index) };
         let mut product =
             Product::<R>::new(lab, spec, |_, _, _| f64::NAN, |_, _, _| f64::NAN, |i, j, im| integer(3 + im, i, j, 3))?;
-        let expected = reference::scaled(&product);
+        let expected = product.terms().scaled();
         let result = product.plan(lab, None).map_err(Into::into).and_then(|plan| {
             plan.warm_up()?;
             let found = product.run(lab, &plan)?;
-            reference::equal(&found, &expected, size.0)
+            equal_parts(&found, &expected, size.0)
         });
         lab.record(|| format!("complex-special, nothing to multiply, {}", spec.name::<R>()), result)?;
     }
@@ -233,11 +231,11 @@ where
         for (spec, entries) in spec.groups_of_all(dtype::<R>(), lab.device.is_cuda()) {
             let part = |seed| move |i, j, im| unit(seed + 10 * im, i, j);
             let mut product = Product::<R>::new(lab, spec, part(1), part(2), part(3))?;
-            let expected = near(&product);
+            let expected = product.terms().near_parts();
             for entry in entries {
                 let result = product.plan(lab, entry).map_err(Into::into).and_then(|plan| {
                     let length = chain(plan.choice(), size.2);
-                    within::<R>(&product.run(lab, &plan)?, &expected, spec.size, length)
+                    within(&product.run(lab, &plan)?, &expected, spec.size, length)
                 });
                 lab.record(|| format!("complex-rounding {} {}", named(entry), spec.name::<R>()), result)?;
             }
@@ -260,7 +258,7 @@ where
     Complex<R>: Scalar<Real = R>,
 {
     for (a_by_rows, b_by_rows, m) in (0..8).map(|at| (at & 1 > 0, at & 2 > 0, [128, 131][at / 4])) {
-        let aligned = |row_major| Storage { row_major, pad: 0, offset: 0 };
+        let aligned = |row_major| Storage::new(row_major, 0, 0);
         let storage = [aligned(a_by_rows), aligned(b_by_rows), aligned(a_by_rows)];
         let of = |size| Spec { storage, conj: [true, false], beta: (1.0, -2.0), ..Spec::varied(size, 0) };
         if a_by_rows == b_by_rows {

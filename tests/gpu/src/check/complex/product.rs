@@ -6,6 +6,7 @@ use crate::lab::{Lab, Outcome};
 use crate::operand::{Operand, Storage};
 use crate::real::{Real, hash};
 use host::{Complex, Dtype, MatRef, Plan, PlanBuilder, Scalar, Shape};
+use watched::Terms;
 
 /// C ← α op(A) op(B) + β C, before its elements are made.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +81,14 @@ fn op<T: Scalar>(view: MatRef<'_, T>, conj: bool) -> MatRef<'_, T> {
     if conj { view.conj() } else { view }
 }
 
+/// What it must be of integers, whose sums are exact in any order.
+pub fn exact<R: Real>(product: &Product<R>) -> Vec<[f64; 2]>
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    product.terms().parts()
+}
+
 /// A product with its operands.
 pub struct Product<R> {
     /// What it is.
@@ -113,6 +122,12 @@ where
             b: Operand::new(lab, k, n, sb, |l, j| whole(&|im| b(l, j, im)))?,
             c: Operand::new(lab, m, n, sc, |i, j| whole(&|im| if nan { f64::NAN } else { c(i, j, im) }))?,
         })
+    }
+
+    /// What it is made of, as it was before.
+    pub fn terms(&self) -> Terms<'_, Complex<R>> {
+        let factors = [self.spec.alpha, self.spec.beta].map(<[f64; 2]>::from);
+        Terms { operands: [&self.a, &self.b, &self.c], conj: self.spec.conj, factors }
     }
 
     /// op(A) and op(B).

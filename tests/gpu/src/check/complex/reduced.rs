@@ -1,12 +1,13 @@
 //! Two tall complex matrices over their long side, and Gram matrices: every entry, with every conjugate.
 
 use super::product::{ALPHAS, BETAS, Spec};
-use super::{dtype, integers, reference};
+use super::{dtype, integers};
 use crate::check::repeat;
 use crate::check::tsmttsm::{SIDES, asked_for, named, serves, specs};
+use crate::compare::equal_parts;
 use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::{Operand, Storage};
-use crate::real::{Element, Real, integer, unit};
+use crate::real::{Real, integer, unit};
 use host::{Complex, MatRef, Plan, Scalar, Shape, Triangle};
 use model::{Kernel, VARIANTS, Variant};
 use rayon::prelude::*;
@@ -86,7 +87,8 @@ where
         let ((_, n, k), [_, sb, sc]) = (spec.size, spec.storage);
         let whole = |part: &dyn Fn(u64) -> f64| Complex::new(R::of(part(0)), R::of(part(1)));
         let unread = |i, j| spec.beta == (0.0, 0.0) && asked_for(triangle, i, j);
-        let before = |i, j| if unread(i, j) { Complex::canary() } else { whole(&|im| integer(3 + 10 * im, i, j, 3)) };
+        let before =
+            |i, j| if unread(i, j) { watched::Element::canary() } else { whole(&|im| integer(3 + 10 * im, i, j, 3)) };
         let a = Operand::new(lab, k, n, sb, |l, j| whole(&|im| a(l, j, im)))?;
         Ok(Gram { spec, a, c: Operand::new(lab, n, n, sc, before)?, triangle })
     }
@@ -161,7 +163,7 @@ where
         let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
             // Twice: the second finds the ticket that the first has left.
             gram.run(lab, &plan)?;
-            reference::equal(&gram.run(lab, &plan)?, &expected, n)
+            equal_parts(&gram.run(lab, &plan)?, &expected, n)
         });
         lab.record(|| format!("complex-gram {} {triangle:?} {}", named(entry), spec.name::<R>()), result)?;
     }

@@ -1,10 +1,10 @@
 //! Entries of a tall complex A: widths and tiles, with every conjugate, several turns, the same bits, in place.
 
 use super::product::{ALPHAS, BETAS, Product, Spec};
-use super::{dtype, integers, reference};
+use super::{dtype, integers};
 use crate::case;
 use crate::check::tsmm::{sizes, tall};
-use crate::compare::bitwise;
+use crate::compare::{bitwise, equal_parts};
 use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::Operand;
 use crate::real::{Real, integer, unit};
@@ -99,7 +99,7 @@ where
     let spec = Spec { size: (m, n, k), storage, conj: [false; 2], alpha, beta: (0.0, 0.0) };
     let a = |i, l, im| integer(10 + seed + 100 * im, i, l, 3);
     let product = Product::<R>::new(lab, spec, a, |l, j, im| integer(2 + 10 * im, l, j, 3), |_, _, _| 0.0)?;
-    let expected = reference::exact(&product);
+    let expected = product.terms().parts();
     // A again, with guards around it, to be written.
     let number = |i, l| Complex::new(R::of(a(i, l, 0)), R::of(a(i, l, 1)));
     let mut both = Operand::new(lab, m, k, storage[0], number)?;
@@ -107,7 +107,7 @@ where
     tsmm_in_place(&lab.stream, alpha, both.view_mut(lab)?, product.b.view(lab)?)?;
     lab.stream.synchronize()?;
     let found = both.result("A")?;
-    reference::equal(&found[..m * n], &expected, m)?;
+    equal_parts(&found[..m * n], &expected, m)?;
     ensure((m * n..m * k).all(|at| found[at] == number(at % m, at / m)), || {
         "columns of A beside the product changed".into()
     })?;

@@ -49,7 +49,7 @@ impl<T: Element> Lists<T> {
         };
         let (a, b) = (Matrix::from_fn(m, k * count, number(1))?, Matrix::from_fn(k, n * count, number(2))?);
         let (of_a, of_b) = (a.view(), b.view());
-        let two = |of: MatRef<'_, T>, i, j| of.get(i, j).map_or([f64::NAN; 2], Element::two);
+        let two = |of: MatRef<'_, T>, i, j| of.get(i, j).map_or([f64::NAN; 2], T::two);
         let element = |backwards: bool, e: usize| {
             let (p, i, j) = (e / (m * n), e % m, e / m % n);
             let of = if backwards { count - 1 - p } else { p };

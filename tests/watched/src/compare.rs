@@ -1,68 +1,65 @@
 //! Comparators. Each is written so that a NaN that should not be there fails, and says where the first fault is.
 
-use crate::lab::Outcome;
 use crate::oracle::Near;
-use crate::real::{Element, Real};
+use crate::{Element, Outcome, Real};
 
-/// Fails with the first element for which `fine` does not hold, and the number of those.
-fn all(count: usize, rows: usize, fine: impl Fn(usize) -> bool, text: impl Fn(usize) -> String) -> Outcome {
+/// Fails unless there are as many, with the first element for which `fine` does not hold, and the number of those; elements lie down
+/// columns of so many rows.
+pub fn all<T: Element>(
+    found: &[T],
+    expected: usize,
+    rows: usize,
+    fine: impl Fn(usize) -> bool,
+    text: impl Fn(usize) -> String,
+) -> Outcome {
+    let count = found.len();
+    if count != expected {
+        return Err(format!("{count} elements, expected {expected}").into());
+    }
     let Some(first) = (0..count).find(|&e| !fine(e)) else { return Ok(()) };
     let wrong = (first..count).filter(|&e| !fine(e)).count();
-    let (i, j) = (first % rows.max(1), first / rows.max(1));
-    Err(format!("{wrong} of {count} elements are wrong, the first ({i}, {j}): {}", text(first)).into())
-}
-
-fn same_count(found: usize, expected: usize) -> Outcome {
-    match found == expected {
-        true => Ok(()),
-        false => Err(format!("{found} elements, expected {expected}").into()),
-    }
+    let (i, j, found) = (first % rows.max(1), first / rows.max(1), found[first]);
+    let text = text(first);
+    Err(format!("{wrong} of {count} elements are wrong, the first ({i}, {j}): expected {text}, found {found:?}").into())
 }
 
 /// Equal as numbers; −0 is 0.
 pub fn equal<T: Real>(found: &[T], expected: &[f64], rows: usize) -> Outcome {
-    same_count(found.len(), expected.len())?;
-    let text = |e: usize| format!("expected {:?}, found {:?}", T::of(expected[e]), found[e]);
-    all(found.len(), rows, |e| found[e] == T::of(expected[e]), text)
+    let right = |e: usize| T::of(expected[e]);
+    all(found, expected.len(), rows, |e| found[e] == right(e), |e| format!("{:?}", right(e)))
 }
 
 /// The same of numbers by their parts.
 pub fn equal_parts<T: Element>(found: &[T], expected: &[[f64; 2]], rows: usize) -> Outcome {
-    same_count(found.len(), expected.len())?;
-    let text = |e: usize| format!("expected {:?}, found {:?}", expected[e], found[e]);
-    all(found.len(), rows, |e| found[e].two() == expected[e], text)
+    all(found, expected.len(), rows, |e| found[e].two() == expected[e], |e| format!("{:?}", expected[e]))
 }
 
 /// Equal in every bit.
 pub fn bitwise<T: Element>(found: &[T], expected: &[T], rows: usize) -> Outcome {
-    same_count(found.len(), expected.len())?;
-    let text = |e: usize| {
-        let (x, y) = (expected[e], found[e]);
-        format!("expected {x:?} ({:#x}), found {y:?} ({:#x})", x.bits(), y.bits())
-    };
-    all(found.len(), rows, |e| found[e].bits() == expected[e].bits(), text)
+    let text = |e: usize| format!("{:?} ({:#x}, not {:#x})", expected[e], expected[e].bits(), found[e].bits());
+    all(found, expected.len(), rows, |e| found[e].bits() == expected[e].bits(), text)
 }
 
 /// No further away than the bound for chains of `length` roundings in sums over k.
 pub fn within<T: Real>(found: &[T], expected: &[Near], rows: usize, length: f64, k: usize) -> Outcome {
-    same_count(found.len(), expected.len())?;
-    let fine = |e: usize| expected[e].error(found[e].wide()) <= expected[e].bound::<T>(length, k);
-    let text = |e: usize| {
-        let (near, found) = (&expected[e], found[e].wide());
-        let (error, bound) = (near.error(found), near.bound::<T>(length, k));
-        format!("expected {:e} +- {bound:e}, found {found:e}: {error:e} off", near.value)
+    let off = |e: usize| (expected[e].error(found[e].wide()), expected[e].bound::<T>(length, k));
+    let fine = |e: usize| {
+        let (error, bound) = off(e);
+        error <= bound
     };
-    all(found.len(), rows, fine, text)
+    let text = |e: usize| format!("{:e} +- {:e}, not {:e} off", expected[e].value, off(e).1, off(e).0);
+    all(found, expected.len(), rows, fine, text)
 }
 
-/// NaN where NaN is expected, that infinity where one is, and else equal as numbers.
+/// Whether it is NaN where NaN is expected, that infinity where one is, and else equal as a number.
+pub fn same_kind(found: f64, expected: f64) -> bool {
+    found == expected || (found.is_nan() && expected.is_nan())
+}
+
+/// The same of all.
 pub fn alike<T: Real>(found: &[T], expected: &[f64], rows: usize) -> Outcome {
-    same_count(found.len(), expected.len())?;
-    let fine = |e: usize| match expected[e].is_nan() {
-        true => found[e].is_nan(),
-        false => found[e] == T::of(expected[e]),
-    };
-    all(found.len(), rows, fine, |e| format!("expected {:?}, found {:?}", expected[e], found[e]))
+    let right = |e: usize| T::of(expected[e]).wide();
+    all(found, expected.len(), rows, |e| same_kind(found[e].wide(), right(e)), |e| format!("{:?}", expected[e]))
 }
 
 #[cfg(test)]
@@ -84,7 +81,7 @@ mod tests {
         assert!(bitwise(&[0.0_f64], &[-0.0], 1).is_err() && equal(&[0.0_f64], &[-0.0], 1).is_ok());
         let off = |first: f64| within(&found, &[first, 2.0, 3.0, 4.0].map(near), 2, 2_f64.powi(51), 1);
         assert!(off(1.4).is_ok() && off(1.6).is_err() && off(0.6).is_ok() && off(0.4).is_err());
-        assert!(equal(&found, &[1.0], 2).is_err());
+        assert!(equal(&found, &[1.0], 2).is_err() && bitwise(&found, &[], 2).is_err());
     }
 
     #[test]
