@@ -3,16 +3,13 @@
 mod common;
 
 use common::{Buffer, Watched, conj_if, watch};
-use lanky_host::{Complex, Device, Dtype, Error, Layout, MatMut, MatRef, Matrix, Operand, Plan, Rule, Scalar, Shape};
+use lanky_host::{Complex, Device, Dtype, Error, Layout, MatMut, MatRef, Matrix, Operand, Plan, Rule, Shape};
 use lanky_host::{Strides, gemm, gemv};
+use watched::numbers::integer;
 
 /// Small integers, of complex numbers in both parts.
-fn element<T: Scalar>(seed: usize, i: usize, j: usize) -> T {
-    let part = |salt: usize| {
-        let value = (i * 7919 + j * 104_729 + seed + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & 1023;
-        (0..value % 5).fold(T::zero() - T::one() - T::one(), |sum, _| sum + T::one()).parts().0
-    };
-    T::of_parts(part(0), part(17))
+fn element<T: Watched>(seed: u64, i: usize, j: usize) -> T {
+    T::of_two(integer(seed, i, j, 2), integer(seed + 17, i, j, 2))
 }
 
 /// Any strides of A, x and y, NaN in all gaps: y is the sum, and nothing beside its elements is written.

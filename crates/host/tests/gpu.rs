@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{Buffer, PACKED, Random, Real, Storage};
+use common::{Buffer, PACKED, Real, Storage};
 use lanky_host::{Device, Dtype, Error, Layout, MatRef, Matrix, Operand, Plan, Scalar, Shape, Stream, gemm, model};
 use std::io;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use watched::numbers::integer;
 
 /// Held by every test for reading, and for writing by one that records: what other threads of the process ask of the
 /// driver meanwhile, memory above all, can end a recording.
@@ -110,12 +111,11 @@ fn agrees<T: Real>(
     beta: f64,
 ) -> lanky_host::Result<()> {
     let (m, n, k) = size;
-    let storage = row_major.map(|row_major| Storage { row_major, step: 1, pad: 0 });
-    let mut random = Random(5);
-    let mut next = || T::of(random.integer(3));
-    let a = Buffer::<T>::new(m, k, storage[0], |_, _| next());
-    let b = Buffer::<T>::new(k, n, storage[1], |_, _| next());
-    let mut c = Buffer::<T>::new(m, n, storage[2], |_, _| if beta == 0.0 { T::nan() } else { next() });
+    let storage = row_major.map(|row_major| Storage::new(row_major, 0, 0));
+    let number = |seed, i, j| T::of(integer(seed, i, j, 3));
+    let a = Buffer::<T>::new(m, k, storage[0], |i, l| number(1, i, l));
+    let b = Buffer::<T>::new(k, n, storage[1], |l, j| number(2, l, j));
+    let mut c = Buffer::<T>::new(m, n, storage[2], |i, j| if beta == 0.0 { T::canary() } else { number(3, i, j) });
     let (there_a, there_b) = (device.upload(stream, a.view()?)?, device.upload(stream, b.view()?)?);
     let mut there_c = device.upload(stream, c.view_mut()?.as_ref())?;
     let (alpha, beta) = (T::of(alpha), T::of(beta));

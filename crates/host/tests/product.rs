@@ -2,12 +2,20 @@
 
 mod common;
 
-use common::{Buffer, Case, Outcome, PACKED, Random, Real, Storage, Watched, bits};
+use common::{Buffer, Case, PACKED, Real, Storage, bits, right, watch};
 use lanky_host::{Device, Dtype, Layout, MatMut, MatRef, Plan, Shape, gemm, gram, tsmm_in_place};
 use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use watched::compare::{equal, within};
+use watched::numbers::{integer, unit};
 
 fn storage() -> impl Strategy<Value = Storage> {
-    (any::<bool>(), 1_usize..=3, 0_usize..=3).prop_map(|(row_major, step, pad)| Storage { row_major, step, pad })
+    (any::<bool>(), 1_usize..=3, 0_usize..=3, 0_usize..=3).prop_map(|(row_major, step, pad, offset)| Storage {
+        row_major,
+        step,
+        pad,
+        offset,
+    })
 }
 
 fn size() -> impl Strategy<Value = usize> {
@@ -23,79 +31,14 @@ fn case() -> impl Strategy<Value = Case> {
         .prop_map(|(size, storage, alpha, beta, seed)| Case { size, storage, alpha, beta, seed })
 }
 
-/// Compares with i64 arithmetic in halves, so that α and β of 0.5 are exact.
 fn is_exact<T: Real>(case: &Case) {
-    let (m, n, k) = case.size;
-    let Outcome { a, b, before, c } = case.run::<T>(|random| random.integer(3)).unwrap();
-    let (alpha, beta) = ((2.0 * case.alpha) as i64, (2.0 * case.beta) as i64);
-    for i in 0..m {
-        for j in 0..n {
-            let sum: i64 = (0..k).map(|l| a.get(i, l).wide() as i64 * b.get(l, j).wide() as i64).sum();
-            let old = if beta == 0 { 0 } else { before[i * n + j].wide() as i64 };
-            let twice = alpha * sum + beta * old;
-            assert_eq!(c.get(i, j).wide() * 2.0, twice as f64, "element ({i}, {j}) of {case:?}");
-        }
-    }
-}
-
-/// a * b and the error of that product.
-fn two_product(a: f64, b: f64) -> (f64, f64) {
-    let p = a * b;
-    (p, a.mul_add(b, -p))
-}
-
-/// a + b and the error of that sum (Knuth).
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let s = a + b;
-    let t = s - a;
-    (s, (a - (s - t)) + (b - t))
-}
-
-/// The dot product as if in twice the working precision (Ogita, Rump, Oishi: Dot2), and that of the absolute values.
-fn dot(pairs: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
-    let (mut sum, mut low, mut magnitude) = (0.0, 0.0, 0.0);
-    for (a, b) in pairs {
-        let (product, error) = two_product(a, b);
-        let (next, rest) = two_sum(sum, product);
-        sum = next;
-        low += error + rest;
-        magnitude += product.abs();
-    }
-    (sum + low, magnitude)
-}
-
-/// k u / (1 - k u): Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1.
-fn gamma(k: usize, u: f64) -> f64 {
-    let ku = k as f64 * u;
-    ku / (1.0 - ku)
+    let done = case.run::<T>(|seed, i, j| integer(seed, i, j, 3)).unwrap();
+    right(equal(&done.c, &done.terms().exact(), case.size.0));
 }
 
 fn is_within_its_bound<T: Real>(case: &Case) {
-    let outcome = case.run::<T>(Random::unit).unwrap();
-    assert_eq!(beyond_its_bound(case, &outcome), None, "{case:?}");
-}
-
-/// The first element of C that is further from the product than the bound, which NaN is.
-fn beyond_its_bound<T: Real>(case: &Case, Outcome { a, b, before, c }: &Outcome<T>) -> Option<String> {
-    let (m, n, k) = case.size;
-    for i in 0..m {
-        for j in 0..n {
-            let (sum, magnitude) = dot((0..k).map(|l| (a.get(i, l).wide(), b.get(l, j).wide())));
-            let old = if case.beta == 0.0 { 0.0 } else { before[i * n + j].wide() };
-            let expected = case.alpha * sum + case.beta * old;
-            let tolerance = gamma(k + 2, T::U) * case.alpha.abs() * magnitude
-                + gamma(2, T::U) * (case.beta * old).abs()
-                + (k + 2) as f64 * T::ETA
-                // The reference itself, in f64.
-                + 4.0 * f64::EPSILON * expected.abs();
-            let error = (c.get(i, j).wide() - expected).abs();
-            let within = error <= tolerance;
-            if !within {
-                return Some(format!("element ({i}, {j}) is off by {error}, not {tolerance}"));
-            }
-        }
-    }
-    None
+    let (done, (rows, _, k)) = (case.run::<T>(unit).unwrap(), case.size);
+    right(within(&done.c, &done.terms().near(), rows, k as f64, k));
 }
 
 proptest! {
@@ -126,17 +69,20 @@ proptest! {
 #[test]
 fn the_bound_refuses_nan() {
     let case = Case { size: (5, 4, 300), storage: [PACKED; 3], alpha: -1.0, beta: 0.5, seed: 7 };
-    let mut outcome = case.run::<f64>(Random::unit).unwrap();
-    assert_eq!(beyond_its_bound(&case, &outcome), None);
-    for (i, j) in (0..5).flat_map(|i| (0..4).map(move |j| (i, j))) {
-        let (at, was) = (outcome.c.at(i, j), outcome.c.get(i, j));
-        for wrong in [f64::NAN, f64::INFINITY, -f64::INFINITY, was + 1e-10, was - 1e-10, outcome.c.get((i + 1) % 5, j)]
-        {
-            outcome.c.all[at] = wrong;
-            let found = beyond_its_bound(&case, &outcome).expect("a wrong element");
-            assert!(found.starts_with(&format!("element ({i}, {j}) is off by ")), "{found}");
+    let done = case.run::<f64>(unit).unwrap();
+    let near = done.terms().near();
+    right(within(&done.c, &near, 5, 300.0, 300));
+    for (at, was) in done.c.iter().enumerate() {
+        let neighbour = done.c[(at + 1) % done.c.len()];
+        for wrong in [f64::NAN, f64::INFINITY, -f64::INFINITY, was + 1e-10, was - 1e-10, neighbour] {
+            let mut found = done.c.clone();
+            found[at] = wrong;
+            let fault = within(&found, &near, 5, 300.0, 300).expect_err("a wrong element").to_string();
+            assert!(
+                fault.contains(&format!("1 of 20 elements are wrong, the first ({}, {})", at % 5, at / 5)),
+                "{fault}"
+            );
         }
-        outcome.c.all[at] = was;
     }
 }
 
@@ -162,13 +108,13 @@ fn a_small_result_of_a_long_k_is_computed_in_parts() {
         let plan = Plan::gemm(&Device::cpu(), shape(m, k), shape(k, n), shape(m, n)).build().unwrap();
         assert!(plan.to_string().contains(words), "{plan}");
     }
-    let row_major = Storage { row_major: true, step: 1, pad: 3 };
+    let row_major = Storage::new(true, 3, 0);
     for size in IN_PARTS {
         is_exact::<f64>(&Case { size, storage: [row_major, PACKED, row_major], alpha: -1.0, beta: 0.5, seed: 7 });
         let case = Case { size, storage: [PACKED, row_major, PACKED], alpha: 1.0, beta: 0.0, seed: 11 };
         let of = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| bits(&case.run::<f64>(Random::unit).unwrap().c.all))
+            pool.install(|| bits(&case.run::<f64>(unit).unwrap().c))
         };
         assert!(of(1) == of(3), "{case:?}");
     }
@@ -176,7 +122,7 @@ fn a_small_result_of_a_long_k_is_computed_in_parts() {
 
 #[test]
 fn integers_are_exact_at_parallel_sizes() {
-    let row_major = Storage { row_major: true, step: 1, pad: 3 };
+    let row_major = Storage::new(true, 3, 0);
     for size in LARGE {
         for storage in [[PACKED; 3], [row_major; 3], [PACKED, row_major, PACKED], [row_major, PACKED, row_major]] {
             let case = Case { size, storage, alpha: -1.0, beta: 0.5, seed: 7 };
@@ -191,7 +137,7 @@ fn large_zero_blocks_are_exact() {
     // Data of mostly zeros, in whole blocks, at sizes where the work is spread: what one library got wrong.
     let (m, n, k) = (1031, 35, 601);
     for row_major in [false, true] {
-        let storage = Storage { row_major, step: 1, pad: 0 };
+        let storage = Storage::new(row_major, 0, 0);
         let block = |i: usize, j: usize, p: usize, q: usize| i64::from((i / p + j / q) % 3 == 0);
         let left = |i: usize, l: usize| block(i, l, 200, 150) * ((i * 7 + l * 3) % 5) as i64;
         let right = |l: usize, j: usize| block(l, j, 200, 8) * ((l + j * 11) % 7) as i64;
@@ -214,12 +160,12 @@ fn any_number_of_threads_gives_the_same_bits() {
     // Of the last k is cut into parts.
     for size in LARGE.into_iter().chain([(3, 2, 90_001)]) {
         for row_major in [false, true] {
-            let storage = [Storage { row_major, step: 1, pad: 1 }, PACKED, Storage { row_major, step: 1, pad: 0 }];
+            let storage = [Storage::new(row_major, 1, 0), PACKED, Storage::new(row_major, 0, 0)];
             let case = Case { size, storage, alpha: 1.0, beta: -1.0, seed: 11 };
             let of = |threads| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let single = pool.install(|| bits(&case.run::<f32>(Random::unit).unwrap().c.all));
-                let double = pool.install(|| bits(&case.run::<f64>(Random::unit).unwrap().c.all));
+                let single = pool.install(|| bits(&case.run::<f32>(unit).unwrap().c));
+                let double = pool.install(|| bits(&case.run::<f64>(unit).unwrap().c));
                 (single, double)
             };
             let one = of(1);
@@ -234,10 +180,8 @@ fn any_number_of_threads_gives_the_same_bits() {
 #[test]
 fn any_number_of_threads_gives_the_same_bits_of_other_products() {
     use num_complex::Complex;
-    let mut random = Random(37);
-    let mut data = |len| (0..len).map(|_| Complex::new(random.unit(), random.unit())).collect::<Vec<_>>();
-    let (tall, b) = (data(30_011 * 5), data(5 * 5));
-    let by_parts = data(2 * 60_001);
+    let data = |seed, len| (0..len).map(|at| Complex::new(unit(seed, at, 0), unit(seed, at, 1))).collect::<Vec<_>>();
+    let (tall, b, by_parts) = (data(1, 30_011 * 5), data(2, 5 * 5), data(3, 2 * 60_001));
     let one = Complex::new(0.7, -0.2);
     let of = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -264,12 +208,11 @@ fn any_number_of_threads_gives_the_same_bits_of_other_products() {
 
 /// The bits of a product whose operands begin so many elements into their memory.
 fn bits_behind<T: Real>((m, n, k): (usize, usize, usize), [a, b, c]: [usize; 3]) -> Vec<u128> {
-    let mut random = Random(23);
-    let mut behind = |offset: usize, len: usize| -> Vec<T> {
+    let behind = |seed, offset: usize, len: usize| -> Vec<T> {
         let before = std::iter::repeat_n(T::canary(), offset);
-        before.chain((0..len).map(|_| T::of(random.unit()))).collect()
+        before.chain((0..len).map(|at| T::of(unit(seed, at, 0)))).collect()
     };
-    let (of_a, of_b, mut of_c) = (behind(a, m * k), behind(b, k * n), behind(c, m * n));
+    let (of_a, of_b, mut of_c) = (behind(1, a, m * k), behind(2, b, k * n), behind(3, c, m * n));
     let (left, right) = (MatRef::column_major(&of_a[a..], m, k), MatRef::column_major(&of_b[b..], k, n));
     let into = MatMut::column_major(&mut of_c[c..], m, n).unwrap();
     gemm(&Device::cpu().stream().unwrap(), T::of(0.7), left.unwrap(), right.unwrap(), T::of(-0.3), into).unwrap();
@@ -300,9 +243,8 @@ fn leading_dimensions_change_no_bits() {
     for size in sizes.into_iter().chain(vectors) {
         for layouts in 0..8 {
             let bits = |pads: [usize; 3]| {
-                let storage = [0, 1, 2].map(|at| Storage { row_major: layouts >> at & 1 > 0, step: 1, pad: pads[at] });
-                let c = Case { size, storage, alpha: 0.7, beta: -0.3, seed: 29 }.run::<f64>(Random::unit).unwrap().c;
-                (0..size.0 * size.1).map(|e| c.get(e / size.1, e % size.1).bits()).collect::<Vec<_>>()
+                let storage = [0, 1, 2].map(|at| Storage::new(layouts >> at & 1 > 0, pads[at], 0));
+                bits(&Case { size, storage, alpha: 0.7, beta: -0.3, seed: 29 }.run::<f64>(unit).unwrap().c)
             };
             let packed = bits([0; 3]);
             for pads in [[1, 0, 0], [0, 1, 0], [0, 0, 1], [3, 5, 7]] {
@@ -317,9 +259,8 @@ fn leading_dimensions_change_no_bits() {
 fn leading_dimensions_of_conjugates_change_no_bits() {
     use num_complex::Complex;
     let (m, k) = (9, 301);
-    let mut random = Random(31);
-    let mut matrix = |len: usize| (0..len).map(|_| Complex::new(random.unit(), random.unit())).collect::<Vec<_>>();
-    let (a, x) = (matrix(m * k), matrix(k));
+    let matrix = |seed, len| (0..len).map(|at| Complex::new(unit(seed, at, 0), unit(seed, at, 1))).collect::<Vec<_>>();
+    let (a, x) = (matrix(1, m * k), matrix(2, k));
     let product = |gap: usize| {
         let mut wide = vec![Complex::new(f64::NAN, f64::NAN); k * gap];
         x.iter().enumerate().for_each(|(l, element)| wide[l * gap] = *element);
@@ -337,17 +278,24 @@ fn leading_dimensions_of_conjugates_change_no_bits() {
     assert!((first - Complex::new(f64::from_bits(re), f64::from_bits(im))).norm() <= 1e-12);
 }
 
-/// What the other tests look at is changed on purpose, one place at a time.
+/// What a product may write is C's elements; anything else of A, B and C is written in turn.
 #[test]
-fn what_is_written_beside_c_would_be_seen() {
-    let storage = Storage { row_major: false, step: 2, pad: 1 };
-    let sound = Buffer::<f64>::new(3, 2, storage, |i, j| (i + j) as f64);
-    assert!(sound.is_intact());
-    let elements: Vec<usize> = (0..6).map(|e| sound.at(e % 3, e / 3)).collect();
-    for place in 0..sound.all.len() {
-        let mut buffer = Buffer::<f64>::new(3, 2, storage, |i, j| (i + j) as f64);
-        buffer.all[place] = f64::NAN;
-        assert_eq!(buffer.is_intact(), elements.contains(&place), "place {place}");
+fn what_a_product_may_not_write_is_seen() {
+    let gaps = Storage { step: 2, ..Storage::new(true, 3, 1) };
+    let made = || [(5, 4), (4, 3), (5, 3)].map(|(m, n)| Buffer::<f64>::new(m, n, gaps, |i, j| (i + j) as f64));
+    let [a, b, c] = made();
+    let elements: Vec<usize> = (0..15).map(|e| c.image.at(e / 3, e % 3)).collect();
+    for (which, len) in [a.all.len(), b.all.len(), c.all.len()].into_iter().enumerate() {
+        for at in 0..len {
+            let damaged = || {
+                watch(&mut made(), |operands| {
+                    operands[which].all[at] = -7.0;
+                    Ok(())
+                })
+            };
+            let is_seen = catch_unwind(AssertUnwindSafe(damaged)).is_err();
+            assert_eq!(is_seen, which < 2 || !elements.contains(&at), "element {at} of operand {which}");
+        }
     }
 }
 
