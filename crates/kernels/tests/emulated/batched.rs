@@ -1,7 +1,7 @@
 //! Every entry of batches: around the edges of its tiles and of the sizes, in every layout, strided, listed and shared, in
 //! one turn and in several.
 
-use crate::harness::{Element, FAR, Layout, order};
+use crate::harness::{Element, FAR, Layout, are, order};
 use lanky_kernels::table::{self, Batched as Function, BatchedFn};
 use model::launch::batched::{CONJ_BIT, FlatTile, Laid, Lie, Tile, laid};
 use model::variants::batched::{BATCHED, Batched, Design};
@@ -66,7 +66,7 @@ impl<T: Element> Operand<T> {
         let pieces = if stride < FAR { layout.pieces() } else { Some((len as usize, stride as usize)) };
         let list = if listed { starts(stride) } else { Vec::new() };
         let starts = starts(if pieces.is_some() { len } else { stride });
-        let mut data = vec![T::NAN; (starts.iter().max().map_or(0, |last| last + len)) as usize];
+        let mut data = vec![T::canary(); (starts.iter().max().map_or(0, |last| last + len)) as usize];
         for (problem, start) in starts.iter().enumerate() {
             let mut matrix = layout.filled::<T>(which as u64 * 31 + problem as u64);
             if case.is_rounded {
@@ -294,11 +294,7 @@ fn compare<T: Element>(
             }
         }
     }
-    let (got, written) = (memory.read(buffer), memory.written(buffer));
-    for (at, expected) in expected.into_iter().enumerate() {
-        assert_eq!(written[at], expected.is_some(), "whether element {at} of C's memory was written");
-        assert!(expected.is_none_or(|expected| got[at] == expected), "{at}: {:?}, not {expected:?}", got[at]);
-    }
+    are(&memory.read(buffer), &memory.written(buffer), &expected);
 }
 
 /// Problems of a batch that fills a GPU.

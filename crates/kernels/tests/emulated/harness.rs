@@ -1,84 +1,34 @@
 //! Runs a product and compares it, element by element, with a plain one.
 
-use bytemuck::Pod;
 use cuda_std::{Complex, Global};
 use lanky_kernels::table::{self, Product, ProductFn};
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
 use model::{Dtype, Strides, Variant, span, sum_slots};
 use simt::{Buffer, Counters, Launch, Memory};
+use watched::numbers::integer;
 
 /// An element type of the kernels.
-pub trait Element: table::Element + Pod + PartialEq + std::fmt::Debug {
-    const NAN: Self;
+pub trait Element: watched::Element + table::Element {
     const DTYPE: Dtype;
     /// The number, which must fit exactly.
-    fn exactly(value: f64) -> Self;
-    /// An element with these parts, which must fit exactly; a real one has no other than the first.
-    fn of_parts(re: f64, _im: f64) -> Self {
-        Self::exactly(re)
+    fn exactly(value: f64) -> Self {
+        let made = Self::of_two(value, 0.0);
+        assert_eq!(made.two(), [value, 0.0]);
+        made
     }
-    /// The element that is nearest to these parts; a real one has no other than the first.
-    fn nearest(parts: [f64; 2]) -> Self;
-    /// Its parts; the second of a real one is 0.
-    fn parts(self) -> [f64; 2];
     /// What α or β is for a number: of complex ones, but for 0 and 1, with an imaginary part.
     fn factor(value: f64) -> Self {
-        Self::of_parts(value, if value == 0.0 || value == 1.0 { 0.0 } else { 2.0 * value })
+        Self::of_two(value, if value == 0.0 || value == 1.0 { 0.0 } else { 2.0 * value })
     }
 }
 
-impl Element for f32 {
-    const NAN: f32 = f32::NAN;
-    const DTYPE: Dtype = Dtype::F32;
-    fn nearest([value, _]: [f64; 2]) -> f32 {
-        value as f32
-    }
-    fn parts(self) -> [f64; 2] {
-        [self.into(), 0.0]
-    }
-    fn exactly(value: f64) -> f32 {
-        assert_eq!(f64::from(value as f32), value);
-        value as f32
-    }
-}
-
-impl Element for f64 {
-    const NAN: f64 = f64::NAN;
-    const DTYPE: Dtype = Dtype::F64;
-    fn nearest([value, _]: [f64; 2]) -> f64 {
-        value
-    }
-    fn parts(self) -> [f64; 2] {
-        [self, 0.0]
-    }
-    fn exactly(value: f64) -> f64 {
-        value
-    }
-}
-
-macro_rules! complex {
-    ($real:ty, $dtype:ident) => {
-        impl Element for Complex<$real> {
-            const NAN: Self = Complex::new(<$real>::NAN, <$real>::NAN);
-            const DTYPE: Dtype = Dtype::$dtype;
-            fn nearest([re, im]: [f64; 2]) -> Self {
-                Complex::new(re as $real, im as $real)
-            }
-            fn parts(self) -> [f64; 2] {
-                [self.re.into(), self.im.into()]
-            }
-            fn exactly(value: f64) -> Self {
-                Self::of_parts(value, 0.0)
-            }
-            fn of_parts(re: f64, im: f64) -> Self {
-                Complex::new(<$real>::exactly(re), <$real>::exactly(im))
-            }
-        }
+macro_rules! elements {
+    ($($element:ty: $dtype:ident;)*) => {
+        $(impl Element for $element { const DTYPE: Dtype = Dtype::$dtype; })*
     };
 }
-complex!(f32, C64);
-complex!(f64, C128);
+elements! { f32: F32; f64: F64; Complex<f32>: C64; Complex<f64>: C128; }
 
 /// Gaps from here on have no memory: what lies behind them is further away than 32 bits count.
 pub const FAR: u64 = (1 << 32) + 64;
@@ -128,15 +78,20 @@ impl Layout {
 
     /// Small integers at the elements, NaN between them.
     pub fn filled<T: Element>(&self, seed: u64) -> Vec<T> {
-        let mut data = vec![T::NAN; self.len];
-        for i in 0..self.rows {
-            for j in 0..self.cols {
-                let random = u64::from(i) * 7919 + u64::from(j) * 104_729 + seed;
-                let random = random.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-                data[self.at(i, j)] = T::of_parts((random % 5) as f64 - 2.0, (random / 5 % 5) as f64 - 2.0);
-            }
-        }
+        let part = |seed, i, j| integer(seed, i as usize, j as usize, 2);
+        self.laid(|i, j| T::of_two(part(seed, i, j), part(seed + 1000, i, j)))
+    }
+
+    /// These at the elements, NaN between them.
+    pub fn laid<T: Element>(&self, of: impl Fn(u32, u32) -> T) -> Vec<T> {
+        let mut data = vec![T::canary(); self.len];
+        self.places().for_each(|(i, j)| data[self.at(i, j)] = of(i, j));
         data
+    }
+
+    /// Rows and columns of its elements, down the columns.
+    pub fn places(self) -> impl Iterator<Item = (u32, u32)> {
+        (0..self.cols).flat_map(move |j| (0..self.rows).map(move |i| (i, j)))
     }
 }
 
@@ -168,15 +123,17 @@ pub fn compare<T: Element>(
 ) {
     assert!(memory.guards_intact());
     let mut expected = vec![None; layout.len];
-    for i in 0..layout.rows {
-        for j in 0..layout.cols {
-            let at = layout.at(i, j);
-            let old = if beta.is_zero() { T::ZERO } else { beta.mul(before[at]) };
-            expected[at] = Some(alpha.mul(sum(i, j)).add(old));
-        }
+    for (i, j) in layout.places() {
+        let at = layout.at(i, j);
+        let old = if beta.is_zero() { T::ZERO } else { beta.mul(before[at]) };
+        expected[at] = Some(alpha.mul(sum(i, j)).add(old));
     }
-    let (got, written) = (memory.read(buffer), memory.written(buffer));
-    for (at, expected) in expected.into_iter().enumerate() {
+    are(&memory.read(buffer), &memory.written(buffer), &expected);
+}
+
+/// Each element of C's memory is the one that is expected, and was written; where none is, it was not.
+pub fn are<T: Element>(got: &[T], written: &[bool], expected: &[Option<T>]) {
+    for (at, expected) in expected.iter().enumerate() {
         assert_eq!(written[at], expected.is_some(), "whether element {at} of C's memory was written");
         assert!(expected.is_none_or(|expected| got[at] == expected), "{at}: {:?}, not {expected:?}", got[at]);
     }

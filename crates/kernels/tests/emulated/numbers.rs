@@ -1,7 +1,7 @@
 //! Any product, or batch of them, by its entry, of numbers that a test makes up: f64 in and out, two an element, whatever its type.
 
 use crate::batched;
-use crate::harness::{Case, Element, Layout, run_product};
+use crate::harness::{Case, Element, run_product};
 use crate::places;
 use crate::tsmttsm;
 use lanky_kernels::table::{self, BatchedFn, Product, ProductFn, Reduced, ReducedFn};
@@ -130,46 +130,39 @@ impl Job {
     }
 }
 
-/// Places of a matrix, down its columns.
-fn places(layout: Layout) -> impl Iterator<Item = (u32, u32)> {
-    (0..layout.cols).flat_map(move |j| (0..layout.rows).map(move |i| (i, j)))
-}
-
-/// NaN between the elements.
-fn laid<T: Element>(layout: Layout, of: &dyn Fn(u32, u32, u32) -> Number) -> Vec<T> {
-    let mut data = vec![T::NAN; layout.len];
-    places(layout).for_each(|(i, j)| data[layout.at(i, j)] = T::nearest(of(0, i, j)));
-    data
+/// The element that is nearest to these parts.
+fn nearest<T: Element>([re, im]: Number) -> T {
+    T::of_two(re, im)
 }
 
 fn product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case, numbers: Numbers) -> Vec<Number> {
     let layouts = case.layouts();
-    let [a, b, c] = [0, 1, 2].map(|which| laid::<T>(layouts[which], numbers[which]));
+    let [a, b, c] = [0, 1, 2].map(|which| layouts[which].laid(|i, j| nearest::<T>(numbers[which](0, i, j))));
     let (_, memory, buffer) = run_product(variant, entry, case, u32::MAX, [&a, &b, &c]);
     let got = memory.read(buffer);
-    places(layouts[2]).map(|(i, j)| got[layouts[2].at(i, j)].parts()).collect()
+    layouts[2].places().map(|(i, j)| got[layouts[2].at(i, j)].two()).collect()
 }
 
 fn reduced<T: Element>(variant: &Variant, entry: ReducedFn<T>, case: Case, numbers: Numbers) -> Vec<Number> {
     let layouts = tsmttsm::layouts(variant, case);
-    let [a, b, c] = [0, 1, 2].map(|which| laid::<T>(layouts[which], numbers[which]));
+    let [a, b, c] = [0, 1, 2].map(|which| layouts[which].laid(|i, j| nearest::<T>(numbers[which](0, i, j))));
     let finish = if case.splits > 1 && !variant.adds_atomically() { Finish::LastBlock } else { Finish::Direct };
     let (_, got, _) = tsmttsm::run(variant, entry, case, (finish, Triangle::Full), [&a, &b, &c]);
-    places(layouts[2]).map(|(i, j)| got[layouts[2].at(i, j)].parts()).collect()
+    layouts[2].places().map(|(i, j)| got[layouts[2].at(i, j)].two()).collect()
 }
 
 fn batch<T: Element>(variant: &Batched, entry: BatchedFn<T>, case: batched::Case, numbers: Numbers) -> Vec<Number> {
     let mut operands = batched::operands::<T>(&case);
     for (which, operand) in operands.iter_mut().enumerate() {
         // Of one that all problems have the first counts, which is written last.
-        for (problem, (i, j)) in (0..case.count).rev().flat_map(|p| places(operand.layout).map(move |at| (p, at))) {
+        for (problem, (i, j)) in (0..case.count).rev().flat_map(|p| operand.layout.places().map(move |at| (p, at))) {
             let at = operand.at(problem, i, j);
-            operand.data[at] = T::nearest(numbers[which](problem, i, j));
+            operand.data[at] = nearest(numbers[which](problem, i, j));
         }
     }
     let c = &operands[2];
-    let all = (0..case.count).flat_map(|problem| places(c.layout).map(move |at| (problem, at)));
+    let all = (0..case.count).flat_map(|problem| c.layout.places().map(move |at| (problem, at)));
     let places: Vec<usize> = all.map(|(problem, (i, j))| c.at(problem, i, j)).collect();
     let (_, got) = batched::run_with(variant, entry, case, operands);
-    places.into_iter().map(|at| got[at].parts()).collect()
+    places.into_iter().map(|at| got[at].two()).collect()
 }

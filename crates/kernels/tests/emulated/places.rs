@@ -40,18 +40,14 @@ pub fn cases(variant: &Variant) -> Vec<Case> {
 
 /// C's elements down its columns.
 fn elements<T: Element>(c: &[T], layout: Layout) -> Vec<u8> {
-    let at = |e: u32| bytes_of(&c[layout.at(e % layout.rows, e / layout.rows)]).to_vec();
-    (0..layout.rows * layout.cols).flat_map(at).collect()
+    layout.places().flat_map(|(i, j)| bytes_of(&c[layout.at(i, j)]).to_vec()).collect()
 }
 
 /// Numbers in place of those of a packed matrix, the same wherever they lie.
 fn laid<T: Element>(layout: Layout, by_rows: bool, seed: u64) -> Vec<T> {
     let packed = Layout::new(layout.rows, layout.cols, by_rows, 0);
-    let (numbers, mut data) = (rounding::<T>(&packed, seed), vec![T::NAN; layout.len]);
-    for (i, j) in (0..layout.rows).flat_map(|i| (0..layout.cols).map(move |j| (i, j))) {
-        data[layout.at(i, j)] = numbers[packed.at(i, j)];
-    }
-    data
+    let numbers = rounding::<T>(&packed, seed);
+    layout.laid(|i, j| numbers[packed.at(i, j)])
 }
 
 fn of_product<T: Element>(variant: &Variant, entry: ProductFn<T>, case: Case) -> Vec<u8> {

@@ -4,57 +4,31 @@
 
 use crate::numbers::{Job, Number, batches, products};
 use model::Dtype;
-use model::launch::{part_of_k, tiling};
+use watched::Real;
+use watched::numbers::{conj_if, unit};
+use watched::oracle::{chain, dot2_of, gamma};
 
 /// From 1/2 up to 1, with every bit that f32 or f64 has.
 fn number(dtype: Dtype, seed: u32, [problem, i, j]: [u32; 3]) -> Number {
     let part = |seed: u32| {
-        let at = [problem, i, j].iter().fold(u64::from(seed), |at, index| at * 1_048_583 + u64::from(*index) + 1);
-        let random = (at ^ at >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let value = (random >> 11) as f64 / (1_u64 << 54) as f64 + 0.5;
-        if is_single(dtype) { f64::from(value as f32) } else { value }
+        let value = (unit((seed + 100 * problem).into(), i as usize, j as usize) + 3.0) / 4.0;
+        if roundoff(dtype) == f32::U { f64::from(value as f32) } else { value }
     };
     [part(seed), if dtype.is_complex() { part(seed + 3) } else { 0.0 }]
 }
 
-fn is_single(dtype: Dtype) -> bool {
-    matches!(dtype, Dtype::F32 | Dtype::C64)
+fn roundoff(dtype: Dtype) -> f64 {
+    if matches!(dtype, Dtype::F32 | Dtype::C64) { f32::U } else { f64::U }
 }
 
-/// γ(n) = n u / (1 − n u).
-fn gamma(n: u32, dtype: Dtype) -> f64 {
-    let nu = f64::from(n) * if is_single(dtype) { f64::from(f32::EPSILON) / 2.0 } else { f64::EPSILON / 2.0 };
-    nu / (1.0 - nu)
-}
-
-/// The longest chain of roundings of a sum over k: the longest part and the slots behind it; twice as long where a step of it has two
-/// products.
-fn chain(job: &Job) -> u32 {
+/// The longest chain of roundings of a sum over k; twice as long where a step of it has two products.
+fn length(job: &Job) -> f64 {
     let [m, n, k] = job.sizes();
     let length = match job {
-        Job::One(variant, case) => {
-            let step = tiling(variant, m.into(), n.into()).k_step;
-            let part = |index| part_of_k(k, step, case.splits, index);
-            let longest = (0..case.splits).map(part).map(|(start, end)| end - start).max();
-            longest.unwrap_or(k) + case.splits - 1
-        }
-        Job::Batch(..) => k,
+        Job::One(variant, case) => chain(variant, (m.into(), n.into(), k), case.splits),
+        Job::Batch(..) => k.into(),
     };
-    if job.dtype().is_complex() { 2 * length } else { length }
-}
-
-/// The sum of numbers, of products of two that are given, as the nearest f64 and what is missing in it.
-///
-/// # Source
-/// Ogita, Rump and Oishi's Dot2 (SIAM J. Sci. Comput. 26, 2005).
-fn dot2(products: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
-    products.fold((0.0, 0.0), |(sum, rest), (a, b)| {
-        let product = a * b;
-        let next: f64 = sum + product;
-        let of_b = next - sum;
-        let lost = (sum - (next - of_b)) + (product - of_b);
-        (next, rest + lost + a.mul_add(b, -product))
-    })
+    if job.dtype().is_complex() { 2.0 * length } else { length }
 }
 
 /// Products of reals that add up to a part of x y.
@@ -69,13 +43,12 @@ fn check(job: Job, factors: [f64; 2]) {
     let b = |problem, l, j| if job.is_gram() { a(problem, j, l) } else { number(dtype, 2, [problem, l, j]) };
     let c = |problem, i, j| number(dtype, 9, [problem, i, j]);
     let got = job.run([&a, &b, &c]);
-    let conj = |[re, im]: Number, conj: bool| [re, if conj { -im } else { im }];
     // As `Element::factor` has them.
     let [alpha, beta] = factors.map(|x| [x, if !dtype.is_complex() || x == 0.0 || x == 1.0 { 0.0 } else { 2.0 * x }]);
     let places = (0..job.problems()).flat_map(|p| (0..n).flat_map(move |j| (0..m).map(move |i| (p, i, j))));
     for (got, (problem, i, j)) in got.into_iter().zip(places) {
         let [of_a, of_b] = job.matrices(problem);
-        let factors = |l| (conj(a(of_a, i, l), job.conj()[0]), conj(b(of_b, l, j), job.conj()[1]));
+        let factors = |l| (conj_if(a(of_a, i, l), job.conj()[0]), conj_if(b(of_b, l, j), job.conj()[1]));
         for part in 0..if dtype.is_complex() { 2 } else { 1 } {
             // α is a power of two in each part, so that α's products with A are exact; its two parts are added apart.
             let step = |l| {
@@ -85,11 +58,11 @@ fn check(job: Job, factors: [f64; 2]) {
             };
             let old = products_of(beta, c(problem, i, j), part)
                 .map(|(x, y)| if beta == [0.0; 2] { (0.0, 0.0) } else { (x, y) });
-            let (value, rest) = dot2((0..k).flat_map(step).chain(old));
+            let (value, rest) = dot2_of((0..k).flat_map(step).chain(old));
             let of_sum: f64 = (0..k).flat_map(step).map(|(x, y)| (x * y).abs()).sum();
             let of_old: f64 = old.iter().map(|(x, y)| (x * y).abs()).sum();
-            let ends = if dtype.is_complex() { 4 } else { 2 };
-            let bound = gamma(chain(&job) + ends, dtype) * of_sum + gamma(ends, dtype) * of_old;
+            let (ends, u) = (if dtype.is_complex() { 4.0 } else { 2.0 }, roundoff(dtype));
+            let bound = gamma(length(&job) + ends, u) * of_sum + gamma(ends, u) * of_old;
             let error = (got[part] - value - rest).abs();
             assert!(
                 error <= bound,

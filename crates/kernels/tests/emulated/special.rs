@@ -1,6 +1,7 @@
 //! NaN and infinities by every entry, with zeros on the other side: they are where the formula has them, and nowhere else.
 
 use crate::numbers::{Job, Number, batches, products};
+use watched::numbers::{conj_if, hash};
 
 /// The value in which part of an element: of the other, or of a real element, nothing is said.
 const WILD: [(f64, usize); 4] = [(f64::NAN, 0), (f64::INFINITY, 1), (f64::INFINITY, 0), (f64::NEG_INFINITY, 0)];
@@ -8,8 +9,7 @@ const WILD: [(f64, usize); 4] = [(f64::NAN, 0), (f64::INFINITY, 1), (f64::INFINI
 /// Small integers, every other one 0, which no NaN and no infinity may turn into nothing.
 fn integer(seed: u32, [problem, i, j]: [u32; 3]) -> Number {
     let part = |seed: u32| {
-        let at = [problem, i, j].iter().fold(u64::from(seed), |at, index| at * 1_048_583 + u64::from(*index));
-        let random = at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
+        let random = hash((seed + 100 * problem).into(), i as usize, j as usize);
         if random % 2 == 0 { 0.0 } else { (random / 2 % 4) as f64 - 1.5 }
     };
     [2.0 * part(seed), 2.0 * part(seed + 3)]
@@ -36,14 +36,13 @@ fn check(job: Job, turn: usize) {
     let c = |problem, i, j| element(5, false, [problem, i, j]);
     let beta = [0.0, 1.0][turn / 3 % 2];
     let got = job.scaled([1.0, beta]).run([&a, &b, &c]);
-    let conj = |[re, im]: Number, conj: bool| [re, if conj { -im } else { im }];
     let places = (0..job.problems()).flat_map(|p| (0..n).flat_map(move |j| (0..m).map(move |i| (p, i, j))));
     let mut wild = 0;
     for (got, (problem, i, j)) in got.into_iter().zip(places) {
         let [of_a, of_b] = job.matrices(problem);
         let old = c(problem, i, j).map(|old| if beta == 0.0 { 0.0 } else { old });
         let sum = (0..k).fold(old, |[re, im], l| {
-            let ([x, y], [u, v]) = (conj(a(of_a, i, l), job.conj()[0]), conj(b(of_b, l, j), job.conj()[1]));
+            let ([x, y], [u, v]) = (conj_if(a(of_a, i, l), job.conj()[0]), conj_if(b(of_b, l, j), job.conj()[1]));
             // A real product has no imaginary part that 0 times infinity would spoil.
             if is_complex { [re + x * u - y * v, im + x * v + y * u] } else { [re + x * u, 0.0] }
         });

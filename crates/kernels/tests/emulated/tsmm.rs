@@ -159,10 +159,10 @@ fn run_with_nan<T: Element>(variant: &Variant, entry: ProductFn<T>, [n, k]: [u32
     let (mut a, b) = (at.filled::<T>(1), at_b.filled::<T>(2));
     let wild = m / 2;
     for l in 0..k {
-        (a[at.at(wild, l)], a[at.at(wild + 1, l)]) = (T::NAN, infinity);
+        (a[at.at(wild, l)], a[at.at(wild + 1, l)]) = (T::canary(), infinity);
     }
     let mut memory = Memory::new();
-    let buffers = [memory.input("A", &a), memory.input("B", &b), memory.inout("C", &vec![T::NAN; at_c.len])];
+    let buffers = [memory.input("A", &a), memory.input("B", &b), memory.inout("C", &vec![T::canary(); at_c.len])];
     let launch = Launch {
         kernel: variant.entry,
         grid: [2, 1, 1],

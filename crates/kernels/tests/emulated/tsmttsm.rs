@@ -1,6 +1,6 @@
 //! Products of two tall matrices, however they are finished; and Gram matrices.
 
-use crate::harness::{Case, Element, Layout, order};
+use crate::harness::{Case, Element, Layout, are, order};
 use cuda_std::{Complex, Global, Scalar};
 use lanky_kernels::table::{self, Reduced, ReducedFn};
 use model::launch::reduced::{Finish, Triangle, WORK_HEAD_BYTES};
@@ -100,10 +100,7 @@ fn check_one<T: Element>(variant: &Variant, entry: ReducedFn<T>, case: Case, fin
         let old = if beta.is_zero() { T::ZERO } else { beta.mul(c[at]) };
         expected[at] = Some(alpha.mul(sum(i, j)).add(old));
     }
-    for (at, expected) in expected.into_iter().enumerate() {
-        assert_eq!(written[at], expected.is_some(), "whether element {at} of C's memory was written");
-        assert!(expected.is_none_or(|expected| got[at] == expected), "{at}: {:?}, not {expected:?}", got[at]);
-    }
+    are(&got, &written, &expected);
     counters
 }
 
@@ -205,7 +202,7 @@ fn gram_matrices_are_hermitian_to_the_bit() {
                 let [at_a, _, at_c] = layouts(variant, case);
                 let third = |x: Complex<f64>| Complex::new(x.re / 3.0, x.im / 7.0);
                 let a: Vec<Complex<f64>> = at_a.filled(1).into_iter().map(third).collect();
-                let c = vec![Complex::NAN; at_c.len];
+                let c = vec![watched::Element::canary(); at_c.len];
                 let (_, got, _) = run(variant, function, case, (finish, Triangle::Full), [&a, &a, &c]);
                 for (i, j) in (0..m).flat_map(|i| (0..m).map(move |j| (i, j))) {
                     let is_hermitian = matches!(conj, 1 | 2);

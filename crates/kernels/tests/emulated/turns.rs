@@ -6,15 +6,11 @@ use lanky_kernels::table::{self, Product, ProductFn};
 use model::launch::{blocks_along_x, tiling};
 use model::{Kernel, VARIANTS, Variant, variants::tsmm::widest};
 use simt::{Launch, Memory};
+use watched::numbers::unit;
 
 /// Numbers whose products and sums round in their type: in another order the bits are others.
 pub fn rounding<T: Element>(layout: &Layout, seed: u64) -> Vec<T> {
-    let number = |at: u64| {
-        let random = (at + 1).wrapping_mul(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24;
-        let value = random as f64 / (1_u64 << 40) as f64 - 0.5;
-        if T::DTYPE.bytes() / if T::DTYPE.is_complex() { 2 } else { 1 } == 4 { f64::from(value as f32) } else { value }
-    };
-    (0..layout.len as u64).map(|at| T::of_parts(number(2 * at), number(2 * at + 1))).collect()
+    (0..layout.len).map(|at| T::of_two(unit(seed, at, 0), unit(seed, at, 1))).collect()
 }
 
 /// C's memory after a launch of at most so many blocks.
