@@ -49,12 +49,12 @@ impl Spec {
         format!("{} m={m} n={n} k={k} A {a} B {b} C {c} alpha={} beta={}", dtype_name::<T>(), self.alpha, self.beta)
     }
 
-    /// With integers in -3..=3, whose product is exact in any order; C is NaN where β = 0.
+    /// With integers in -3..=3, whose product is exact in any order; A and B are NaN where α = 0, C where β = 0.
     pub fn integers<T: Real>(&self, lab: &Lab) -> Outcome<Case<T>> {
         self.make(lab, |i, l| integer(1, i, l, 3), |l, j| integer(2, l, j, 3), |i, j| integer(3, i, j, 3))
     }
 
-    /// With elements from these functions; C is NaN where β = 0.
+    /// With elements from these functions; A and B are NaN where α = 0, C where β = 0.
     pub fn make<T: Real>(
         &self,
         lab: &Lab,
@@ -63,12 +63,12 @@ impl Spec {
         c: impl Fn(usize, usize) -> f64,
     ) -> Outcome<Case<T>> {
         let ((m, n, k), [sa, sb, sc]) = (self.size, self.storage);
-        let before = |i, j| if self.beta == 0.0 { T::canary() } else { T::of(c(i, j)) };
+        let number = |factor: f64, value: f64| if factor == 0.0 { T::canary() } else { T::of(value) };
         Ok(Case {
             spec: *self,
-            a: Operand::new(lab, m, k, sa, |i, l| T::of(a(i, l)))?,
-            b: Operand::new(lab, k, n, sb, |l, j| T::of(b(l, j)))?,
-            c: Operand::new(lab, m, n, sc, before)?,
+            a: Operand::new(lab, m, k, sa, |i, l| number(self.alpha, a(i, l)))?,
+            b: Operand::new(lab, k, n, sb, |l, j| number(self.alpha, b(l, j)))?,
+            c: Operand::new(lab, m, n, sc, |i, j| number(self.beta, c(i, j)))?,
         })
     }
 }

@@ -52,7 +52,7 @@ impl<T: Real> Terms<'_, T> {
         self.factors.map(|[re, _]| re)
     }
 
-    /// C for operands and C of integers, α and β multiples of 1/2; computed in integers.
+    /// C for operands and C of integers, α and β multiples of 1/2; computed in integers. Where α or β is 0, what is not read may be NaN.
     pub fn exact(&self) -> Vec<f64> {
         let [alpha, beta] = self.real_factors().map(|factor| (factor * 2.0) as i64);
         let read = |x: T| x.wide() as i32;
@@ -76,10 +76,11 @@ impl<T: Real> Terms<'_, T> {
         })
     }
 
-    /// C to twice the precision of f64.
+    /// C to twice the precision of f64; where α or β is 0, what is not read may be NaN.
     pub fn near(&self) -> Vec<Near> {
         let [alpha, beta] = self.real_factors();
         self.map((T::wide, T::wide), |row, col, old| {
+            let (row, col) = if alpha == 0.0 { (&row[..0], &col[..0]) } else { (row, col) };
             let (sum, rest) = dot2(row, col);
             let size: f64 = row.iter().zip(col).map(|(a, b)| (a * b).abs()).sum();
             let old = if beta == 0.0 { 0.0 } else { old.wide() };
@@ -211,6 +212,13 @@ mod tests {
             assert_eq!(exact, terms.by_definition());
             let near: Vec<f64> = terms.near().iter().map(|b| b.value + b.rest).collect();
             assert_eq!(exact, near);
+            let nan = |of: &Image<f32>| Image::stored((of.rows, of.cols), PACKED, 4, |_, _| f32::NAN);
+            let unread = if factors[0] == 0.0 { [&nan(&a), &nan(&b), &c] } else { [&a, &b, &nan(&c)] };
+            if factors.contains(&0.0) {
+                let terms = Terms::new(unread, factors);
+                assert!(terms.exact() == exact && terms.by_definition() == exact);
+                assert!(terms.near().iter().zip(&exact).all(|(near, exact)| near.value + near.rest == *exact));
+            }
         }
     }
 

@@ -138,15 +138,18 @@ pub struct Done<T> {
 }
 
 impl Case {
-    /// Runs it with elements that are `value` of a seed, a row and a column; C is NaN where β = 0. Panics if anything but C's elements
-    /// has changed.
+    /// Runs it with elements that are `value` of a seed, a row and a column; A and B are NaN where α = 0, C where β = 0. Panics if
+    /// anything but C's elements has changed.
     pub fn run<T: Real>(&self, value: impl Fn(u64, usize, usize) -> f64) -> lanky_host::Result<Done<T>> {
         let ((m, n, k), [of_a, of_b, of_c]) = (self.size, self.storage);
         println!("{self:?}"); // shown if what follows fails
-        let number = |operand, i, j| T::of(value(self.seed.wrapping_add(operand), i, j));
-        let a = Buffer::new(m, k, of_a, |i, l| number(0, i, l));
-        let b = Buffer::new(k, n, of_b, |l, j| number(1, l, j));
-        let c = Buffer::new(m, n, of_c, |i, j| if self.beta == 0.0 { T::canary() } else { number(2, i, j) });
+        let number = |operand, factor: f64, i, j| match factor == 0.0 {
+            true => T::canary(),
+            false => T::of(value(self.seed.wrapping_add(operand), i, j)),
+        };
+        let a = Buffer::new(m, k, of_a, |i, l| number(0, self.alpha, i, l));
+        let b = Buffer::new(k, n, of_b, |l, j| number(1, self.alpha, l, j));
+        let c = Buffer::new(m, n, of_c, |i, j| number(2, self.beta, i, j));
         let mut operands = [a, b, c];
         let c = watch(&mut operands, |[a, b, c]| {
             let stream = Device::cpu().stream()?;
