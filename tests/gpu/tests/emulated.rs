@@ -99,13 +99,19 @@ fn rounds_leave_nothing_behind() {
 /// Every 50th entry, three replays each.
 #[test]
 fn graphs() {
-    passes("check", &["capture"], 100);
+    passes("check", &["capture"], 134);
 }
 
-/// Every 50th entry, and plans with slots and with tickets, on two streams.
+/// Every 50th entry, and plans with slots and with tickets, on two streams; threads that make all and drop it.
 #[test]
 fn streams_and_threads() {
-    passes("check", &["streams", "threads"], 38);
+    passes("check", &["streams", "threads"], 39);
+}
+
+/// Which computes for itself here: the bits of all that is compared, and that the other one is there to the end.
+#[test]
+fn beside_another_process() {
+    passes("check", &["load"], 2);
 }
 
 /// A slice, a whole GPU, and one of another kind, which has fewer kernels: plans for all of them, and what they compute.

@@ -1,9 +1,11 @@
 //! Batches of small products: every entry, strided, shared and listed, with gaps, conjugates and guards; huge ones; the
 //! same bits.
 
+mod bits;
 mod huge;
 mod special;
 
+pub use bits::bits;
 pub use huge::run as run_huge;
 pub use special::run as run_special;
 

@@ -55,7 +55,7 @@ pub const CHECKS: &[Check] = &[
     ),
     (
         "threads",
-        "plans with slots or tickets, eight threads with 200 runs each over eight streams, the same bits",
+        "plans with slots or tickets, eight threads with 200 runs each over eight streams, the same bits; 64 that make all and drop it",
         streams::run_many,
     ),
     (

@@ -1,5 +1,6 @@
 //! One plan on several streams at once, each thread with its own C, other products beside them: the bits of one run alone.
 
+mod crowd;
 mod lists;
 
 use super::splits::{PARTS, cut};
@@ -228,7 +229,7 @@ pub fn run_many(lab: &Lab) -> Outcome {
         let result = job.in_turn(lab);
         lab.record(|| format!("threads {}", job.name()), result)?;
     }
-    Ok(())
+    crowd::run(lab)
 }
 
 /// The bits of all those products, several times each.

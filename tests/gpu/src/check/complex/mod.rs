@@ -19,7 +19,7 @@ use reference::{alike, near, within};
 
 pub use gemv::run as run_gemv;
 pub use product::{Product, Spec};
-pub use reduced::run as run_reduced;
+pub use reduced::{Gram, run as run_reduced};
 pub use reference::exact;
 pub use tsmm::run as run_tsmm;
 
