@@ -77,6 +77,7 @@ fn two_tall_matrices_and_vectors() {
 #[test]
 fn complex_numbers() {
     passes("small", &["complex"], 1600);
+    passes("check", &["complex-parts"], 100);
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn batches() {
 /// Sizes and factors of 0, what is not read, subnormal numbers, wrong arguments, no memory.
 #[test]
 fn what_calls_promise() {
-    passes("check", &["guards", "quick", "subnormal", "refusals", "memory"], 26_000);
+    passes("check", &["guards", "quick", "subnormal", "refusals", "memory"], 29_000);
 }
 
 #[test]

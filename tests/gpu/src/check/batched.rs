@@ -3,10 +3,12 @@
 
 mod bits;
 mod huge;
+mod quick;
 mod special;
 
 pub use bits::bits;
 pub use huge::run as run_huge;
+pub use quick::run as run_quick;
 pub use special::run as run_special;
 
 use crate::case::{ALPHAS, BETAS};

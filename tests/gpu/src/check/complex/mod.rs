@@ -1,6 +1,7 @@
 //! Complex elements: every entry of theirs, with every combination of conjugates.
 
 mod gemv;
+mod parts;
 mod product;
 mod reduced;
 mod reference;
@@ -18,6 +19,7 @@ use product::{ALPHAS, BETAS};
 use reference::{alike, near, within};
 
 pub use gemv::run as run_gemv;
+pub use parts::run as run_parts;
 pub use product::{Product, Spec};
 pub use reduced::{Gram, run as run_reduced};
 pub use reference::exact;
@@ -338,7 +340,7 @@ mod tests {
     #[test]
     fn the_checks_pass_on_the_cpu() -> Outcome {
         let lab = Lab::new(Device::cpu(), 16)?;
-        for check in [run_special, run_rounding, run_alignment, small] {
+        for check in [run_special, run_parts, run_rounding, run_alignment, small] {
             check(&lab)?;
         }
         assert!(lab.finish());
