@@ -128,6 +128,12 @@ fn three_gpus_give_the_same_bits() {
     assert_eq!(other, whole, "a GPU of compute capability 8.0, and one of 9.0");
 }
 
+/// Every fifth entry: a column by itself, others of NaN; columns and rows in another order.
+#[test]
+fn columns_depend_on_themselves() {
+    passes("check", &["columns"], 286);
+}
+
 /// Random data within the bound of each plan's chain; NaN and infinities where zeros are on the other side.
 #[test]
 fn numbers_that_round_and_that_are_none() {
