@@ -77,7 +77,7 @@ fn two_tall_matrices_and_vectors() {
 #[test]
 fn complex_numbers() {
     passes("small", &["complex"], 1600);
-    passes("check", &["complex-parts"], 133);
+    passes("check", &["complex-parts", "complex-special"], 572);
 }
 
 #[test]

@@ -162,7 +162,8 @@ where
     Complex<R>: Scalar<Real = R>,
 {
     let specials = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
-    for (index, special) in (0..16).flat_map(|index| specials.map(|special| (index, special))) {
+    let cases = (0..16).flat_map(|index| specials.map(|special| (index, special))).enumerate();
+    for (_, (index, special)) in cases.filter(|(case, _)| lab.takes(*case, 17)) {
         let spec = Spec { conj: [index & 1 > 0, index & 2 > 0], ..Spec::varied((130, 9, 70), index) };
         let spec = Spec { alpha: ALPHAS[index % 3], ..spec };
         let (row, l, col) = ([0, 31, 129][index % 3], [0, 15, 64, 69][index % 4], index % 9);
