@@ -20,7 +20,8 @@ fn sweep<T: Element>(lab: &Lab, sizes: &[usize; 3], factors: &[f64; 5]) -> Outco
     for index in 0..27 * 25 {
         let size = (sizes[index % 3], sizes[index / 3 % 3], sizes[index / 9 % 3]);
         let (alpha, beta) = (factors[index / 27 % 5], factors[index / 135]);
-        let storage = [0, 1, 2].map(|at| Storage { row_major: index >> at & 1 > 0, pad: index % 2, offset: 0 });
+        let storage =
+            [0, 1, 2].map(|at| Storage { row_major: index >> at & 1 > 0, pad: index % 2, ..Storage::default() });
         let follow = [Follow::Strided, Follow::Listed][index % 7 % 2];
         let spec = Spec { size, count: COUNT, storage, follow: [follow; 3], conj: [false; 2], alpha, beta };
         let value = |seed: u64, p: usize, i: usize, j: usize| match seed {
