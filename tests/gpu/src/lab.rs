@@ -31,6 +31,11 @@ pub struct Lab {
     _context: Option<Context>,
 }
 
+/// Whether a device is the emulator, which takes a thousand times as long as a GPU.
+pub fn is_emulated(device: &Device) -> bool {
+    device.name() == "Emulated"
+}
+
 /// Elements of guard on each side of an operand, where there is time for as many as rocBLAS's tests have.
 pub const GUARD: usize = 4096;
 
@@ -49,9 +54,9 @@ impl Lab {
         Ok(Lab { device, stream, guard, passed: zero(), failed: zero(), skipped: zero(), _context: context })
     }
 
-    /// Whether the GPU is the emulator, which takes a thousand times as long.
+    /// Whether the GPU is the emulator.
     pub fn is_emulated(&self) -> bool {
-        self.device.name() == "Emulated"
+        is_emulated(&self.device)
     }
 
     /// Rows of two tall matrices where each entry is to be tried in little time.

@@ -44,6 +44,8 @@ pub fn run(lab: &Lab) -> Outcome {
     every_complex::<f64>(lab, &driver)?;
     grams::<f32>(lab, &driver)?;
     grams::<f64>(lab, &driver)?;
+    complex_grams::<f32>(lab, &driver)?;
+    complex_grams::<f64>(lab, &driver)?;
     batches::<f32>(lab, &driver)?;
     batches::<f64>(lab, &driver)?;
     batches::<Complex<f32>>(lab, &driver)?;
@@ -105,6 +107,27 @@ fn grams<T: Real>(lab: &Lab, driver: &Driver) -> Outcome {
             for entry in some(lab, entries.clone()) {
                 let plan = cut(entry, || gram.builder(lab));
                 warm_twice(lab, driver, &mut gram, (entry, &plan), &spec.name::<T>())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same of complex elements: Hermitian, of which the last blocks mirror conjugates, and symmetric.
+fn complex_grams<R: Real>(lab: &Lab, driver: &Driver) -> Outcome
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    let (dtype, (_, n, k)) = (Complex::<R>::DTYPE, SQUARE);
+    for (n, entries) in entries::grams(dtype, lab.device.is_cuda(), n) {
+        for (no_conj, triangle) in [(false, Triangle::Full), (true, Triangle::Upper)] {
+            let mut spec = complex::Spec { conj: [false, no_conj], ..complex::plain((n, n, k)) };
+            spec.storage[1].row_major = no_conj;
+            let part = |l, j, im| integer(2 + 10 * im, l, j, 3);
+            let mut gram = complex::Gram::<R>::new(lab, spec, triangle, part)?;
+            for entry in some(lab, entries.clone()) {
+                let plan = cut(entry, || gram.builder(lab));
+                warm_twice(lab, driver, &mut gram, (entry, &plan), &spec.name::<R>())?;
             }
         }
     }

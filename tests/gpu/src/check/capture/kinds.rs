@@ -2,7 +2,7 @@
 
 use crate::case::Case;
 use crate::check::batched;
-use crate::check::complex::{Product, exact as exact_complex};
+use crate::check::complex::{self, Product, exact as exact_complex};
 use crate::check::tsmttsm::Gram;
 use crate::compare::{equal, equal_parts};
 use crate::lab::{Lab, Outcome};
@@ -110,6 +110,31 @@ impl<T: Real> Recorded for Gram<T> {
     }
     fn look(&self) -> Outcome {
         equal(&self.found()?, &self.exact(), self.spec.size.1)
+    }
+}
+
+impl<R: Real> Recorded for complex::Gram<R>
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    type Element = Complex<R>;
+    fn kind(&self) -> &'static str {
+        "of a Gram matrix"
+    }
+    fn enqueue(&mut self, lab: &Lab, plan: Option<&Plan>) -> host::Result<()> {
+        self.enqueue(lab, with(plan)?)
+    }
+    fn renew(&mut self, seed: u64) -> Outcome {
+        renew(&mut self.a, seed)
+    }
+    fn clear(&mut self) -> Outcome {
+        self.c.reset()
+    }
+    fn found(&self) -> Outcome<Vec<Complex<R>>> {
+        self.c.result("C")
+    }
+    fn look(&self) -> Outcome {
+        equal_parts(&self.found()?, &self.expected(), self.spec.size.1)
     }
 }
 
