@@ -140,10 +140,10 @@ fn some<E>(lab: &Lab, entries: Vec<E>) -> impl Iterator<Item = E> {
 }
 
 /// Warm on the stream itself, and on whichever comes first.
-fn warm_twice(
+fn warm_twice<W: Recorded>(
     lab: &Lab,
     driver: &Driver,
-    what: &mut impl Recorded,
+    what: &mut W,
     (entry, plan): (Entry, &Outcome<Plan>),
     name: &str,
 ) -> Outcome {
@@ -157,7 +157,7 @@ fn warm_twice(
             let replays = if entry.is_some() || lab.is_emulated() { 3 } else { REPLAYS };
             replayed(lab, driver, what, Some(plan), replays)
         });
-        lab.record(|| format!("capture {} {} {name}", what.kind(), named(entry)), result)?;
+        lab.record(|| format!("capture {} {} {name}", W::KIND, named(entry)), result)?;
     }
     Ok(())
 }
