@@ -221,21 +221,22 @@ fn closed_streams_are_no_panic() {
     let bench = bench();
     let program = env!("CARGO_BIN_EXE_lanky");
     bench.succeed(&["mul", "good.npy", "good.npy", "-o", "d.npy"]);
-    for (line, allowed) in [
-        ("mul good.npy good.npy -o c.npy --device cpu --json >&-", &[0, 2][..]),
-        ("mul good.npy good.npy -o c.npy --device cpu 2>&-", &[0]),
-        ("mul good.npy good.npy -o c.npy --device cpu <&-", &[0]),
-        ("mul none.npy good.npy -o c.npy --device cpu 2>&-", &[2]),
-        ("info >&-", &[0, 2]),
-        ("info >/dev/full", &[2]),
-        ("mul good.npy good.npy -o - --device cpu >/dev/full", &[2]),
-        ("plan 100 4 100 --gpu h200 --json >/dev/full", &[2]),
-        ("mul good.npy good.npy -o - --device cpu | head -c 3 >/dev/null", &[0]),
+    // Before `main` Rust puts /dev/null where a standard stream is closed: what is said there is lost, and no fault.
+    for (line, code) in [
+        ("mul good.npy good.npy -o c.npy --device cpu --json >&-", 0),
+        ("mul good.npy good.npy -o c.npy --device cpu 2>&-", 0),
+        ("mul good.npy good.npy -o c.npy --device cpu <&-", 0),
+        ("mul none.npy good.npy -o c.npy --device cpu 2>&-", 2),
+        ("info >&-", 0),
+        ("info >/dev/full", 2),
+        ("mul good.npy good.npy -o - --device cpu >/dev/full", 2),
+        ("plan 100 4 100 --gpu h200 --json >/dev/full", 2),
+        ("mul good.npy good.npy -o - --device cpu | head -c 3 >/dev/null", 0),
     ] {
         let line = format!("{program} {line}");
         let output = Command::new("sh").args(["-c", &line]).current_dir(bench.path("")).output().unwrap();
         let said = text(&output.stderr);
-        assert!(output.status.code().is_some_and(|code| allowed.contains(&code)), "{line}: {}: {said}", output.status);
+        assert_eq!(output.status.code(), Some(code), "{line}: {said}");
         assert!(!said.contains("panicked") && (output.status.success() || said.lines().count() <= 1), "{line}: {said}");
         if line.contains("-o c.npy") && output.status.success() {
             assert_eq!(bench.get("c.npy"), bench.get("d.npy"), "{line}: what was said is in the file");

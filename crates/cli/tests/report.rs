@@ -225,27 +225,53 @@ fn the_committed_results_are_what_is_said_of_them() {
     }
 }
 
-/// README.md's counts of the cases of f64 in which cuBLAS is faster, and the least of its times by ours, are those of the files.
+/// What README.md's table says of f64 beside cuBLAS, family by family, is in the files.
 #[test]
 fn what_is_said_beside_cublas_is_in_the_results() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
     let names: Vec<&str> = HEADER.split(',').collect();
     let column = |name: &str| names.iter().position(|known| *known == name).expect("a column");
-    let ratios = |files: &[&str]| -> Vec<f64> {
+    // m, n, ns and cuBLAS's time by ours.
+    let rows = |files: &[&str]| -> Vec<[f64; 4]> {
         let texts: String = files.iter().map(|name| read(&format!("benches/results/h200/{name}.csv"))).collect();
         let rows = texts.lines().map(|line| line.split(',').collect::<Vec<&str>>());
         let rows = rows.filter(|row| row[column("dtype")] == "f64" && !row[column("variant")].contains('@'));
-        rows.filter_map(|row| row[column("ratio")].parse().ok()).collect()
+        let numbers = |row: Vec<&str>| ["m", "n", "ns_median", "ratio"].map(|name| row[column(name)].parse().ok());
+        rows.filter_map(|row| match numbers(row) {
+            [Some(m), Some(n), Some(ns), Some(ratio)] => Some([m, n, ns, ratio]),
+            _ => None,
+        })
+        .collect()
+    };
+    let of = |rows: &[[f64; 4]], is: &dyn Fn(f64, f64, f64) -> bool| -> Vec<f64> {
+        let found: Vec<f64> = rows.iter().filter(|[m, n, ns, _]| is(*m, *n, *ns)).map(|row| row[3]).collect();
+        assert!(found.len() > 3, "{} rows of a kind", found.len());
+        found
     };
     let slower = |ratios: &[f64]| ratios.iter().filter(|ratio| **ratio < 1.0).count();
-    let (tall, gram, gemv) = (ratios(&["tsmm", "tsm2l"]), ratios(&["gram"]), ratios(&["gemv"]));
-    let least = gemv.iter().copied().fold(f64::INFINITY, f64::min);
+    let least = |ratios: &[f64]| ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |ratios: &[f64]| ratios.iter().copied().fold(0.0, f64::max);
+    let all = |_: f64, _: f64, _: f64| true;
+    let skinny = rows(&["tsm2r"]);
+    let (few, many) = (of(&skinny, &|m, n, _| m.min(n) <= 48.0), of(&skinny, &|m, n, _| m.min(n) > 48.0));
+    assert!(skinny.iter().all(|[m, n, ..]| m.min(*n) <= 48.0 || m.min(*n) == 64.0) && 2 * slower(&few) < few.len());
+    let both = rows(&["tsmttsm"]);
+    let long = |wide: bool| of(&both, &|m, n, ns| ns >= 5e4 && (m.max(n) > 48.0) == wide);
+    assert_eq!(slower(&long(false)), 0, "faster up to 48 columns");
+    let short = of(&both, &|m, n, ns| ns < 5e4 && m.min(n) == 64.0);
+    assert!(2 * slower(&short) > short.len(), "64 x 64 of few rows is slower");
+    let large = of(&rows(&["gemm"]), &|m, n, _| m.min(n) >= 1024.0);
+    let (tall, gram) = (of(&rows(&["tsmm", "tsm2l"]), &all), of(&rows(&["gram"]), &all));
     let said = read("README.md");
     for words in [
+        format!("mostly faster up to 48 columns, {:.2} of its speed at the least; ", least(&few)),
+        format!("; {:.2} to {:.2} at 64 |", least(&many), most(&many)),
         format!("faster but in {} of {} cases, most where", slower(&tall), tall.len()),
+        format!("from 50 us on faster up to 48 columns, {:.2} at the least beyond; 64 x 64", least(&long(true))),
         format!("faster but in {} of {} cases |", slower(&gram), gram.len()),
-        format!("as fast, {least:.2} at the least |"),
+        format!("as fast, {:.2} at the least |", least(&of(&rows(&["gemv"]), &all))),
+        format!("slower: {:.2} to {:.2} of its speed from 1024 on |", least(&large), most(&large)),
     ] {
         assert!(said.contains(&words), "README.md does not say '{words}'");
     }

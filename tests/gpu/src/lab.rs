@@ -32,6 +32,11 @@ pub struct Lab {
     _context: Option<Context>,
 }
 
+/// Whether a device is the emulator, which takes a thousand times as long as a GPU.
+pub fn is_emulated(device: &Device) -> bool {
+    device.name() == "Emulated"
+}
+
 /// Elements of guard on each side of an operand, where there is time for as many as rocBLAS's tests have.
 pub const GUARD: usize = 4096;
 
@@ -51,9 +56,9 @@ impl Lab {
         Ok(Lab { device, stream, guard, place, passed: zero(), failed: zero(), skipped: zero(), _context: context })
     }
 
-    /// Whether the GPU is the emulator, which takes a thousand times as long.
+    /// Whether the GPU is the emulator.
     pub fn is_emulated(&self) -> bool {
-        self.device.name() == "Emulated"
+        is_emulated(&self.device)
     }
 
     /// Checks with operands that touch the ends of what is mapped, where it ends or where it starts.

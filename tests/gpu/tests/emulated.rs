@@ -77,6 +77,7 @@ fn two_tall_matrices_and_vectors() {
 #[test]
 fn complex_numbers() {
     passes("small", &["complex"], 1600);
+    passes("check", &["complex-parts", "complex-special"], 572);
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn batches() {
 /// Sizes and factors of 0, what is not read, subnormal numbers, wrong arguments, no memory.
 #[test]
 fn what_calls_promise() {
-    passes("check", &["guards", "quick", "subnormal", "refusals", "memory"], 26_000);
+    passes("check", &["guards", "quick", "subnormal", "refusals", "memory"], 29_000);
 }
 
 /// By every entry, one size; what is planted is an element before, one behind, and one written where all is read.
@@ -105,13 +106,19 @@ fn rounds_leave_nothing_behind() {
 /// Every 50th entry, three replays each.
 #[test]
 fn graphs() {
-    passes("check", &["capture"], 100);
+    passes("check", &["capture"], 134);
 }
 
-/// Every 50th entry, and plans with slots and with tickets, on two streams.
+/// Every 50th entry, and plans with slots and with tickets, on two streams; threads that make all and drop it.
 #[test]
 fn streams_and_threads() {
-    passes("check", &["streams", "threads"], 38);
+    passes("check", &["streams", "threads"], 39);
+}
+
+/// Which computes for itself here: the bits of all that is compared, and that the other one is there to the end.
+#[test]
+fn beside_another_process() {
+    passes("check", &["load"], 2);
 }
 
 /// A slice, a whole GPU, and one of another kind, which has fewer kernels: plans for all of them, and what they compute.
@@ -125,6 +132,12 @@ fn three_gpus_give_the_same_bits() {
     let [slice, whole, other] = ["sms=16", "sms=132", "sms=108 capability=80"].map(bits);
     assert_eq!(slice, whole, "a GPU of 16 SMs, and one of 132");
     assert_eq!(other, whole, "a GPU of compute capability 8.0, and one of 9.0");
+}
+
+/// Every fifth entry: a column by itself, others of NaN; columns and rows in another order.
+#[test]
+fn columns_depend_on_themselves() {
+    passes("check", &["columns"], 286);
 }
 
 /// Random data within the bound of each plan's chain; NaN and infinities where zeros are on the other side.

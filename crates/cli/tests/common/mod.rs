@@ -5,11 +5,12 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use signal_hook::consts::SIGHUP;
 use tempfile::TempDir;
 
 /// A folder of its own for one test.
@@ -49,6 +50,7 @@ impl Bench {
 
     /// The program, to be run in the folder; the model alone decides, whatever the library carries.
     pub fn command(&self, args: &[&str]) -> Command {
+        hear_hang_ups();
         let mut command = Command::new(env!("CARGO_BIN_EXE_lanky"));
         command.args(args).current_dir(self.folder.path()).env("LANKY_TUNED", "none");
         command
@@ -97,15 +99,28 @@ pub fn alone(bench: &Bench, args: &[&str]) -> Output {
     bench.command(args).args(["--against", "none"]).output().expect("the program starts")
 }
 
+/// A signal that the tests ignore, as under `nohup`, is ignored by what they start; what they handle is there as it is by default.
+fn hear_hang_ups() {
+    static HEARD: OnceLock<()> = OnceLock::new();
+    HEARD.get_or_init(|| {
+        if signals("self", "SigIgn:") & 1 == 1 {
+            let handler = signal_hook::flag::register(SIGHUP, Arc::default());
+            handler.expect("SIGHUP may be handled");
+        }
+    });
+}
+
+/// The signals of a process that are ignored, or caught; bit 0 is signal 1.
+fn signals(process: &str, which: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it is there");
+    let mask = status.lines().find_map(|line| line.strip_prefix(which)).expect("a line of Linux");
+    u64::from_str_radix(mask.trim(), 16).expect("a mask")
+}
+
 /// Waits until a process handles SIGTERM, for a signal before that ends it as any other program.
 pub fn await_handlers(process: u32) {
     let began = Instant::now();
-    loop {
-        let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it is there");
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a line of Linux");
-        if u64::from_str_radix(caught.trim(), 16).expect("a mask") >> 14 & 1 == 1 {
-            return;
-        }
+    while signals(&process.to_string(), "SigCgt:") >> 14 & 1 == 0 {
         assert!(began.elapsed() < Duration::from_secs(60), "it handles no signal");
         sleep(Duration::from_millis(1));
     }

@@ -118,24 +118,64 @@ impl Logs {
     }
 }
 
-/// Where an image ends by its own header, since the driver is not told how long it is: a cubin, which is ELF, at its tables, the
-/// last of what is in it; a fatbin behind as many bytes as it says. 0 of text; nowhere, if it leads to another address.
+/// The number of so many bytes there; one that no image reaches if they are not in it.
+fn number(image: &[u8], at: u64, len: u64) -> u64 {
+    let place = usize::try_from(at).ok().zip(usize::try_from(at.saturating_add(len)).ok());
+    let bytes = place.and_then(|(start, end)| image.get(start..end));
+    bytes.map_or(u64::MAX, |bytes| bytes.iter().rev().fold(0, |high, &low| high << 8 | u64::from(low)))
+}
+
+/// Where an image ends by its own header, since the driver is not told how long it is: a cubin, which is ELF of 64 bits, behind
+/// the last of what it leads to; a fatbin behind as many bytes as it says. 0 of text; nowhere, if it leads to another address.
 fn end_of(image: &[u8]) -> u64 {
-    let number = |at: usize, len: usize| {
-        image
-            .get(at..at + len)
-            .map_or(u64::MAX, |bytes| bytes.iter().rev().fold(0, |high, &low| high << 8 | u64::from(low)))
-    };
     match image {
-        [0x7f, b'E', b'L', b'F', ..] => {
-            let table = |start, entry, count| {
-                number(start, 8).saturating_add(number(entry, 2).saturating_mul(number(count, 2)))
-            };
-            table(32, 54, 56).max(table(40, 58, 60))
-        }
-        [0x50, 0xed, 0x55, 0xba, ..] => number(6, 2).saturating_add(number(8, 8)),
-        [0xb1, 0x43, 0x62, 0x46, ..] => u64::MAX,
+        [0x7f, b'E', b'L', b'F', 2, 1, ..] => Table::ALL.iter().fold(64, |end, table| end.max(table.end(image))),
+        [0x50, 0xed, 0x55, 0xba, ..] => number(image, 6, 2).saturating_add(number(image, 8, 8)),
+        [0x7f, b'E', b'L', b'F', ..] | [0xb1, 0x43, 0x62, 0x46, ..] => u64::MAX,
         _ => 0,
+    }
+}
+
+/// A table of ELF: where the header has its start, an entry's length and their count; and where an entry has what.
+struct Table {
+    start: u64,
+    each: u64,
+    count: u64,
+    entry_len: u64,
+    kind: u64,
+    first: u64,
+    bytes: u64,
+    /// The type of what is in memory alone.
+    absent: u64,
+    /// Whether the first entry has the count, where 16 bits do not.
+    counts: bool,
+}
+
+impl Table {
+    const SEGMENTS: Table =
+        Table { start: 32, each: 54, count: 56, entry_len: 56, kind: 0, first: 8, bytes: 32, absent: 0, counts: false };
+    const SECTIONS: Table =
+        Table { start: 40, each: 58, count: 60, entry_len: 64, kind: 4, first: 24, bytes: 32, absent: 8, counts: true };
+    const ALL: [Table; 2] = [Self::SEGMENTS, Self::SECTIONS];
+
+    /// Where the last of it ends: the table, or what an entry has in the file. Nowhere, if the table is not whole.
+    fn end(&self, image: &[u8]) -> u64 {
+        let (start, each) = (number(image, self.start, 8), number(image, self.each, 2));
+        let count = match number(image, self.count, 2) {
+            0 if start == 0 || !self.counts => return 0,
+            0 => number(image, start.saturating_add(self.bytes), 8),
+            count => count,
+        };
+        let table = start.saturating_add(each.saturating_mul(count));
+        if each < self.entry_len || table > image.len() as u64 {
+            return u64::MAX;
+        }
+        let end_of_entry = |at: u64| match number(image, at + self.kind, 4) {
+            0 => 0,
+            absent if absent == self.absent => 0,
+            _ => number(image, at + self.first, 8).saturating_add(number(image, at + self.bytes, 8)),
+        };
+        (0..count).map(|index| end_of_entry(start + index * each)).fold(table, u64::max)
     }
 }
 
@@ -162,7 +202,7 @@ impl Module {
     /// Loads a cubin.
     ///
     /// # Errors
-    /// As [`Module::from_ptx`]; [`InvalidImage`](CudaError::InvalidImage) if it is cut off.
+    /// As [`Module::from_ptx`]; [`InvalidImage`](CudaError::InvalidImage) if it is cut off, or leads beyond its end.
     pub fn from_cubin<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Module> {
         let bytes = bytes.as_ref();
         if end_of(bytes) > bytes.len() as u64 {

@@ -271,11 +271,7 @@ fn the_compilers_log_is_in_the_failure() {
 fn machine_code_that_is_cut_off_is_not_loaded() {
     let fake = Fake::install();
     let _context = context();
-    // ELF's header: 2 segments of 56 bytes behind 64, 1 section of 64 behind 176.
-    let mut cubin = vec![0; 240];
-    cubin[..4].copy_from_slice(b"\x7fELF");
-    (cubin[32], cubin[54], cubin[56]) = (64, 56, 2);
-    (cubin[40], cubin[58], cubin[60]) = (176, 64, 1);
+    let cubin = cubin();
     // A fatbin's: 16 bytes of header, 0x101 behind it.
     let mut fatbin = vec![0; 16 + 0x101];
     fatbin[..10].copy_from_slice(&[0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 1, 1]);
@@ -289,6 +285,64 @@ fn machine_code_that_is_cut_off_is_not_loaded() {
     }
     // The wrapper that nvcc puts into a program leads to an address.
     assert_eq!(Module::from_cubin([0xb1, 0x43, 0x62, 0x46, 1, 0, 0, 0], &[]).map(drop), Err(CudaError::InvalidImage));
+}
+
+/// ELF's header of 64 bytes, 2 segments of 56, 8 bytes that are the second segment and the second section, 3 sections of 64, of
+/// which the last is in memory alone.
+fn cubin() -> Vec<u8> {
+    let mut cubin = vec![0; 64 + 2 * 56 + 8 + 3 * 64];
+    cubin[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    (cubin[32], cubin[54], cubin[56]) = (64, 56, 2);
+    (cubin[40], cubin[58], cubin[60]) = (184, 64, 3);
+    let (segment, sections) = (64 + 56, [184 + 64, 184 + 128]);
+    (cubin[segment], cubin[segment + 8], cubin[segment + 32]) = (1, 176, 8);
+    (cubin[sections[0] + 4], cubin[sections[0] + 24], cubin[sections[0] + 32]) = (1, 176, 8);
+    (cubin[sections[1] + 4], cubin[sections[1] + 24], cubin[sections[1] + 37]) = (8, 184, 1);
+    cubin
+}
+
+/// Tables that are in the image lead to what is not; or are shorter than what they are to have.
+#[test]
+fn machine_code_that_leads_beyond_its_end_is_not_loaded() {
+    let _fake = Fake::install();
+    let _context = context();
+    let loaded = |changes: &[(usize, u8)]| {
+        let mut image = cubin();
+        changes.iter().for_each(|&(at, byte)| image[at] = byte);
+        Module::from_cubin(image, &[]).map(drop)
+    };
+    let (segment, section, in_memory) = (64 + 56, 184 + 64, 184 + 128);
+    let whole: [&[_]; 5] = [
+        &[],
+        // To its last byte.
+        &[(section + 32, 200)],
+        // No segments; nor sections.
+        &[(54, 0), (56, 0), (40, 0), (58, 0), (60, 0)],
+        // An entry that is none, wherever it leads to.
+        &[(segment, 0), (segment + 15, 1)],
+        // As many sections as the first says, which is none of them.
+        &[(60, 0), (184 + 32, 3)],
+    ];
+    for changes in whole {
+        assert_eq!(loaded(changes), Ok(()), "{changes:?}");
+    }
+    let cut: [&[_]; 11] = [
+        &[(section + 32, 201)],
+        &[(section + 24, 178), (section + 32, 200)],
+        &[(section + 31, 1)],
+        &[(section + 24, 255), (section + 39, 255)],
+        &[(in_memory + 4, 1)],
+        &[(segment + 32, 201)],
+        &[(segment + 15, 255)],
+        &[(58, 56)],
+        &[(54, 0)],
+        &[(60, 0), (184 + 32, 4)],
+        // Of 32 bits, whose header is another.
+        &[(4, 1)],
+    ];
+    for changes in cut {
+        assert_eq!(loaded(changes), Err(CudaError::InvalidImage), "{changes:?}");
+    }
 }
 
 /// The published crate removes the flag that it is given.

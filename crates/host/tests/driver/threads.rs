@@ -6,7 +6,7 @@ use lanky_host::{Layout, Plan, Shape, model};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-const THREADS: usize = 8;
+const THREADS: usize = 64;
 
 /// No call waits for all of the GPU, allocates, loads or is on the null stream in a warm plan's run, whoever runs it.
 #[test]
@@ -44,7 +44,7 @@ fn threads_run_plans_side_by_side() {
         assert_eq!(launches().len(), THREADS * 20 * 3 * 2, "each product is two launches");
         assert_eq!((misused(), freed_in_use()), (vec![], vec![]));
         drop(one);
-        // Streams of calls that take none are kept; what a plan had for eight streams is gone.
+        // Streams of calls that take none are kept; what a plan had for each of them is gone.
         let memory = |living: &[String]| living.iter().find(|kind| kind.starts_with("memory=")).cloned();
         assert_eq!(memory(&living()).as_deref(), Some("memory=2"), "A and B; before {before:?}");
         Ok(())

@@ -1,10 +1,14 @@
 //! Batches of small products: every entry, strided, shared and listed, with gaps, conjugates and guards; huge ones; the
 //! same bits.
 
+mod bits;
 mod huge;
+mod quick;
 mod special;
 
+pub use bits::bits;
 pub use huge::run as run_huge;
+pub use quick::run as run_quick;
 pub use special::run as run_special;
 
 use crate::case::{ALPHAS, BETAS};

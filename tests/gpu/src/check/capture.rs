@@ -44,6 +44,8 @@ pub fn run(lab: &Lab) -> Outcome {
     every_complex::<f64>(lab, &driver)?;
     grams::<f32>(lab, &driver)?;
     grams::<f64>(lab, &driver)?;
+    complex_grams::<f32>(lab, &driver)?;
+    complex_grams::<f64>(lab, &driver)?;
     batches::<f32>(lab, &driver)?;
     batches::<f64>(lab, &driver)?;
     batches::<Complex<f32>>(lab, &driver)?;
@@ -111,16 +113,37 @@ fn grams<T: Real>(lab: &Lab, driver: &Driver) -> Outcome {
     Ok(())
 }
 
+/// The same of complex elements: Hermitian, of which the last blocks mirror conjugates, and symmetric.
+fn complex_grams<R: Real>(lab: &Lab, driver: &Driver) -> Outcome
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    let (dtype, (_, n, k)) = (Complex::<R>::DTYPE, SQUARE);
+    for (n, entries) in entries::grams(dtype, lab.device.is_cuda(), n) {
+        for (no_conj, triangle) in [(false, Triangle::Full), (true, Triangle::Upper)] {
+            let mut spec = complex::Spec { conj: [false, no_conj], ..complex::plain((n, n, k)) };
+            spec.storage[1].row_major = no_conj;
+            let part = |l, j, im| integer(2 + 10 * im, l, j, 3);
+            let mut gram = complex::Gram::<R>::new(lab, spec, triangle, part)?;
+            for entry in some(lab, entries.clone()) {
+                let plan = cut(entry, || gram.builder(lab));
+                warm_twice(lab, driver, &mut gram, (entry, &plan), &spec.name::<R>())?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Every entry, and every 50th of the emulator's.
 fn some<E>(lab: &Lab, entries: Vec<E>) -> impl Iterator<Item = E> {
     entries.into_iter().enumerate().filter(|(index, _)| lab.takes(*index, 50)).map(|(_, entry)| entry)
 }
 
 /// Warm on the stream itself, and on whichever comes first.
-fn warm_twice(
+fn warm_twice<W: Recorded>(
     lab: &Lab,
     driver: &Driver,
-    what: &mut impl Recorded,
+    what: &mut W,
     (entry, plan): (Entry, &Outcome<Plan>),
     name: &str,
 ) -> Outcome {
@@ -134,7 +157,7 @@ fn warm_twice(
             let replays = if entry.is_some() || lab.is_emulated() { 3 } else { REPLAYS };
             replayed(lab, driver, what, Some(plan), replays)
         });
-        lab.record(|| format!("capture {} {} {name}", what.kind(), named(entry)), result)?;
+        lab.record(|| format!("capture {} {} {name}", W::KIND, named(entry)), result)?;
     }
     Ok(())
 }

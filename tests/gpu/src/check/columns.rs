@@ -7,6 +7,8 @@ use crate::lab::{Lab, Outcome, named};
 use crate::real::{Real, unit};
 
 const SIZE: (usize, usize, usize) = (130, 8, 1031);
+/// Where each step takes time.
+const SMALL: (usize, usize, usize) = (SIZE.0, SIZE.1, 67);
 const COLUMNS: [usize; 4] = [0, 3, 4, 7];
 
 /// Both element types.
@@ -40,10 +42,11 @@ const CHANGES: [Change; 4] = [
 ];
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
-    for (spec, entries) in lab.groups_of_all::<T>(Spec::plain(SIZE)) {
+    let size = if lab.is_emulated() { SMALL } else { SIZE };
+    for (spec, entries) in lab.groups_of_all::<T>(Spec::plain(size)) {
         let mut plain = spec.make::<T>(lab, a, b, |_, _| 0.0)?;
         let mut base = Vec::new();
-        for entry in entries {
+        for (_, entry) in entries.into_iter().enumerate().filter(|(index, _)| lab.takes(*index, 5)) {
             base.push((entry, case_run(lab, &mut plain, entry)?));
         }
         changed(lab, spec, &base)?;

@@ -3,9 +3,10 @@
 
 use crate::compare::equal;
 use crate::lab::{Lab, Outcome, ensure};
-use crate::real::integer;
+use crate::real::{Real, integer};
 use host::{
-    BatchMut, BatchRef, Complex, Device, Error, Matrix, Plan, Stream, gemm, gemm_batched, gemv, gram, tsmm_in_place,
+    BatchMut, BatchRef, Complex, Device, Error, Matrix, Plan, Scalar, Stream, gemm, gemm_batched, gemv, gram,
+    tsmm_in_place,
 };
 use std::fs;
 
@@ -76,6 +77,22 @@ impl Inputs {
     }
 }
 
+/// A small product of complex numbers, n x n, by its call.
+fn complex<R: Real>(device: &Device, stream: &Stream, n: usize) -> Outcome
+where
+    Complex<R>: Scalar<Real = R>,
+{
+    let part = |seed, i, j| R::of(integer(seed, i, j, 2));
+    let there =
+        device.upload(stream, Matrix::from_fn(n, n, |i, j| Complex::new(part(3, i, j), part(4, i, j)))?.view())?;
+    let (one, zero) = (Complex::new(R::of(1.0), R::zero()), Complex::new(R::zero(), R::zero()));
+    let mut product = device.zeros::<Complex<R>>(n, n)?;
+    gemm(stream, one, there.view().h(), there.view(), zero, product.view_mut())?;
+    let found = product.download(stream)?;
+    let is_real = (0..n).all(|i| found.get(i, i).is_some_and(|value| value.im == R::zero() && value.re > R::zero()));
+    ensure(is_real, || "the diagonal of a complex product is not real".into())
+}
+
 /// Small products of the other operations, each by its call: batches at equal distances and by lists, a vector, complex numbers,
 /// and one in place. A is n x n, of integers.
 fn others(device: &Device, stream: &Stream, a: &Matrix<f64>) -> Outcome {
@@ -88,11 +105,8 @@ fn others(device: &Device, stream: &Stream, a: &Matrix<f64>) -> Outcome {
     let listed = [there.view().cols(n / 2..)?, there.view().cols(..n / 2)?];
     gemm_batched(stream, 1.0, BatchRef::listed(&listed)?, small, 1.0, BatchMut::parts_beside(c.view_mut(), 2)?)?;
     gemv(stream, 1.0, there.view(), there.view().cols(..1)?, 0.0, y.view_mut())?;
-    let number = |i, j| Complex::new(integer(3, i, j, 2), integer(4, i, j, 2));
-    let complex = device.upload(stream, Matrix::from_fn(n, n, number)?.view())?;
-    let (one, zero) = (Complex::new(1.0, 0.0), Complex::new(0.0, 0.0));
-    let mut product = device.zeros::<Complex<f64>>(n, n)?;
-    gemm(stream, one, complex.view().h(), complex.view(), zero, product.view_mut())?;
+    complex::<f32>(device, stream, n)?;
+    complex::<f64>(device, stream, n)?;
     let mut place = device.upload(stream, a.view())?;
     tsmm_in_place(stream, 1.0, place.view_mut(), there.view())?;
     let get = |i, j| a.get(i, j).unwrap_or(f64::NAN);
@@ -107,10 +121,7 @@ fn others(device: &Device, stream: &Stream, a: &Matrix<f64>) -> Outcome {
     let half = |i, j: usize| (0..n / 2).map(|l| (get(i, l) + get(i, n / 2 + l)) * get(l, j % (n / 2))).sum::<f64>();
     equal(&of(&c)?, &all(n, &half), n)?;
     equal(&of(&y)?, &all(1, &|i, j| dot(i, j, n)), n)?;
-    equal(&of(&place)?, &all(n, &|i, j| dot(i, j, n)), n)?;
-    let found = product.download(stream)?;
-    let is_real = (0..n).all(|i| found.get(i, i).is_some_and(|value| value.im == 0.0 && value.re > 0.0));
-    ensure(is_real, || "the diagonal of a complex product is not real".into())
+    equal(&of(&place)?, &all(n, &|i, j| dot(i, j, n)), n)
 }
 
 /// Opens, plans, runs, fails in several ways, and drops.

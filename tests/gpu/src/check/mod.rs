@@ -57,7 +57,7 @@ pub const CHECKS: &[Check] = &[
     ),
     (
         "threads",
-        "plans with slots or tickets, eight threads with 200 runs each over eight streams, the same bits",
+        "plans with slots or tickets, eight threads with 200 runs each over eight streams, the same bits; 64 that make all and drop it",
         streams::run_many,
     ),
     (
@@ -101,6 +101,7 @@ pub const CHECKS: &[Check] = &[
         "complex products: NaN and infinities, alpha and beta of 0, nothing to multiply",
         complex::run_special,
     ),
+    ("complex-parts", "real and imaginary numbers: the other part of the product is 0 exactly", complex::run_parts),
     ("complex-rounding", "complex random data within sqrt(2) gamma(2L+4) |A||B|", complex::run_rounding),
     (
         "complex-alignment",

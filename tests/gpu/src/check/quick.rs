@@ -1,5 +1,7 @@
 //! What BLAS leaves undone: sizes of 0, factors of 0, −0, 1 and NaN. What is not to be read is NaN, or not there at all.
 
+use super::batched;
+use super::tsmttsm::{Gram, asked_for};
 use crate::case::Spec;
 use crate::compare::{alike, bitwise};
 use crate::entries::Entry;
@@ -7,15 +9,19 @@ use crate::lab::{Lab, Outcome, ensure, named};
 use crate::operand::Operand;
 use crate::oracle::by_definition;
 use crate::real::{Real, integer};
-use host::{MatRef, gemm};
+use host::{MatRef, Triangle, gemm};
 
 const SIZES: [usize; 3] = [0, 1, 5];
 const FACTORS: [f64; 5] = [0.0, -0.0, 1.0, 2.0, f64::NAN];
+const TRIANGLES: [Triangle; 3] = [Triangle::Full, Triangle::Lower, Triangle::Upper];
 
 /// Both element types.
 pub fn run(lab: &Lab) -> Outcome {
     sweep::<f32>(lab)?;
-    sweep::<f64>(lab)
+    sweep::<f64>(lab)?;
+    grams::<f32>(lab)?;
+    grams::<f64>(lab)?;
+    batched::run_quick(lab, &SIZES, &FACTORS)
 }
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
@@ -69,6 +75,32 @@ fn exactly<T: Real>(spec: &Spec, found: &[T], c: &Operand<T>, expected: &[f64]) 
         _ => expected.iter().map(|&value| T::of(value)).collect(),
     };
     bitwise(found, &bits, spec.size.0)
+}
+
+/// The same of Gram matrices. Where α = 0, A is NaN.
+fn grams<T: Real>(lab: &Lab) -> Outcome {
+    for index in 0..9 * 25 {
+        let (n, k, triangle) = (SIZES[index % 3], SIZES[index / 3 % 3], TRIANGLES[index % 4 % 3]);
+        let (alpha, beta) = (FACTORS[index / 9 % 5], FACTORS[index / 45]);
+        let spec = Spec { alpha, beta, ..Spec::varied((n, n, k), index) };
+        let value = |l, j| if alpha == 0.0 { f64::NAN } else { integer(2, l, j, 3) };
+        let mut gram = Gram::<T>::new(lab, spec, triangle, value)?;
+        let multiplies = alpha != 0.0 && k > 0;
+        let expected: Vec<f64> = (0..n * n)
+            .map(|e| {
+                let (i, j) = (e % n, e / n);
+                let (old, sum) = (gram.c.get(i, j).wide(), (0..k).map(|l| value(l, i) * value(l, j)).sum::<f64>());
+                let kept = if beta == 0.0 { 0.0 } else { beta * old };
+                if asked_for(triangle, i, j) { kept + if multiplies { alpha * sum } else { 0.0 } } else { old }
+            })
+            .collect();
+        let result = gram.plan(lab, None).map_err(Into::into).and_then(|plan| {
+            plan.warm_up()?;
+            alike(&gram.run(lab, &plan)?, &expected, n)
+        });
+        lab.record(|| format!("quick, a Gram matrix, {triangle:?} {}", spec.name::<T>()), result)?;
+    }
+    Ok(())
 }
 
 /// Where neither a GPU nor a process has memory.

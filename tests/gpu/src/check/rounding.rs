@@ -46,7 +46,10 @@ fn element<T: Real>(data: Data, seed: u64, i: usize, l: usize, k: usize) -> f64 
 }
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {
-    let sizes = if lab.is_emulated() { &SMALL[..] } else { &SIZES };
+    kinds::<T>(lab, if lab.is_emulated() { &SMALL } else { &SIZES })
+}
+
+fn kinds<T: Real>(lab: &Lab, sizes: &[(usize, usize, usize)]) -> Outcome {
     for (index, (data, size)) in KINDS.into_iter().flat_map(|d| sizes.iter().map(move |s| (d, *s))).enumerate() {
         let k = size.2;
         // B's halves are equal, so that A's cancel.
@@ -76,15 +79,19 @@ fn one<T: Real>(lab: &Lab, case: &mut Case<T>, expected: &[Near], entry: Option<
     let found = case.run(lab, &plan)?;
     within(&found, expected, rows, length, k)?;
     if usual {
-        // The bound hides a lost last bit where k is long; the usual size of errors does not.
-        let far = |(f, near): &(&T, &Near)| near.error(f.wide()) > near.usual::<T>(length, k) / 4.0;
-        let count = found.iter().zip(expected).filter(far).count();
+        let count = unusual(&found, expected, length, k);
         if count > 0 {
             let spec = case.spec.name::<T>();
             lab.note(&format!("{} {spec}: {count} errors above a quarter of 6 sqrt(L) u |A||B|", named(entry)));
         }
     }
     Ok(())
+}
+
+/// Errors above a quarter of their usual size. The bound hides a lost last bit where k is long; that does not.
+fn unusual<T: Real>(found: &[T], expected: &[Near], length: f64, k: usize) -> usize {
+    let far = |(f, near): &(&T, &Near)| near.error(f.wide()) > near.usual::<T>(length, k) / 4.0;
+    found.iter().zip(expected).filter(far).count()
 }
 
 /// 2^24 + 1 ones in f32: one running sum would stop at 2^24, and cannot say 2^24 + 1 either. Split sums must be as close
@@ -102,4 +109,36 @@ fn ones(lab: &Lab) -> Outcome {
     let expected = near(&case);
     let result = one(lab, &mut case, &expected, None, false);
     lab.record(|| format!("rounding of ones, {}", spec.name::<f32>()), result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::Device;
+
+    /// On the CPU too: each kind of data, in parts of k and without.
+    #[test]
+    fn every_kind_of_data_is_within_the_bound_on_the_cpu() -> Outcome {
+        let lab = Lab::new(Device::cpu(), 16)?;
+        kinds::<f32>(&lab, &SIZES)?;
+        kinds::<f64>(&lab, &SIZES)?;
+        assert!(lab.finish() && lab.passed() == 2 * KINDS.len() * SIZES.len());
+        Ok(())
+    }
+
+    /// Factors of eleven bits, as TF32 has them: of a long sum that is within the bound, and told all the same.
+    #[test]
+    fn what_the_bound_hides_is_told() -> Outcome {
+        let (lab, spec) = (Lab::new(Device::cpu(), 16)?, Spec::plain((33, 16, 4099)));
+        let mut case = spec.make::<f32>(&lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |_, _| 0.0)?;
+        let (near, length) = (near(&case), 4099.0);
+        let plan = case.plan(&lab, None)?;
+        assert_eq!(unusual(&case.run(&lab, &plan)?, &near, length, 4099), 0);
+        let short = |x: f64| f64::from(f32::from_bits((x as f32).to_bits() & !0x1fff));
+        let element = |e: usize| (0..4099).map(|l| short(unit(1, e % 33, l)) * short(unit(2, l, e / 33))).sum::<f64>();
+        let lost: Vec<f32> = (0..33 * 16).map(|e| element(e) as f32).collect();
+        within(&lost, &near, 33, length, 4099)?;
+        assert!(unusual(&lost, &near, length, 4099) > 0);
+        Ok(())
+    }
 }

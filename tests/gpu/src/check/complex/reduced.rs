@@ -8,7 +8,7 @@ use crate::compare::equal_parts;
 use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::{Operand, Storage};
 use crate::real::{Real, integer, unit};
-use host::{Complex, MatRef, Plan, Scalar, Shape, Triangle};
+use host::{Complex, MatRef, Plan, PlanBuilder, Scalar, Shape, Triangle};
 use model::{Kernel, VARIANTS, Variant};
 use rayon::prelude::*;
 
@@ -70,10 +70,10 @@ where
 }
 
 /// A, C and what is asked of C.
-struct Gram<R> {
-    spec: Spec,
-    a: Operand<Complex<R>>,
-    c: Operand<Complex<R>>,
+pub struct Gram<R> {
+    pub spec: Spec,
+    pub a: Operand<Complex<R>>,
+    pub c: Operand<Complex<R>>,
     triangle: Triangle,
 }
 
@@ -83,7 +83,7 @@ where
 {
     /// A is B of the product; of the spec's conjugates the first says whether A is a matrix of conjugates, the second whether
     /// Aᵀ stands in place of Aᴴ.
-    fn new(lab: &Lab, spec: Spec, triangle: Triangle, a: impl Fn(usize, usize, u64) -> f64) -> Outcome<Self> {
+    pub fn new(lab: &Lab, spec: Spec, triangle: Triangle, a: impl Fn(usize, usize, u64) -> f64) -> Outcome<Self> {
         let ((_, n, k), [_, sb, sc]) = (spec.size, spec.storage);
         let whole = |part: &dyn Fn(u64) -> f64| Complex::new(R::of(part(0)), R::of(part(1)));
         let unread = |i, j| spec.beta == (0.0, 0.0) && asked_for(triangle, i, j);
@@ -99,13 +99,16 @@ where
     }
 
     fn plan(&self, lab: &Lab, entry: Option<&Variant>) -> host::Result<Plan> {
+        entry.into_iter().fold(self.builder(lab)?, |builder, v| builder.variant(v.entry)).build()
+    }
+
+    pub fn builder(&self, lab: &Lab) -> host::Result<PlanBuilder> {
         let n = self.spec.size.1;
         let (row, col) = self.spec.storage[2].strides(n, n);
         let strides = model::Strides { row: row as u64, col: col as u64 };
         let c = Shape::with_strides(n, n, strides, dtype::<R>());
         let builder = Plan::gram(&lab.device, self.factor(lab)?.shape(), c).triangle(self.triangle);
-        let builder = if self.spec.conj[1] { builder.no_conj() } else { builder };
-        entry.into_iter().fold(builder, |builder, v| builder.variant(v.entry)).build()
+        Ok(if self.spec.conj[1] { builder.no_conj() } else { builder })
     }
 
     fn run(&mut self, lab: &Lab, plan: &Plan) -> Outcome<Vec<Complex<R>>> {
@@ -114,21 +117,26 @@ where
         found
     }
 
-    /// The same, without a look at A.
-    fn run_unwatched(&mut self, lab: &Lab, plan: &Plan) -> Outcome<Vec<Complex<R>>> {
+    /// Gives it to the stream, and does nothing else.
+    pub fn enqueue(&mut self, lab: &Lab, plan: &Plan) -> host::Result<()> {
         let factor = |(re, im)| Complex::new(R::of(re), R::of(im));
         let (alpha, beta) = (factor(self.spec.alpha), factor(self.spec.beta));
-        self.c.reset()?;
         // C is another field than A, which a method of both cannot tell.
         let a = self.a.view(lab)?;
         let a = if self.spec.conj[0] { a.conj() } else { a };
-        plan.run_gram(&lab.stream, alpha, a, beta, self.c.view_mut(lab)?)?;
+        plan.run_gram(&lab.stream, alpha, a, beta, self.c.view_mut(lab)?)
+    }
+
+    /// The same, without a look at A.
+    fn run_unwatched(&mut self, lab: &Lab, plan: &Plan) -> Outcome<Vec<Complex<R>>> {
+        self.c.reset()?;
+        self.enqueue(lab, plan)?;
         lab.stream.synchronize()?;
         self.c.result("C")
     }
 
     /// What C must be, of integers.
-    fn expected(&self) -> Vec<[f64; 2]> {
+    pub fn expected(&self) -> Vec<[f64; 2]> {
         let (_, n, k) = self.spec.size;
         let wide = |x: Complex<R>| Complex::new(x.re.wide(), x.im.wide());
         let of = |conj: bool, x: Complex<f64>| if conj { x.conj() } else { x };
