@@ -9,7 +9,7 @@ const Y_OVER_X: Fault = ("c.at", |g| g.c.at = g.b.at + ELEMENT, Said::Shape(Oper
 const X_MISALIGNED: Fault = ("b.at", |g| g.b.at += 8, Said::Shape(Operand::X, Rule::Alignment));
 const Y_MISALIGNED: Fault = ("c.at", |g| g.c.at += 8, Said::Shape(Operand::Y, Rule::Alignment));
 
-fn vectors() -> Given {
+pub(super) fn vectors() -> Given {
     Given { stream: 0, a: view(A, 5, 4), b: view(B, 4, 1), c: view(C, 5, 1) }
 }
 
