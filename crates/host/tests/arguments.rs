@@ -171,6 +171,40 @@ fn ranges_must_lie_inside() {
     }
     assert!(view.rows(0..=usize::MAX).is_err());
     assert_eq!((view.get(3, 0), view.get(0, 4)), (None, None));
+    #[expect(clippy::reversed_empty_ranges, reason = "that is the fault")]
+    for bad in [3..2, 0..5, 5..5, 4..usize::MAX] {
+        assert_eq!(broken(view.cols(bad).map(drop)).1, Rule::Range);
+    }
+}
+
+/// The same of a matrix that is written: what is outside is neither viewed nor set.
+#[test]
+fn ranges_of_results_must_lie_inside() {
+    let mut data = [7.0; 16];
+    let whole = |data: &mut [f64; 16], use_it: &mut dyn FnMut(MatMut<'_, f64>)| {
+        use_it(MatMut::with_strides(&mut data[2..13], 3, 3, 1, 4).unwrap());
+        // The last line needs no padding.
+        assert_eq!(data[..2], [7.0; 2]);
+        assert_eq!(data[13..], [7.0; 3]);
+    };
+    #[expect(clippy::reversed_empty_ranges, reason = "that is the fault")]
+    for bad in [2..1, 0..4, 4..4, 3..usize::MAX] {
+        whole(&mut data, &mut |view| assert_eq!(broken(view.rows(bad.clone()).map(drop)).1, Rule::Range));
+        whole(&mut data, &mut |view| assert_eq!(broken(view.cols(bad.clone()).map(drop)).1, Rule::Range));
+    }
+    for (i, j) in [(3, 0), (0, 3), (3, 3), (2, usize::MAX), (usize::MAX, 2), (usize::MAX, usize::MAX)] {
+        whole(&mut data, &mut |mut view| assert!(!view.set(i, j, 1.0), "{i} {j}"));
+        whole(&mut data, &mut |view| assert!(!view.t().set(j, i, 1.0), "{i} {j}"));
+    }
+    // A part ends where it ends, not where its matrix does.
+    whole(&mut data, &mut |view| {
+        let mut part = view.rows(1..2).unwrap().cols(..2).unwrap();
+        assert!(!part.set(1, 0, 1.0) && !part.set(0, 2, 1.0));
+    });
+    assert_eq!(data, [7.0; 16]);
+    whole(&mut data, &mut |view| assert!(view.rows(1..).unwrap().cols(2..).unwrap().set(1, 0, 1.0)));
+    let expected: [f64; 16] = std::array::from_fn(|at| if at == 2 + 2 + 2 * 4 { 1.0 } else { 7.0 });
+    assert_eq!(data, expected);
 }
 
 #[test]

@@ -314,6 +314,14 @@ fn parts_of_a_matrix_are_a_batch() -> Tested {
     assert_eq!((error.rule, text.as_str()), (Rule::Rows, "a matrix of 6 rows has no 4 equal parts"));
     let (error, _) = refused(|_| BatchRef::parts_beside(beside, 0).map(|_| ()));
     assert_eq!((error.rule, error.required, error.actual), (Rule::Cols, 0, 6));
+    // The same of a batch that is written; the other side is not what counts.
+    for (count, rows, cols) in [(4, 6, 8), (0, 6, 8), (7, 6, 7), (usize::MAX, 6, 8)] {
+        let text = format!("has no {count} equal parts");
+        let below = refused(|c| BatchMut::parts_below(MatMut::row_major(c, rows, cols)?, count).map(|_| ()));
+        assert!(below.0.rule == Rule::Rows && below.0.actual == 6 && below.1.ends_with(&text), "{}", below.1);
+        let beside = refused(|c| BatchMut::parts_beside(MatMut::row_major(c, cols, rows)?, count).map(|_| ()));
+        assert!(beside.0.rule == Rule::Cols && beside.0.actual == 6 && beside.1.ends_with(&text), "{}", beside.1);
+    }
     // SAFETY: refused before anything is looked at.
     let (error, _) = refused(|_| unsafe { BatchMut::<f64>::from_raw(&device, 8, 3, 8, (3, 3), (3, 1)) }.map(|_| ()));
     assert_eq!((error.rule, error.required, error.actual), (Rule::Strides, 9, 8));

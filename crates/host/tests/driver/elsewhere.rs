@@ -15,6 +15,7 @@ fn what_is_of_another_device_is_named_with_both() {
         let b1 = one.upload(&of_one, b.view())?;
         let c = Shape::packed(300, 4, Layout::ColumnMajor, a.shape().dtype);
         let plan = Plan::gemm(&zero, a.shape(), b.shape(), c).build()?;
+        let cold = Plan::gemm(&one, a.shape(), b.shape(), c).build()?;
         calls();
 
         let stream = "the stream is of cuda:1, but the plan is for cuda:0: take a stream of cuda:0";
@@ -22,7 +23,11 @@ fn what_is_of_another_device_is_named_with_both() {
         said(refused, stream, |error| matches!(error, Error::WrongStream { whose: "plan", .. }));
         said(plan.warm_up_on(&of_one), stream, |error| matches!(error, Error::WrongStream { .. }));
         let plans = "the plan is for cuda:0, but the call is for cuda:1: make a plan for cuda:1";
-        said(one.warm_up(&[&plan]), plans, |error| matches!(error, Error::WrongPlan { .. }));
+        // Also where it stands behind one that could be warmed up.
+        for all in [&[&plan][..], &[&cold, &plan], &[&cold, &cold, &plan, &cold]] {
+            said(one.warm_up(all), plans, |error| matches!(error, Error::WrongPlan { .. }));
+            assert_eq!(calls(), [""; 0], "nothing is loaded");
+        }
         let text = "the stream is of cuda:0, but the call is for cuda:1: take a stream of cuda:1";
         said(one.upload(&of_zero, b.view()), text, |error| matches!(error, Error::WrongStream { whose: "call", .. }));
         let operand = "B is on cuda:1, but the call is for cuda:0: upload or download it first";

@@ -22,6 +22,11 @@ fn moves_say_what_is_wrong_first() {
             let mut fill = |_: &mut [f64]| panic!("nothing is to be filled");
             here.upload_with(&world.streams[g.stream], 3, 3, Layout::RowMajor, &mut fill).map(drop)
         });
+        let too_large: Fault = ("a.rows", |g| g.a.rows = 1 << 40, Said::Shape(Operand::View, Rule::Span));
+        each_and_in_pairs("Device::upload_with of much", product(), &[WRONG_STREAM, too_large], &|g| {
+            let mut fill = |_: &mut [f64]| panic!("nothing is to be filled");
+            here.upload_with(&world.streams[g.stream], g.a.rows, 1 << 40, Layout::RowMajor, &mut fill).map(drop)
+        });
         each_and_in_pairs("Device::ceilings", product(), &faults[..1], &|g| {
             here.ceilings(&world.streams[g.stream]).map(drop)
         });

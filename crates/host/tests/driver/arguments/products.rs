@@ -241,3 +241,58 @@ fn nothing_lies_at_address_0() {
         Ok(())
     });
 }
+
+/// Of what lies at an address no more can be there than 2^63 - 1 bytes, however its strides and counts are multiplied.
+#[test]
+fn spans_at_an_address_fit_into_its_bytes() {
+    const NAME: &str = "arguments::products::spans_at_an_address_fit_into_its_bytes";
+    with_driver(NAME, "", || {
+        let most = (1_usize << 60) - 1; // elements of 8 bytes
+        // Matrices, elements from one to the next, sizes and strides: by one element, by much, and where 64 bits overflow.
+        let batches = [
+            (2, most - 5, (2, 3), (1, 2)),
+            (2, 1 << 62, (2, 3), (1, 2)),
+            (3, usize::MAX, (2, 3), (1, 2)),
+            ((1 << 32) + 1, 1 << 32, (2, 3), (1, 2)),
+            (1 << 63, 6, (2, 3), (1, 2)),
+            (1, 6, (2, (1 << 32) + 1), (1, 1 << 32)),
+            (1, 0, ((1 << 32) + 1, 2), (1 << 32, 1)),
+        ];
+        let matrices = [
+            ((2, 2), (1, most - 1)),
+            ((2, 2), (usize::MAX, 1)),
+            ((2, (1 << 32) + 1), (1, 1 << 32)),
+            (((1 << 32) + 1, 2), (1 << 32, 1)),
+        ];
+        for device in [Device::cuda(0)?, Device::cpu()] {
+            calls();
+            let refused = |result: Result<()>, what: &dyn std::fmt::Debug| {
+                let error = result.err().unwrap_or_else(|| panic!("{what:?} is taken"));
+                assert_eq!(said(&error), Said::Shape(Operand::View, Rule::Span), "{what:?}: {error}");
+            };
+            for batch @ (count, stride, size, strides) in batches {
+                // SAFETY: nothing looks at the memory.
+                let read = unsafe { BatchRef::<f64>::from_raw(&device, A, count, stride, size, strides) }.map(drop);
+                refused(read, &batch);
+                // SAFETY: as above.
+                let written = unsafe { BatchMut::<f64>::from_raw(&device, A, count, stride, size, strides) }.map(drop);
+                refused(written, &batch);
+            }
+            for matrix @ ((rows, cols), (row, col)) in matrices {
+                // SAFETY: as above.
+                refused(unsafe { MatRef::<f64>::from_raw(&device, A, rows, cols, row, col) }.map(drop), &matrix);
+                // SAFETY: as above.
+                refused(unsafe { MatMut::<f64>::from_raw(&device, A, rows, cols, row, col) }.map(drop), &matrix);
+            }
+            // SAFETY: as above.
+            unsafe {
+                BatchRef::<f64>::from_raw(&device, A, 2, most - 6, (2, 3), (1, 2))?;
+                BatchMut::<f64>::from_raw(&device, A, 2, most - 6, (2, 3), (1, 2))?;
+                MatRef::<f64>::from_raw(&device, A, 2, 2, 1, most - 2)?;
+                MatMut::<f64>::from_raw(&device, A, 2, 2, 1, most - 2)?;
+            }
+            assert_eq!(calls(), [""; 0]);
+        }
+        Ok(())
+    });
+}
