@@ -1,5 +1,5 @@
-//! What every test of a kernel has, wherever the kernel runs: on the CPU (lanky-host's tests), on a GPU or an emulated one (the program
-//! `lanky-gpu-tests`), or thread by thread (the emulator's suite of lanky-kernels).
+//! What every test of a kernel has, wherever the kernel runs: on the CPU (the tests of lanky-host and lanky-cpu), on a GPU or an
+//! emulated one (the program `lanky-gpu-tests`), or thread by thread (the emulator's suite of lanky-kernels).
 //!
 //! | | |
 //! |---|---|

@@ -1,39 +1,21 @@
 //! Batches with gaps and guards, and what they should become.
 
-use lanky_cpu::{Batch, Element, Instructions, MOST, Matrices, Operand, gemm_batched_with};
-use num_complex::Complex;
-use std::fmt::Debug;
+use lanky_cpu::{Batch, Instructions, MOST, Matrices, Operand, gemm_batched_with};
 use std::ops::{Add, Mul};
+use watched::{Outcome, compare};
 
-/// An element that a test can make.
-pub trait Value: Element + Debug + PartialEq + Add<Output = Self> + Mul<Output = Self> {
-    const NAN: Self;
-    fn of(re: f64, im: f64) -> Self;
-    fn conj(self) -> Self;
-    fn is_nan(self) -> bool;
-    /// The bits, so that NaN equals itself and 0 is not −0.
-    fn bits(self) -> [u64; 2];
+/// An element that is multiplied, and whose memory is watched.
+pub trait Value: lanky_cpu::Element + watched::Element + Add<Output = Self> + Mul<Output = Self> {
+    fn conj(self) -> Self {
+        let [re, im] = self.two();
+        Self::of_two(re, -im)
+    }
+    fn is_nan(self) -> bool {
+        self.two().into_iter().any(f64::is_nan)
+    }
 }
 
-macro_rules! values {
-    ($($real:ident)*) => {$(
-        impl Value for $real {
-            const NAN: Self = $real::NAN;
-            fn of(re: f64, _im: f64) -> Self { re as $real }
-            fn conj(self) -> Self { self }
-            fn is_nan(self) -> bool { $real::is_nan(self) }
-            fn bits(self) -> [u64; 2] { [self.to_bits() as u64, 0] }
-        }
-        impl Value for Complex<$real> {
-            const NAN: Self = Complex::new($real::NAN, $real::NAN);
-            fn of(re: f64, im: f64) -> Self { Complex::new(re as $real, im as $real) }
-            fn conj(self) -> Self { Complex::new(self.re, -self.im) }
-            fn is_nan(self) -> bool { Complex::is_nan(self) }
-            fn bits(self) -> [u64; 2] { [self.re.to_bits() as u64, self.im.to_bits() as u64] }
-        }
-    )*};
-}
-values!(f32 f64);
+impl<T: lanky_cpu::Element + watched::Element + Add<Output = T> + Mul<Output = T>> Value for T {}
 
 /// A generator of test numbers.
 pub struct Numbers(pub u64);
@@ -48,12 +30,12 @@ impl Numbers {
     }
     /// An integer in −2..=2, so that all sums are exact.
     pub fn integer<T: Value>(&mut self) -> T {
-        T::of(self.below(5) as f64 - 2.0, self.below(5) as f64 - 2.0)
+        T::of_two(self.below(5) as f64 - 2.0, self.below(5) as f64 - 2.0)
     }
     /// A number in −1..1 with all its digits.
     pub fn fraction<T: Value>(&mut self) -> T {
         let mut part = || self.next() as f64 / f64::from(1_u32 << 30) - 1.0;
-        T::of(part(), part())
+        T::of_two(part(), part())
     }
 }
 
@@ -76,7 +58,8 @@ pub enum Store {
 pub const STORES: [Store; 7] =
     [Store::ByCols, Store::ByRows, Store::ColGaps, Store::RowGaps, Store::NoUnit, Store::Shared, Store::Listed];
 
-/// Matrices in a buffer that is NaN wherever no element is.
+/// Matrices in a buffer that is [`watched::Element::canary`] wherever no element is between them, and that and
+/// [`watched::Element::filler`] in turn before and behind them.
 pub struct Matrix<T> {
     pub data: Vec<T>,
     pub rows: usize,
@@ -117,16 +100,21 @@ impl<T: Value> Matrix<T> {
             Store::NoUnit => (3, 3 * rows + 1, (3 * rows + 1) * cols),
         };
         let stride = if store == Store::Shared { 0 } else { len };
-        let data = vec![T::NAN; len * count.max(1) + 2 * guard];
+        let guards = |at: usize| if at % 2 == 0 { T::canary() } else { T::filler() };
+        let mut data: Vec<T> = (0..len * count.max(1) + 2 * guard).map(guards).collect();
+        data[guard..][..len * count.max(1)].fill(T::canary());
         let is_listed = store == Store::Listed;
         let mut made = Matrix { data, rows, cols, row, col, stride, count, guard, is_listed, conj: false };
-        for index in 0..if stride == 0 { 1 } else { count } {
-            for (i, j) in (0..cols).flat_map(|j| (0..rows).map(move |i| (i, j))) {
-                let at = made.index(index, i, j);
-                made.data[at] = value();
-            }
-        }
+        let places: Vec<usize> = made.places().collect();
+        places.into_iter().for_each(|at| made.data[at] = value());
         made
+    }
+
+    /// Where its elements are, matrix after matrix down the columns; of one that all share once.
+    pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
+        let matrices = if self.stride == 0 { 1 } else { self.count };
+        let columns = (0..matrices).flat_map(|index| (0..self.cols).map(move |j| (index, j)));
+        columns.flat_map(move |(index, j)| (0..self.rows).map(move |i| self.index(index, i, j)))
     }
 
     pub fn index(&self, matrix: usize, i: usize, j: usize) -> usize {
@@ -174,8 +162,8 @@ impl<T: Value> Case<T> {
             a: Matrix::new(a, m, k, count, &mut value),
             b: Matrix::new(b, k, n, count, &mut value),
             c: Matrix::new(c, m, n, count, &mut value),
-            alpha: T::of(1.0, 0.0),
-            beta: T::of(0.0, 0.0),
+            alpha: T::of_two(1.0, 0.0),
+            beta: T::of_two(0.0, 0.0),
         }
     }
 
@@ -185,19 +173,34 @@ impl<T: Value> Case<T> {
         self.run_by(|batch| unsafe { gemm_batched_with(instructions, batch) });
     }
 
-    /// Gives the batch to `run`.
+    /// Gives the batch to `run`. Panics if anything but C's elements has changed.
     pub fn run_by(&mut self, run: impl FnOnce(&Batch<T>)) {
+        if let Err(fault) = self.watch(run) {
+            panic!("{fault}");
+        }
+    }
+
+    /// The same; fails with the first byte that has changed.
+    pub fn watch(&mut self, run: impl FnOnce(&Batch<T>)) -> Outcome {
+        let mut before = [&self.a, &self.b, &self.c].map(|matrix| matrix.data.clone());
         let mut lists = [const { Vec::new() }; 3];
         let [of_a, of_b, of_c] = &mut lists;
         let (a, b, c) = (self.a.operand(of_a), self.b.operand(of_b), self.c.operand(of_c));
         let (m, n, k, count) = (self.c.rows, self.c.cols, self.a.cols, self.c.count);
         run(&Batch { m, n, k, count, alpha: self.alpha, a, b, beta: self.beta, c });
+        // What C's elements are is looked at elsewhere.
+        self.c.places().for_each(|at| before[2][at] = self.c.data[at]);
+        for (name, now, old) in [("A", &self.a, &before[0]), ("B", &self.b, &before[1]), ("C", &self.c, &before[2])] {
+            compare::bitwise(&now.data, old, now.data.len())
+                .map_err(|fault| format!("beside what is written, {name}: {fault}"))?;
+        }
+        Ok(())
     }
 
     /// C, gaps and guards and all, as it should become; of numbers with which arithmetic is exact.
     pub fn expected(&self) -> Vec<T> {
         let mut data = self.c.data.clone();
-        let zero = T::of(0.0, 0.0);
+        let zero = T::of_two(0.0, 0.0);
         let (m, n, k) = (self.c.rows, self.c.cols, self.a.cols);
         for index in 0..self.c.count {
             for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {

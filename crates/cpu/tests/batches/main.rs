@@ -5,7 +5,7 @@ mod common;
 mod search;
 
 use common::{ALIGNED, Case, GUARD, Matrix, Numbers, STORES, Store, Value, available, same};
-use lanky_cpu::Instructions;
+use lanky_cpu::{Instructions, Matrices};
 use num_complex::Complex;
 
 fn check<T: Value>(name: &str, case: &mut Case<T>, instructions: Instructions) {
@@ -50,11 +50,11 @@ fn shapes<T: Value>() {
                     let count = numbers.below(10);
                     let mut case = Case::<T>::new(shape, count, [a, b, c], || numbers.integer());
                     case.alpha = numbers.integer();
-                    case.beta = [T::of(0.0, 0.0), T::of(1.0, 0.0), numbers.integer()][numbers.below(3)];
+                    case.beta = [T::of_two(0.0, 0.0), T::of_two(1.0, 0.0), numbers.integer()][numbers.below(3)];
                     (case.a.conj, case.b.conj) = (numbers.below(2) == 1, numbers.below(2) == 1);
-                    if case.beta == T::of(0.0, 0.0) {
+                    if case.beta == T::of_two(0.0, 0.0) {
                         // It is not read, however C is reached.
-                        case.c = Matrix::new(c, shape.0, shape.1, count, || T::NAN);
+                        case.c = Matrix::new(c, shape.0, shape.1, count, T::canary);
                     }
                     check("shapes", &mut case, instructions);
                 }
@@ -78,7 +78,7 @@ fn large<T: Value>(n: usize) {
     for (c, store) in [(Store::ByCols, Store::ByCols), (Store::ByRows, Store::ByRows), (Store::ByCols, Store::ByRows)] {
         let mut case = Case::<T>::new((n, n, n), count, [store, store, c], || numbers.integer());
         for guard in [GUARD, ALIGNED] {
-            case.c = Matrix::behind(guard, c, (n, n), count, || T::NAN);
+            case.c = Matrix::behind(guard, c, (n, n), count, T::canary);
             for instructions in available() {
                 check("large", &mut case, instructions);
             }
@@ -105,11 +105,11 @@ fn large_batches() {
 
 /// β = 0 does not read C, α = 0 neither A nor B.
 fn not_read<T: Value>() {
-    let (zero, one) = (T::of(0.0, 0.0), T::of(1.0, 0.0));
+    let (zero, one) = (T::of_two(0.0, 0.0), T::of_two(1.0, 0.0));
     // Larger ones take miri minutes.
     let sizes = (1..=9).chain([16, 31]).filter(|n| !cfg!(miri) || *n <= 3);
     for (n, instructions) in sizes.flat_map(|n| available().into_iter().map(move |i| (n, i))) {
-        let nan = || T::NAN;
+        let nan = T::canary;
         let mut numbers = Numbers(n as u64);
         let mut case = Case::<T>::new((n, n, n), 3, [Store::ByCols; 3], || numbers.integer());
         case.c = Matrix::new(Store::ByCols, n, n, 3, nan);
@@ -118,7 +118,7 @@ fn not_read<T: Value>() {
         (case.a, case.b) = (Matrix::new(Store::ByRows, n, n, 3, nan), Matrix::new(Store::ByRows, n, n, 3, nan));
         check("nothing read", &mut case, instructions);
         case.c = Matrix::new(Store::ColGaps, n, n, 3, || numbers.integer());
-        for beta in [one, T::of(2.0, 0.0), T::of(2.0, -1.0)] {
+        for beta in [one, T::of_two(2.0, 0.0), T::of_two(2.0, -1.0)] {
             case.beta = beta;
             check("C scaled", &mut case, instructions);
         }
@@ -127,19 +127,19 @@ fn not_read<T: Value>() {
 
 /// A NaN in A makes a row of NaN, of its own matrix alone, and an infinity in B a column of them.
 fn travels<T: Value>() {
-    let one = T::of(1.0, 0.0);
+    let one = T::of_two(1.0, 0.0);
     for (n, instructions) in (1..=9).chain([16, 31]).flat_map(|n| available().into_iter().map(move |i| (n, i))) {
         let mut case = Case::<T>::new((n, n, n), 3, [Store::ByCols; 3], || one);
         let at = case.a.index(1, n - 1, n / 2);
-        case.a.data[at] = T::NAN;
+        case.a.data[at] = T::of_two(f64::NAN, f64::NAN);
         let infinite = case.b.index(2, 0, n - 1);
-        case.b.data[infinite] = T::of(f64::INFINITY, 0.0);
+        case.b.data[infinite] = T::of_two(f64::INFINITY, 0.0);
         case.run(instructions);
         for (index, i, j) in (0..3).flat_map(|m| (0..n * n).map(move |e| (m, e % n, e / n))) {
             let value = case.c.get(index, i, j);
             assert_eq!(value.is_nan(), index == 1 && i == n - 1, "{instructions:?} n = {n} {index} {i} {j}: {value:?}");
             if index == 2 && j == n - 1 {
-                assert_eq!(value.bits()[0], T::of(f64::INFINITY, 0.0).bits()[0], "{instructions:?} n = {n} {i}");
+                assert_eq!(value.two()[0], f64::INFINITY, "{instructions:?} n = {n} {i}");
             }
         }
     }
@@ -163,13 +163,13 @@ fn what_is_not_finite_travels() {
 fn bits<T: Value>(n: usize, count: usize) {
     let mut numbers = Numbers(3);
     let value: Vec<T> = (0..3 * n * n).map(|_| numbers.fraction()).collect();
-    let mut reference: Option<Vec<[u64; 2]>> = None;
+    let mut reference: Option<Vec<u128>> = None;
     let stores = [Store::ByCols, Store::ByRows, Store::ColGaps, Store::NoUnit, Store::Listed];
     let threads = [1, 2, 3].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build());
     for instructions in available().into_iter().filter(|one| *one != Instructions::Portable) {
         for (turn, store) in stores.into_iter().enumerate() {
             let mut case =
-                Case::<T>::new((n, n, n), count, [store, stores[(turn + 2) % 5], stores[(turn + 1) % 5]], || T::NAN);
+                Case::<T>::new((n, n, n), count, [store, stores[(turn + 2) % 5], stores[(turn + 1) % 5]], T::canary);
             for (index, e) in (0..count).flat_map(|index| (0..n * n).map(move |e| (index, e))) {
                 let (a, b, c) = (
                     case.a.index(index, e % n, e / n),
@@ -178,7 +178,7 @@ fn bits<T: Value>(n: usize, count: usize) {
                 );
                 (case.a.data[a], case.b.data[b], case.c.data[c]) = (value[e], value[n * n + e], value[2 * n * n + e]);
             }
-            (case.alpha, case.beta) = (T::of(0.3, -0.7), T::of(1.1, 0.9));
+            (case.alpha, case.beta) = (T::of_two(0.3, -0.7), T::of_two(1.1, 0.9));
             threads[turn % 3].as_ref().expect("threads").install(|| case.run(instructions));
             for index in 0..count {
                 let bits: Vec<_> = (0..n * n).map(|e| case.c.get(index, e % n, e / n).bits()).collect();
@@ -239,4 +239,38 @@ fn differences_are_seen() {
         assert!(!same(&[given], &[expected]));
     }
     assert!(!same(&[1.0], &[1.0, 1.0]));
+}
+
+/// Each element of the memory of A, B and C is written in turn, guards and gaps and all, by a number, a NaN, and one bit.
+fn damaged<T: Value>() {
+    let fresh =
+        || Case::<T>::new((2, 3, 1), 2, [Store::NoUnit, Store::RowGaps, Store::ColGaps], || T::of_two(1.0, 2.0));
+    let mut first = fresh();
+    assert!(first.watch(|_| ()).is_ok());
+    let (lengths, elements) =
+        ([&first.a, &first.b, &first.c].map(|matrix| matrix.data.len()), first.c.places().collect::<Vec<_>>());
+    for (operand, len) in lengths.into_iter().enumerate() {
+        for (at, how) in (0..len).flat_map(|at| [0, 1, 2].map(|how| (at, how))) {
+            let outcome = fresh().watch(|batch| {
+                let Matrices::Strided { first, .. } = [batch.a, batch.b, batch.c][operand].matrices else { return };
+                let into = first.cast_mut().wrapping_sub(GUARD).wrapping_add(at);
+                // SAFETY: an element of the operand's memory, at which nothing else looks meanwhile.
+                unsafe {
+                    match how {
+                        0 => into.write(T::of_two(0.5, 0.5)),
+                        1 => into.write(T::of_two(f64::NAN, f64::NAN)),
+                        _ => *into.cast::<u8>() ^= 1,
+                    }
+                }
+            });
+            let may_be = operand == 2 && elements.contains(&at);
+            assert_eq!(outcome.is_ok(), may_be, "{operand} {at} {how}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_written_beside_a_batch_is_seen() {
+    damaged::<f32>();
+    damaged::<Complex<f64>>();
 }

@@ -9,9 +9,9 @@ fn agrees<T: Value>(shape: (usize, usize, usize), stores: [Store; 3], every: usi
         let kept = Blocking::kept(instructions, size_of::<T>(), (32, 32, 32));
         assert!(kept.len() > 500, "{instructions:?}: {}", kept.len());
         let mut case = Case::<T>::new(shape, 3, stores, || numbers.fraction());
-        (case.alpha, case.beta) = (T::of(0.3, 0.0), T::of([0.0, 1.1][every % 2], 0.0));
+        (case.alpha, case.beta) = (T::of_two(0.3, 0.0), T::of_two([0.0, 1.1][every % 2], 0.0));
         if every % 2 == 0 {
-            case.c = Matrix::behind(GUARD, stores[2], (shape.0, shape.1), 3, || T::NAN);
+            case.c = Matrix::behind(GUARD, stores[2], (shape.0, shape.1), 3, T::canary);
         }
         let before = case.c.data.clone();
         case.run(instructions);
