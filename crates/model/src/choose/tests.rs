@@ -303,6 +303,55 @@ fn a_grid_that_does_not_exist_is_refused() {
     assert!(refused > 0 && cut > 0, "no entry is refused for its grid: {refused} and {cut}");
 }
 
+/// Of every entry that cuts C's columns along z: 65535 groups of them are taken, 65536 and 65537 refused, whole or with one column.
+#[test]
+fn as_many_blocks_along_z_as_there_are_and_no_more() {
+    let mut tried = 0;
+    for v in VARIANTS.iter().filter(|v| matches!(v.kernel, Kernel::Tsm2r | Kernel::Ring)) {
+        for (blocks, short) in (65_535..=65_537_u64).flat_map(|blocks| [(blocks, 0), (blocks, v.t2 - 1)]) {
+            let n = blocks * u64::from(v.t2) - u64::from(short);
+            if tiling(v, n, n).z != blocks {
+                continue;
+            }
+            let by_rows = Problem { a: Strides::row_major(3), ..Problem::column_major(v.dtype, n, n, 3) };
+            let problem =
+                if v.layout == Layout::Rows { by_rows } else { Problem { a: Strides::column_major(n), ..by_rows } };
+            let found = choose(&problem, &Machine::H200, Some(v.entry)).map(|choice| choice.grid[2]);
+            let columns = 65_535 * u64::from(v.t2);
+            let expected = if blocks == 65_535 { Ok(65_535) } else { Err(Refusal::GridTooLarge { columns }) };
+            assert_eq!(found, expected, "{} of {n} columns", v.entry);
+            tried += 1;
+        }
+    }
+    assert!(tried > 800, "{tried}");
+}
+
+/// Of every entry whose tiles of C all lie along x: 2^31 of them are refused, and two less taken. One less is a prime, and so of no C
+/// that has so few rows and columns; of that number, which a grid has, no entry is refused either.
+#[test]
+fn as_many_blocks_along_x_as_there_are_and_no_more() -> Result<(), Refusal> {
+    let mut tried = 0;
+    for v in VARIANTS.iter().filter(|v| matches!(v.kernel, Kernel::Gemm | Kernel::Ladder | Kernel::GemmRing)) {
+        let side = |of: &dyn Fn(u64) -> u64| (1..).find(|&len| of(len + 1) == 2).unwrap_or(0);
+        let (bm, bn) = (side(&|m| tiling(v, m, 1).x), side(&|n| tiling(v, 1, n).x));
+        let problem = |rows: u64, cols: u64| Problem::column_major(v.dtype, rows * bm, cols * bn, 64);
+        let taken = choose(&problem(3_098_822, 693), &Machine::H200, Some(v.entry))?;
+        assert_eq!(taken.grid[0], (1 << 31) - 2, "{}", v.entry);
+        let too_many = choose(&problem(1 << 22, 1 << 9), &Machine::H200, Some(v.entry));
+        assert_eq!(too_many.err(), Some(Refusal::TooManyTiles { tiles: 1 << 31 }), "{}", v.entry);
+        let (few, laid) = (problem(1, 1), tiling(v, bm, bn));
+        let held = residency(&Machine::H200, v.threads, 32, laid.shared_bytes);
+        for (x, is_refused) in [((1 << 31) - 1, false), (1 << 31, true)] {
+            let tiles = Tiling { x, ..laid };
+            let found = refusals(v, (32, &held), &few, &tiles, &Machine::H200, |_| ControlFlow::Break(()));
+            assert_eq!(found.is_break(), is_refused, "{} of {x} tiles", v.entry);
+        }
+        tried += 1;
+    }
+    assert!(tried > 20, "{tried}");
+    Ok(())
+}
+
 #[test]
 fn grids_fit_at_every_edge() -> Result<(), Refusal> {
     for (m, n, k) in [(1, 1, 1), (LARGEST_DIMENSION, 1, 65), (65, 65, LARGEST_DIMENSION), (65, 1 << 30, 1)] {
