@@ -121,12 +121,13 @@ fn beside_another_process() {
     passes("check", &["load"], 2);
 }
 
-/// A slice, a whole GPU, and one of another kind, which has fewer kernels: plans for all of them, and what they compute.
+/// A slice, a whole GPU, and one of another kind, which has fewer kernels: plans for all of them, and what they compute, whose bits are
+/// those that the check knows.
 #[test]
 fn three_gpus_give_the_same_bits() {
     let bits = |words: &str| {
-        let said = said_on(words, "check", &["across"], 56);
-        let line = said.lines().find(|line| line.starts_with("note    across: all bits")).map(str::to_owned);
+        let said = said_on(words, "check", &["across"], 57);
+        let line = said.lines().find(|line| line.starts_with("note    across: all bits of small")).map(str::to_owned);
         line.unwrap_or_else(|| panic!("{words}: {said}"))
     };
     let [slice, whole, other] = ["sms=16", "sms=132", "sms=108 capability=80"].map(bits);
