@@ -183,6 +183,16 @@ macro_rules! flat_complex_entries {
 }
 model::batched_flat_complex_variants!(flat_complex_entries);
 
+macro_rules! flat_lanes_entries {
+    ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $across:literal, $steps:literal, $threads:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            batched_entry!($entry, $elem, flat::body::<$elem, flat::lanes::Lanes<$tm, $tn, $across, $steps>, $threads>);
+        )*
+    };
+}
+model::batched_flat_lanes_variants!(flat_lanes_entries);
+
 /// The bodies of the paper's kernels, by their variants' names.
 mod bodies {
     use super::{Batched, paper};

@@ -5,7 +5,7 @@ use crate::harness::{Element, FAR, Layout, are, order};
 use lanky_kernels::table::{self, Batched as Function, BatchedFn};
 use model::launch::batched::{CONJ_BIT, FlatTile, Laid, Lie, Tile, laid};
 use model::variants::batched::{BATCHED, Batched, Design};
-use model::{BatchedProblem, Machine, choose_batched};
+use model::{BatchedChoice, BatchedProblem, Machine, choose_batched};
 use simt::{Buffer, Counters, Launch, Memory};
 
 /// How the matrices of an operand follow one another.
@@ -189,24 +189,25 @@ pub fn run_with<T: Element>(
         (Design::Tile, _) => (launch, case.problems, [la, lb, lc], codes),
         // In as many stages as the case has, and as many problems at a time as fit.
         (Design::Flat, Ok(choice)) => {
-            let bytes = |problems| {
-                let tile = FlatTile::new(case.sizes, problems, reads_c, width);
+            let bytes = |choice: &BatchedChoice, problems| {
+                let sizes = if choice.swapped { [n, m, k] } else { case.sizes };
+                let tile = FlatTile::new(sizes, choice.sides.map(|side| side.code), problems, reads_c, width);
                 tile.shared_len(case.stages) * size_of::<T>() as u32
             };
             let most = if choice.sides.iter().all(Laid::is_seamless) { case.problems.min(8) } else { 1 };
-            let fits = |problems: &u32| bytes(*problems) <= Machine::H200.shared_per_block;
+            let fits = |problems: &u32| bytes(&choice, *problems) <= Machine::H200.shared_per_block;
             let problems = (1..=most).rev().find(fits).unwrap_or(1);
             // What the model launches so, for this batch or a large one, has as much shared memory.
             let large = BatchedProblem { count: LARGE, ..problem };
             for choice in [Ok(choice), choose_batched(&large, &Machine::H200, Some(variant.entry))] {
                 let Ok(choice) = choice else { panic!("{}: {choice:?}", variant.entry) };
                 let is_chosen = (choice.problems, choice.stages) == (problems, case.stages);
-                assert!(!is_chosen || choice.shared_bytes == bytes(problems), "{}", variant.entry);
+                assert!(!is_chosen || choice.shared_bytes == bytes(&choice, problems), "{}", variant.entry);
             }
             let blocks = case.count.div_ceil(problems).min(case.blocks);
             swapped = choice.swapped;
             (
-                Launch { grid: [blocks, 1, 1], shared_bytes: bytes(problems), ..launch },
+                Launch { grid: [blocks, 1, 1], shared_bytes: bytes(&choice, problems), ..launch },
                 problems,
                 choice.sides,
                 choice.codes,

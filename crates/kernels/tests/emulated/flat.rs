@@ -156,6 +156,16 @@ fn same_bits(dtype: Dtype) {
 }
 
 #[test]
+fn f32_has_the_bits_of_the_others() {
+    same_bits(Dtype::F32);
+}
+
+#[test]
+fn c64_has_the_bits_of_the_others() {
+    same_bits(Dtype::C64);
+}
+
+#[test]
 fn f64_has_the_bits_of_the_others() {
     same_bits(Dtype::F64);
 }
@@ -165,7 +175,7 @@ fn c128_has_the_bits_of_the_others() {
     same_bits(Dtype::C128);
 }
 
-/// Columns of 16 or 32 elements would begin in one bank each, if no piece were left out.
+/// Columns of 16 or 32 elements would begin in one bank each, if lines were not spaced.
 #[test]
 fn multiples_of_eight_meet_in_few_banks() {
     for variant in entries() {

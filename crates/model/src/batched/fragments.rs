@@ -15,9 +15,9 @@ const NEEDED_IN_FLIGHT: f64 = 40e3;
 /// problems on an H200.
 const READS: f64 = 1.15;
 
-/// How many times as long memory takes where columns do not begin at multiples of 32 bytes, since stores then write parts of sectors. A
-/// guess: `tsmm_fragments`, which stores rows by every other element, took 3 times as long on an H200.
-pub(super) const BY_ELEMENTS: f64 = 1.3;
+/// How many times as long memory takes where columns do not begin at multiples of 32 bytes, since stores then write parts of sectors: of
+/// entries of up to 16 rows, and of others. Fitted to f64 of 13 to 15, and of 17 to 31.
+const BY_ELEMENTS: [f64; 2] = [1.12, 1.4];
 
 /// Instructions of a load, with its address and its condition, and of an element of C a lane.
 const LOAD: f64 = 4.0;
@@ -162,7 +162,7 @@ fn needs(by: &ByWarps<'_>, resident: u32) -> Needs {
     let (turns, rows_of_mma) = if is_complex { ((of.m as f64 / 8.0).max(1.0), 8.0) } else { (1.0, 16.0) };
     // Of C some of the fragments.
     let in_flight = warps * bytes * (len(a) / turns + len(b) / turns / parts + reads_c * len(c) / 4.0 / turns);
-    let by_elements = if stores_whole_sectors(of.dtype, c) { 1.0 } else { BY_ELEMENTS };
+    let by_elements = if stores_whole_sectors(of.dtype, c) { 1.0 } else { BY_ELEMENTS[usize::from(variant.tm > 16)] };
     let memory_s = bound.memory_s * READS * scarce(NEEDED_IN_FLIGHT, in_flight) * by_elements;
     let fmas = f64::from(of.dtype.fmas());
     let blocks = (f64::from(variant.tm.next_multiple_of(rows_of_mma as u32))) / rows_of_mma;

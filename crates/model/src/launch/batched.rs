@@ -161,16 +161,53 @@ impl WarpTile {
     }
 }
 
-/// The stages of warps that have whole matrices in shared memory as they lie in device memory, in elements.
+/// A whole matrix in shared memory as it lies in device memory, in elements.
 ///
-/// A matrix begins as far past a piece of 16 bytes as it does in device memory, and behind each eight pieces one is left out
-/// ([`FlatTile::place`]): columns of 16 or 32 elements of 8 bytes would else begin in one bank.
+/// Lines of whole pieces of 16 bytes are spaced, so that what lanes load together meets in few banks: rows or columns that are an odd number
+/// of pieces apart, of elements of 8 and 16 bytes twice an odd number. What is not whole pieces keeps its place: it begins as far past a
+/// piece as in device memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlatSide {
+    /// Its lines: columns, or rows.
+    pub lines: u32,
+    /// Elements a line.
+    pub len: u32,
+    /// From a line to the next.
+    pub pitch: u32,
+    /// Whether lines are whole pieces, which move one by one.
+    pub by_lines: bool,
+}
+
+impl FlatSide {
+    /// Of a rows x cols matrix, `width` elements being 16 bytes.
+    pub const fn new(rows: u32, cols: u32, code: Code, width: u32) -> FlatSide {
+        let (len, lines) = if code.by_columns { (rows, cols) } else { (cols, rows) };
+        let by_lines = code.wide && len % width == 0;
+        let pieces = len / width;
+        let spaced = if width == 4 { pieces | 1 } else { (pieces + 1) / 4 * 4 + 2 };
+        FlatSide { lines, len, pitch: if by_lines { spaced * width } else { len }, by_lines }
+    }
+
+    /// Elements of a matrix and the room behind its lines: as far is the next one behind.
+    pub const fn each(&self) -> u32 {
+        self.lines * self.pitch
+    }
+
+    /// Elements that so many matrices take, whole pieces, wherever the first begins within one.
+    const fn region_len(&self, problems: u32, width: u32) -> u32 {
+        (problems * self.each()).next_multiple_of(width) + if self.by_lines || width == 1 { 0 } else { width }
+    }
+}
+
+/// The stages of warps that have whole matrices in shared memory, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlatTile {
-    /// Where B begins; A is the first.
-    pub b_at: u32,
-    /// Where C begins, if C is read; else it is behind the last stage.
-    pub c_at: u32,
+    /// A, B and C.
+    pub sides: [FlatSide; 3],
+    /// Where they begin in a stage; C, if it is neither read nor over A and B, is behind the last stage.
+    pub places: [u32; 3],
+    /// Whether C lies over A and B, which are not needed any more once it is written.
+    pub c_is_over: bool,
     /// Elements a stage.
     pub stage_len: u32,
     /// Of what is behind the last stage.
@@ -178,23 +215,21 @@ pub struct FlatTile {
 }
 
 impl FlatTile {
-    /// Of so many m x n x k problems, `width` elements being 16 bytes.
-    pub const fn new([m, n, k]: [u32; 3], problems: u32, reads_c: bool, width: u32) -> FlatTile {
-        let (b_at, out_len) = (Self::region_len(problems * m * k, width), Self::region_len(problems * m * n, width));
-        let c_at = b_at + Self::region_len(problems * k * n, width);
-        let (stage_len, out_len) = if reads_c { (c_at + out_len, 0) } else { (c_at, out_len) };
-        FlatTile { b_at, c_at, stage_len, out_len }
-    }
-
-    /// Where an element is that would be at some place if no piece were left out.
-    #[inline(always)]
-    pub const fn place(at: u32, width: u32) -> u32 {
-        at + at / (8 * width) * width
-    }
-
-    /// Elements that a matrix takes, wherever it begins within a piece.
-    const fn region_len(len: u32, width: u32) -> u32 {
-        if len == 0 { 0 } else { Self::place((len + width - 2) / width * width, width) + width }
+    /// Of so many m x n x k problems whose matrices lie so, `width` elements being 16 bytes.
+    pub const fn new([m, n, k]: [u32; 3], codes: [Code; 3], problems: u32, reads_c: bool, width: u32) -> FlatTile {
+        let [a, b, c] = codes;
+        let sides = [FlatSide::new(m, k, a, width), FlatSide::new(k, n, b, width), FlatSide::new(m, n, c, width)];
+        let b_at = sides[0].region_len(problems, width);
+        let c_at = b_at + sides[1].region_len(problems, width);
+        let c_len = sides[2].region_len(problems, width);
+        // Of several problems the next one's A and B are there yet.
+        let c_is_over = !reads_c && problems == 1 && c_len <= c_at;
+        let (stage_len, out_len) = match (reads_c, c_is_over) {
+            (true, _) => (c_at + c_len, 0),
+            (false, true) => (c_at, 0),
+            (false, false) => (c_at, c_len),
+        };
+        FlatTile { sides, places: [0, b_at, if c_is_over { 0 } else { c_at }], c_is_over, stage_len, out_len }
     }
 
     /// Elements of all stages, and what is behind them.
@@ -331,18 +366,28 @@ mod tests {
         }
     }
 
-    /// What matrices take, wherever they begin; columns of 32 elements of 8 bytes begin in different banks.
+    /// What matrices take, wherever they begin; lines of whole pieces are spaced by an odd number, or twice an odd number, of them.
     #[test]
     fn flat_matrices_have_room() {
-        for (width, len) in [1, 2, 4].into_iter().flat_map(|width| (1..=1024).map(move |len| (width, len))) {
-            let last = FlatTile::place(len - 1 + width - 1, width);
-            let room = FlatTile::region_len(len, width);
-            assert!(last < room && room <= last + width && room % width == 0, "{width} {len}");
+        let code = |wide| Code { by_columns: true, wide, listed: false, single: false, skew: 0 };
+        for (width, len) in [1, 2, 4].into_iter().flat_map(|width| (1..=32).map(move |len| (width, len))) {
+            let apart = FlatSide::new(len, 3, code(false), width);
+            assert_eq!((apart.pitch, apart.each()), (len, 3 * len));
+            assert!(apart.region_len(2, width) >= 6 * len + width - 1 && apart.region_len(2, width) % width == 0);
+            let side = FlatSide::new(len, 3, code(true), width);
+            assert_eq!(side.by_lines, len % width == 0);
+            let pieces = side.pitch / width;
+            assert!(side.pitch >= len && side.pitch < len + 4 * width);
+            assert!(!side.by_lines || if width == 4 { pieces % 2 == 1 } else { pieces % 4 == 2 }, "{width} {len}");
         }
-        assert_eq!([0, 32, 64, 96].map(|at| FlatTile::place(at, 2) % 16), [0, 4, 8, 12]);
-        let (reads, writes) = (FlatTile::new([5, 3, 7], 2, true, 2), FlatTile::new([5, 3, 7], 2, false, 2));
+        let tile = |reads_c| FlatTile::new([5, 3, 7], [code(false); 3], 2, reads_c, 2);
+        let (reads, writes) = (tile(true), tile(false));
         assert_eq!(reads.shared_len(2), 2 * reads.stage_len);
-        assert_eq!(writes.shared_len(3), 3 * writes.c_at + reads.stage_len - reads.c_at);
+        assert_eq!(writes.shared_len(3), 3 * writes.places[2] + reads.stage_len - reads.places[2]);
+        // Over A and B of a single problem, where it has room.
+        let alone = |k| FlatTile::new([5, 3, k], [code(false); 3], 1, false, 2);
+        assert!(alone(7).c_is_over && alone(7).places[2] == 0 && alone(7).shared_len(2) == 2 * alone(7).stage_len);
+        assert!(!alone(1).c_is_over && !writes.c_is_over && !reads.c_is_over);
     }
 
     #[test]

@@ -224,8 +224,8 @@ macro_rules! batched_flat_real_variants {
     ($emit:ident) => {
         $emit! {
             // entry                   elem MB OCTETS NB DOWN ACROSS threads blocks
-            dbatched_flat_24x24_t96:   f64, 2, 3,     1, 1,   3,     96,     8;
-            dbatched_flat_32x32_t128:  f64, 1, 2,     2, 2,   2,     128,    6;
+            dbatched_flat_24x24_t96:   f64, 2, 3,     1, 1,   3,     96,     5;
+            dbatched_flat_32x32_t128:  f64, 1, 2,     2, 2,   2,     128,    4;
         }
     };
 }
@@ -247,8 +247,8 @@ macro_rules! batched_flat_complex_variants {
         $emit! {
             // entry                   elem  OCTETS NB DOWN ACROSS threads blocks
             zbatched_flat_16x16_t64:   c128, 2,     1, 1,   2,     64,     8;
-            zbatched_flat_24x24_t96:   c128, 3,     1, 1,   3,     96,     6;
-            zbatched_flat_32x32_t128:  c128, 2,     2, 2,   2,     128,    4;
+            zbatched_flat_24x24_t96:   c128, 3,     1, 1,   3,     96,     5;
+            zbatched_flat_32x32_t128:  c128, 2,     2, 2,   2,     128,    3;
         }
     };
 }
@@ -262,6 +262,34 @@ macro_rules! flat_complex_rows {
     };
 }
 batched_flat_complex_variants!(flat_complex_rows);
+
+/// Those of f32 and c64, on the vector units: `entry: element, TM, TN, ACROSS, STEPS, threads, blocks an SM`; m and n up to 8·TM = 4·TN·ACROSS;
+/// A and B of STEPS steps are in registers at a time, one or two.
+#[macro_export]
+macro_rules! batched_flat_lanes_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                   elem TM TN ACROSS STEPS threads blocks
+            sbatched_flat_16x16_t32:   f32, 2, 4, 1,     2,     32,     24;
+            sbatched_flat_24x24_t32:   f32, 3, 6, 1,     2,     32,     16;
+            sbatched_flat_32x32_t32:   f32, 4, 8, 1,     2,     32,     12;
+            sbatched_flat_32x32_t64:   f32, 4, 4, 2,     2,     64,     8;
+            cbatched_flat_16x16_t32:   c64, 2, 4, 1,     2,     32,     16;
+            cbatched_flat_24x24_t64:   c64, 3, 3, 2,     1,     64,     8;
+            cbatched_flat_32x32_t64:   c64, 4, 4, 2,     2,     64,     6;
+        }
+    };
+}
+
+macro_rules! flat_lanes_rows {
+    ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $across:literal, $steps:literal, $threads:literal, $blocks:literal;)*) => {
+        const FLAT_LANES: &[Batched] = &[$(Batched {
+            name: "batched_flat", entry: stringify!($entry), dtype: elem::$elem,
+            tm: 8 * $tm, tn: 32, parts: $across, across: $across, threads: $threads, min_blocks: $blocks,
+        }),*];
+    };
+}
+batched_flat_lanes_variants!(flat_lanes_rows);
 
 /// The entries of MAGMA's paper: `entry: element, variant, threads at most`. In f32 and f64: the paper shows f64.
 #[macro_export]
@@ -293,7 +321,8 @@ batched_paper_variants!(paper_rows);
 
 /// Every entry of a batch.
 pub const BATCHED: &[Batched] = &{
-    const TABLES: [&[Batched]; 7] = [TILE, FRAGMENTS, COMPLEX_FRAGMENTS, WARPS, FLAT_REAL, FLAT_COMPLEX, PAPER];
+    const TABLES: [&[Batched]; 8] =
+        [TILE, FRAGMENTS, COMPLEX_FRAGMENTS, FLAT_REAL, FLAT_COMPLEX, FLAT_LANES, WARPS, PAPER];
     const LEN: usize = {
         let (mut len, mut table) = (0, 0);
         while table < TABLES.len() {

@@ -6,7 +6,7 @@
 //!
 //! A sum is one chain of multiply-adds: first, in the order of k, the products with B's imaginary parts, then those with its real ones.
 
-use super::{Matrix, Multiply, Own, write};
+use super::{Matrix, Multiply, Own, multiplied, write};
 use crate::batched::Batched;
 use cuda_std::prelude::*;
 
@@ -32,22 +32,25 @@ impl<const OCTETS: usize, const NB: usize, const DOWN: u32, const ACROSS: u32> M
         let first_row = own.part / ACROSS * (8 * OCTETS as u32) + g;
         let rows: [u32; OCTETS] = core::array::from_fn(|octet| first_row + 8 * octet as u32);
         let first_col = |j: usize| 8 * (j as u32 * ACROSS + own.part % ACROSS);
-        // What is past the last row or column is the last one again, and not stored.
-        let a_rows = rows.map(|row| a.at(row.min(x.m - 1), 0));
-        let b_cols: [u32; NB] = core::array::from_fn(|j| b.at(0, (first_col(j) + g).min(x.n - 1)));
         let mut rc = [[[0.0; 4]; NB]; OCTETS]; // (OCTETS, NB)
+        let at = |step: u32| {
+            let a = rows.map(|row| a.at(row.min(x.m - 1), step));
+            let b: [Shared<Elem>; NB] = core::array::from_fn(|j| b.at(step, (first_col(j) + g).min(x.n - 1)));
+            (a, b)
+        };
+        let whole = x.k / STEPS * STEPS;
         for by_real in [false, true] {
-            for l in (0..x.k).step_by(STEPS as usize) {
-                let (is_there, step) = (l + q < x.k, (l + q).min(x.k - 1));
+            // A step that is not there is zeros; what is past the last row or column is the last one again, and not stored.
+            let mut multiply = |a: [Shared<Elem>; OCTETS], b: [Shared<Elem>; NB], is_there: bool| {
                 let only = |part: f64| if is_there { part } else { 0.0 };
                 // SAFETY: elements of A and of B; all lanes are here: k is of all of them.
                 unsafe {
-                    let ra: [[f64; 2]; OCTETS] = core::array::from_fn(|octet| {
-                        let value = a.load(a_rows[octet] + step * a.col);
+                    let ra = a.map(|at| {
+                        let value = at.load(0);
                         [only(value.re), only(value.im)]
                     });
-                    let rb: [f64; NB] = core::array::from_fn(|j| {
-                        let value = b.load(b_cols[j] + step * b.row);
+                    let rb = b.map(|at| {
+                        let value = at.load(0);
                         only(if by_real { value.re } else { value.im })
                     });
                     for octet in 0..OCTETS {
@@ -56,6 +59,16 @@ impl<const OCTETS: usize, const NB: usize, const DOWN: u32, const ACROSS: u32> M
                         }
                     }
                 }
+            };
+            let (mut at_a, mut at_b) = at(q);
+            for _ in (0..whole).step_by(STEPS as usize) {
+                multiply(at_a, at_b, true);
+                at_a = at_a.map(|at| at.starting_at(STEPS * a.col));
+                at_b = at_b.map(|at| at.starting_at(STEPS * b.row));
+            }
+            if whole < x.k {
+                let (at_a, at_b) = at((whole + q).min(x.k - 1));
+                multiply(at_a, at_b, whole + q < x.k);
             }
             if !by_real {
                 // Real parts less, and imaginary parts more, what the imaginary parts of B gave; the other way round of its conjugate.
@@ -66,6 +79,7 @@ impl<const OCTETS: usize, const NB: usize, const DOWN: u32, const ACROSS: u32> M
                 rc = rc.map(|row| row.map(turned));
             }
         }
+        multiplied(x);
         for j in 0..NB {
             let sums: [[Elem; 2]; OCTETS] = core::array::from_fn(|octet| {
                 let sums = rc[octet][j];

@@ -1,17 +1,18 @@
-//! `batched_flat`: whole matrices through shared memory as they lie in device memory, f64 and c128: those without gaps, of any size
-//! up to 32.
+//! `batched_flat`: whole matrices through shared memory as they lie in device memory: those without gaps, of any size up to 32.
 //!
 //! # Idea
-//! A matrix without gaps is one run of bytes, whatever its size and its order are, and runs move by 16 bytes from their first multiple of
-//! 16 on. So the copies of A, B and C are the same for all sizes, odd ones too, and as few as can be; the next problems' are on their
-//! way while one is multiplied, C's among them, so that nothing of a problem is waited for twice. Transposes are strides in shared
-//! memory. C is written there and leaves as it came, by 16 bytes.
+//! A matrix without gaps is one run of bytes, whatever its size and its order are, and runs move by 16 bytes. Whole matrices come by copies
+//! that nobody waits for, those of the next problems while one is multiplied, C's among them, so that nothing of a problem is waited
+//! for twice. Transposes are strides in shared memory. C is written there and leaves as it came, by 16 bytes.
 //!
 //! # Thread mapping
 //! The PARTS warps of a block have a problem. Blocks take problems in turn, where all matrices follow one another several small ones at a time,
-//! which are one run. Who computes what is `real.rs`' of f64, `complex.rs`' of c128.
+//! which are one run. Who computes what is `real.rs`' of f64, `complex.rs`' of c128, `lanes.rs`' of f32 and c64.
 //! # Tile parameters
-//! Each block has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, where β is not 0, C.
+//! Each block has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, where β is not 0, C. Lines of whole pieces of 16
+//! bytes are spaced there, so that lines which lanes load together meet in few banks; what is not whole pieces lies as in device
+//! memory, as far past a piece as there: lines of an odd number of elements meet in few banks anyhow. A C that is not read lies over A and B
+//! of a single problem once these are multiplied, so that an SM holds more blocks.
 //! # Preconditions
 //! No matrix has gaps: the elements of each are one run.
 //! # Zero β, tails
@@ -20,22 +21,21 @@
 //! # Determinism
 //! A sum is one chain of multiply-adds in the order of k, as of the other entries; of c128 as of `batched_fragments`.
 //! # Cost
-//! Each matrix is read once, one that problems share once for each of them, and each C written once. A matrix begins in shared memory as far past 16 bytes as in device memory, and a
-//! piece is left out behind each eight, so that neighbouring columns of 16 or 32 elements do not begin in the same bank. Of
-//! m = n = k = 32 in f64, β = 1, an H200's memory takes 1700 cycles an SM for a problem, its shared memory some 700, its matrix units
-//! 256, its schedulers some 400.
-//! On 2026-11-22 it reached 77, 82, 76 and 86% of the bound there at 20, 24, 28 and 32 (f64, β = 1, 100 000). The same in f32 and c64, sums of lanes
-//! by multiply-adds of the vector units, was slower than `batched_warps` and `batched_packed` but for c64 at 24 and 32 (`benches/NOTES.md`).
+//! Each matrix is read once, one that problems share once for each of them, and each C written once. Of m = n = k = 32 in f64, β = 1, an
+//! H200's memory takes 1700 cycles an SM for a problem, its shared memory some 700, its matrix units 256, its schedulers some 400; in c64
+//! its memory takes the same and its vector units 1024, a warp in three of whose instructions does not multiply.
+//! Measured: `benches/results/h200/batched.csv`.
 
 pub mod complex;
+pub mod lanes;
 pub mod real;
 mod runs;
 
 use super::Batched;
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_LANES;
-use model::launch::batched::FlatTile;
-use runs::{Block, Run};
+use model::launch::batched::{Code, FlatTile};
+use runs::Block;
 
 /// How the warps of a problem multiply it.
 pub trait Multiply<T> {
@@ -45,7 +45,7 @@ pub trait Multiply<T> {
     /// C ← α · op(A) op(B) + β C in shared memory, each element by one lane.
     ///
     /// # Safety
-    /// The matrices are whole and m, n >= 1; all lanes of the problem's warps are here.
+    /// The matrices are whole and m, n >= 1; all lanes of the problem's warps are here; where C lies over A and B there is no other problem.
     unsafe fn multiply(x: &Batched<T>, own: Own, a: Matrix<T>, b: Matrix<T>, c: Matrix<T>);
 }
 
@@ -74,41 +74,26 @@ impl Own {
 /// A matrix in shared memory.
 #[derive(Clone, Copy)]
 pub struct Matrix<T> {
-    shared: Shared<T>,
-    skew: u32,
-    /// Elements to the next row, and to the next column, were no piece left out.
+    first: Shared<T>,
+    /// Elements to the next row, and to the next column.
     pub row: u32,
     /// The same along a row.
     pub col: u32,
 }
 
 impl<T: Scalar> Matrix<T> {
-    /// The element (row, col) as [`Matrix::load`] and [`Matrix::store`] know it: additive in both.
+    /// Where the element (row, col) is.
     #[inline(always)]
-    pub fn at(&self, row: u32, col: u32) -> u32 {
-        self.skew + row * self.row + col * self.col
+    pub fn at(&self, row: u32, col: u32) -> Shared<T> {
+        self.first.starting_at(row * self.row + col * self.col)
     }
+}
 
-    /// An element.
-    ///
-    /// # Safety
-    /// There is the element, and nobody writes it.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn load(&self, at: u32) -> T {
-        // SAFETY: there is the element, in shared memory, and nobody writes it, as the caller promised.
-        unsafe { self.shared.load(FlatTile::place(at, T::WIDTH as u32)) }
-    }
-
-    /// Writes an element.
-    ///
-    /// # Safety
-    /// There is the element, and no other lane accesses it.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn store(&self, at: u32, value: T) {
-        // SAFETY: there is the element, in shared memory, and no other lane accesses it, as the caller promised.
-        unsafe { self.shared.store(FlatTile::place(at, T::WIDTH as u32), value) }
+/// Of a single problem, whose C may lie over its A and B: waits until all lanes of the block have multiplied.
+#[inline(always)]
+fn multiplied<T: Scalar>(x: &Batched<T>) {
+    if x.problems == 1 && x.beta.is_zero() {
+        thread::sync_threads();
     }
 }
 
@@ -124,25 +109,47 @@ unsafe fn write<T: Scalar, const R: usize, const V: usize>(
     sums: [[T; V]; R],
     c: Matrix<T>,
 ) {
-    let reads_c = !x.beta.is_zero();
     let has = |r: usize, v: usize| rows[r] < x.m && cols[v] < x.n;
-    let mut old = [[T::ZERO; V]; R]; // (R, V)
+    let at = |r: usize, v: usize| c.at(rows[r], cols[v]);
+    let mut out = [[T::ZERO; V]; R]; // (R, V)
     // SAFETY: `has` found the elements in C, which is whole, and they are this lane's, as the caller promised.
     unsafe {
-        for r in 0..R {
-            for v in 0..V {
-                if reads_c && has(r, v) {
-                    old[r][v] = c.load(c.at(rows[r], cols[v]));
+        if !x.beta.is_zero() {
+            for r in 0..R {
+                for v in 0..V {
+                    if has(r, v) {
+                        out[r][v] = at(r, v).load(0);
+                    }
                 }
             }
         }
+        scale(x, sums, &mut out);
         for r in 0..R {
             for v in 0..V {
                 if has(r, v) {
-                    c.store(c.at(rows[r], cols[v]), x.scaled(sums[r][v], old[r][v]));
+                    at(r, v).store(0, out[r][v]);
                 }
             }
         }
+    }
+}
+
+/// [`Batched::scaled`] of many sums, each where its old value was: what they have in common is asked once.
+#[inline(always)]
+fn scale<T: Scalar, const R: usize, const V: usize>(x: &Batched<T>, sums: [[T; V]; R], old: &mut [[T; V]; R]) {
+    let conj = x.conj_sum();
+    let mut each = |of: &dyn Fn(T, T) -> T| {
+        for r in 0..R {
+            for v in 0..V {
+                old[r][v] = of(sums[r][v].conj_if(conj), old[r][v]);
+            }
+        }
+    };
+    match (x.beta.is_zero(), x.k) {
+        (true, 0) => each(&|_, _| T::ZERO),
+        (true, _) => each(&|sum, _| x.alpha.scale(sum)),
+        (false, 0) => each(&|_, old| x.beta.scale(old)),
+        (false, _) => each(&|sum, old| x.alpha.scale_onto(sum, x.beta.scale(old))),
     }
 }
 
@@ -158,7 +165,8 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>, const THREADS: u32>(x: Batched<T>)
     const { assert!(THREADS == P::PARTS * WARP_LANES, "a block is one problem's warps") };
     let thread = thread::thread_idx_x();
     let own = Own { lane: thread % WARP_LANES, part: thread / WARP_LANES };
-    let tile = FlatTile::new([x.m, x.n, x.k], x.problems, !x.beta.is_zero(), T::WIDTH as u32);
+    let codes = [0, 8, 16].map(|bit| Code::unpack(x.codes >> bit));
+    let tile = FlatTile::new([x.m, x.n, x.k], codes, x.problems, !x.beta.is_zero(), T::WIDTH as u32);
     let block = Block::new(&x, &tile, thread, THREADS);
     let base = Shared::<T>::at(0);
     let turn = thread::grid_dim_x() * x.problems;
@@ -196,11 +204,9 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>, const THREADS: u32>(x: Batched<T>)
             }
             let (stage, problems) = (base.starting_at(now * tile.stage_len), block.problems(first));
             let behind = base.starting_at(x.stages * tile.stage_len);
-            let shared = [
-                stage,
-                stage.starting_at(tile.b_at),
-                if block.reads_c { stage.starting_at(tile.c_at) } else { behind },
-            ];
+            let [at_a, at_b, at_c] = tile.places;
+            let c = if block.reads_c || tile.c_is_over { stage.starting_at(at_c) } else { behind };
+            let shared = [stage.starting_at(at_a), stage.starting_at(at_b), c];
             let skews = skews >> (STAGE_BITS * (x.stages - 1));
             let [_, _, out] = block.starts(first);
             for problem in 0..problems {
@@ -208,7 +214,7 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>, const THREADS: u32>(x: Batched<T>)
                 P::multiply(&x, own, a, b, c);
             }
             thread::sync_threads(); // C is whole
-            block.drain(shared[2], Run::new::<T>(skews >> 4 & 3, problems * block.len[2]), out);
+            block.drain(shared[2], problems, skews, out);
             first += turn;
             now = if now + 1 == x.stages { 0 } else { now + 1 };
         }

@@ -4,7 +4,7 @@
 //! and has of each 8 x 8 of C columns 2q and 2q + 1 of row g. Of DOWN x ACROSS warps each has 8·OCTETS rows of C and of these
 //! every ACROSS-th 8 columns.
 
-use super::{Matrix, Multiply, Own, write};
+use super::{Matrix, Multiply, Own, multiplied, write};
 use crate::batched::Batched;
 use cuda_std::prelude::*;
 
@@ -31,26 +31,22 @@ impl<const MB: usize, const OCTETS: usize, const NB: usize, const DOWN: u32, con
         let first_row = own.part / ACROSS * (8 * OCTETS as u32) + g;
         let rows: [u32; OCTETS] = core::array::from_fn(|octet| first_row + 8 * octet as u32);
         let first_col = |j: usize| 8 * (j as u32 * ACROSS + own.part % ACROSS);
-        // What is past the last row or column is the last one again, and not stored.
-        let a_rows = rows.map(|row| a.at(row.min(x.m - 1), 0));
-        let b_cols: [u32; NB] = core::array::from_fn(|j| b.at(0, (first_col(j) + g).min(x.n - 1)));
         let mut rc = [[[0.0; 4]; NB]; MB]; // (MB, NB)
-        for l in (0..x.k).step_by(STEPS as usize) {
+        // Loads A and B by pairs of steps, of those that are not there zeros; what is past the last row or column is the last one again,
+        // and not stored.
+        let mut multiply = |a: [[Shared<f64>; OCTETS]; 2], b: [[Shared<f64>; NB]; 2], is_there: [bool; 2]| {
             let mut ra = [[0.0; 4]; MB]; // (MB)
             let mut rb = [[0.0; 2]; NB]; // (NB)
             for t in 0..2 {
-                let step = l + q + 4 * t as u32;
-                let (is_there, step) = (step < x.k, step.min(x.k - 1));
                 // SAFETY: elements of A and of B.
-                unsafe {
-                    for octet in 0..OCTETS {
-                        let value = a.load(a_rows[octet] + step * a.col);
-                        ra[octet / 2][octet % 2 + 2 * t] = if is_there { value } else { 0.0 };
-                    }
-                    for j in 0..NB {
-                        let value = b.load(b_cols[j] + step * b.row);
-                        rb[j][t] = if is_there { value } else { 0.0 };
-                    }
+                let only = |at: Shared<f64>| unsafe { at.load(0) };
+                for octet in 0..OCTETS {
+                    let value = only(a[t][octet]);
+                    ra[octet / 2][octet % 2 + 2 * t] = if is_there[t] { value } else { 0.0 };
+                }
+                for j in 0..NB {
+                    let value = only(b[t][j]);
+                    rb[j][t] = if is_there[t] { value } else { 0.0 };
                 }
             }
             for i in 0..MB {
@@ -59,7 +55,25 @@ impl<const MB: usize, const OCTETS: usize, const NB: usize, const DOWN: u32, con
                     rc[i][j] = unsafe { ptx::mma_m16n8k8_f64(ra[i], rb[j], rc[i][j]) };
                 }
             }
+        };
+        let at = |steps: [u32; 2]| {
+            let a = steps.map(|step| rows.map(|row| a.at(row.min(x.m - 1), step)));
+            let b = steps.map(|step| core::array::from_fn(|j| b.at(step, (first_col(j) + g).min(x.n - 1))));
+            (a, b)
+        };
+        let whole = x.k / STEPS * STEPS;
+        let (mut at_a, mut at_b): ([[_; OCTETS]; 2], [[_; NB]; 2]) = at([q, q + 4]);
+        for _ in (0..whole).step_by(STEPS as usize) {
+            multiply(at_a, at_b, [true; 2]);
+            at_a = at_a.map(|at| at.map(|at: Shared<f64>| at.starting_at(STEPS * a.col)));
+            at_b = at_b.map(|at| at.map(|at: Shared<f64>| at.starting_at(STEPS * b.row)));
         }
+        if whole < x.k {
+            let steps = [whole + q, whole + q + 4];
+            let (at_a, at_b) = at(steps.map(|step| step.min(x.k - 1)));
+            multiply(at_a, at_b, steps.map(|step| step < x.k));
+        }
+        multiplied(x);
         for j in 0..NB {
             let sums: [[f64; 2]; OCTETS] = core::array::from_fn(|octet| {
                 let sums = rc[octet / 2][j];

@@ -1,10 +1,11 @@
-//! How `batched_flat` moves matrices: as runs of pieces of 16 bytes, and by elements what lies before the first whole piece and behind the
-//! last.
+//! How `batched_flat` moves matrices: line by line where these are whole pieces of 16 bytes, else as one run of pieces, and by elements what
+//! lies before the first whole piece and behind the last.
 
 use super::Matrix;
 use crate::batched::{Batched, matrices::Matrices, side::copy};
 use cuda_std::prelude::*;
-use model::launch::batched::FlatTile;
+use cuda_std::warp::WARP_LANES;
+use model::launch::batched::{FlatSide, FlatTile};
 
 /// The pieces of 16 bytes of matrices that begin `skew` elements past one.
 pub(super) struct Run {
@@ -36,13 +37,15 @@ impl Run {
     }
 }
 
+/// Pieces of C that a lane loads at a time: shared memory takes a while.
+const DRAINED: usize = 4;
+
 /// What a lane knows of its block.
 pub(super) struct Block<'a, T> {
     x: &'a Batched<T>,
     of: [Matrices<T>; 3],
-    /// Elements of each matrix.
-    pub(super) len: [u32; 3],
-    /// Where they are in a stage.
+    /// How they lie in a stage, and where they are.
+    sides: [FlatSide; 3],
     places: [u32; 3],
     pub(super) reads_c: bool,
     /// Which of the block's lanes it is, and how many these are.
@@ -52,14 +55,17 @@ pub(super) struct Block<'a, T> {
 
 impl<'a, T: Scalar> Block<'a, T> {
     const WIDTH: u32 = T::WIDTH as u32;
+    /// Most pieces of a line, and so many lanes take each line.
+    const PIECES: u32 = WARP_LANES / Self::WIDTH;
 
     #[inline(always)]
     pub(super) fn new(x: &'a Batched<T>, tile: &FlatTile, lane: u32, lanes: u32) -> Self {
         let of_a = Matrices::new(x.a, x.codes & 255);
         let of_b = Matrices::new(x.b, x.codes >> 8 & 255);
         let of_c = Matrices::new(x.c, x.codes >> 16 & 255);
-        let (len, places) = ([x.m * x.k, x.k * x.n, x.m * x.n], [0, tile.b_at, tile.c_at]);
-        Block { x, of: [of_a, of_b, of_c], len, places, reads_c: !x.beta.is_zero(), lane, lanes }
+        let FlatTile { sides, places, .. } = *tile;
+        let reads_c = !x.beta.is_zero();
+        Block { x, of: [of_a, of_b, of_c], sides, places, reads_c, lane, lanes }
     }
 
     /// Where the matrices of problems begin, if there is the problem.
@@ -89,81 +95,129 @@ impl<'a, T: Scalar> Block<'a, T> {
     #[inline(always)]
     pub(super) fn matrices(&self, shared: [Shared<T>; 3], skews: u32, problem: u32) -> [Matrix<T>; 3] {
         let matrix = |i: usize| {
-            let of = self.of[i].of;
-            let skew = (skews >> (2 * i) & 3) + problem * self.len[i];
-            Matrix { shared: shared[i], skew, row: of.row as u32, col: of.col as u32 }
+            let (of, side) = (&self.of[i], &self.sides[i]);
+            let first = shared[i].starting_at((skews >> (2 * i) & 3) + problem * side.each());
+            // Of a matrix without gaps the lines are a pitch apart, spaced or not.
+            let (row, col) = (of.of.row as u32, of.of.col as u32);
+            let (row, col) = match (side.by_lines, of.by_columns()) {
+                (false, _) => (row, col),
+                (true, true) => (row, side.pitch),
+                (true, false) => (side.pitch, col),
+            };
+            Matrix { first, row, col }
         };
         [matrix(0), matrix(1), matrix(2)]
+    }
+
+    /// The run of so many matrices `i` that begin so far past a piece.
+    #[inline(always)]
+    fn run(&self, i: usize, problems: u32, skews: u32) -> Run {
+        Run::new::<T>(skews >> (2 * i) & 3, problems * self.sides[i].each())
+    }
+
+    /// The same, of whose lane the compiler knows nothing any more: [`super::Own::again`].
+    ///
+    /// # Safety
+    /// All lanes of the warp are here.
+    #[inline(always)]
+    unsafe fn again(&self) -> Self {
+        // SAFETY: all lanes of the warp are here, as the caller promised.
+        Block { lane: unsafe { ptx::pinned(self.lane) }, ..*self }
     }
 
     /// Starts copying what is read of problems into a stage.
     ///
     /// # Safety
-    /// There are the problems; the operands span their elements; nobody accesses the stage before the copies were waited for.
+    /// All lanes of the warp are here and there are the problems; the operands span their elements; nobody accesses the stage before the copies were waited for.
     #[inline(always)]
     pub(super) unsafe fn fill(&self, starts: [Global<T>; 3], problems: u32, skews: u32, stage: Shared<T>) {
         for i in 0..3 {
             if i < 2 || self.reads_c {
-                let run = Run::new::<T>(skews >> (2 * i) & 3, problems * self.len[i]);
-                // SAFETY: matrix i of each of `problems` is `len[i]` elements behind the one before, and its place in
-                // the stage nobody's, as the caller promised.
-                unsafe { self.copy(starts[i], run, stage.starting_at(self.places[i])) };
+                let into = stage.starting_at(self.places[i]);
+                // SAFETY: matrix i of each of `problems` is right behind the one before, and its place in the stage
+                // nobody's, as the caller promised.
+                unsafe {
+                    let again = self.again();
+                    if self.sides[i].by_lines {
+                        again.each_piece(i, problems, |at, from| {
+                            ptx::cp_async_16(into.address(at), starts[i].address(from), true);
+                        });
+                    } else {
+                        again.copy_run(starts[i], self.run(i, problems, skews), into);
+                    }
+                }
             }
         }
     }
 
-    /// Starts copying matrices.
+    /// This lane's pieces of matrices `i` that move line by line, by where they are in shared memory and in device memory.
+    #[inline(always)]
+    fn each_piece(&self, i: usize, problems: u32, mut of: impl FnMut(u32, u64)) {
+        let FlatSide { lines, len, pitch, .. } = self.sides[i];
+        let along = self.lane % Self::PIECES * Self::WIDTH;
+        if along < len {
+            for line in (self.lane / Self::PIECES..problems * lines).step_by((self.lanes / Self::PIECES) as usize) {
+                of(line * pitch + along, (line * len + along) as u64);
+            }
+        }
+    }
+
+    /// Starts copying matrices that are one run.
     ///
     /// # Safety
     /// As for [`Block::fill`].
     #[inline(always)]
-    unsafe fn copy(&self, from: Global<T>, run: Run, into: Shared<T>) {
+    unsafe fn copy_run(&self, from: Global<T>, run: Run, into: Shared<T>) {
         for piece in (run.first + self.lane..run.end).step_by(self.lanes as usize) {
             let at = piece * Self::WIDTH;
-            let into = into.address(FlatTile::place(at, Self::WIDTH));
             // SAFETY: a whole piece of the matrix, aligned on both sides.
-            unsafe { ptx::cp_async_16(into, from.address((at - run.skew) as u64), true) };
+            unsafe { ptx::cp_async_16(into.address(at), from.address((at - run.skew) as u64), true) };
         }
         if Self::WIDTH > 1
             && let Some(at) = run.single(self.lane)
         {
             // SAFETY: an element of the matrix.
-            unsafe { copy::<T>(into.address(FlatTile::place(run.skew + at, Self::WIDTH)), from.address(at as u64)) };
+            unsafe { copy::<T>(into.address(run.skew + at), from.address(at as u64)) };
         }
     }
 
-    /// Stores C as it is in shared memory.
+    /// Stores the problems' C as it is in shared memory.
     ///
     /// # Safety
-    /// C is whole and the block's; it spans its elements.
+    /// C is whole and the block's; it spans its elements; all lanes of the warp are here.
     #[inline(always)]
-    pub(super) unsafe fn drain(&self, from: Shared<T>, run: Run, into: Global<T>) {
-        let mut piece = run.first + self.lane;
+    pub(super) unsafe fn drain(&self, from: Shared<T>, problems: u32, skews: u32, into: Global<T>) {
         // SAFETY: whole pieces of the matrix, aligned on both sides, and elements of it.
         unsafe {
-            let load = |piece: u32| from.load_wide(FlatTile::place(piece * Self::WIDTH, Self::WIDTH));
+            let again = self.again();
+            if self.sides[2].by_lines {
+                again.each_piece(2, problems, |at, there| {
+                    let wide = from.load_wide(at);
+                    into.store_wide(there, |i| wide[i]);
+                });
+                return;
+            }
+            let run = self.run(2, problems, skews);
+            let mut piece = run.first + again.lane;
+            let load = |piece: u32| from.load_wide(piece * Self::WIDTH);
             let store =
                 |piece: u32, wide: T::Wide| into.store_wide((piece * Self::WIDTH - run.skew) as u64, |i| wide[i]);
-            // Several are loaded before the first is stored: shared memory takes a while.
-            while piece + (DRAINED - 1) * self.lanes < run.end {
-                let wide: [T::Wide; DRAINED as usize] = core::array::from_fn(|i| load(piece + i as u32 * self.lanes));
+            while piece + (DRAINED as u32 - 1) * self.lanes < run.end {
+                let wide: [T::Wide; DRAINED] = core::array::from_fn(|i| load(piece + i as u32 * self.lanes));
                 for i in 0..DRAINED {
-                    store(piece + i * self.lanes, wide[i as usize]);
+                    store(piece + i as u32 * self.lanes, wide[i]);
                 }
-                piece += DRAINED * self.lanes;
+                piece += DRAINED as u32 * self.lanes;
             }
             while piece < run.end {
                 store(piece, load(piece));
                 piece += self.lanes;
             }
             if Self::WIDTH > 1
-                && let Some(at) = run.single(self.lane)
+                && let Some(at) = run.single(again.lane)
             {
-                into.store(at as u64, from.load(FlatTile::place(run.skew + at, Self::WIDTH)));
+                into.store(at as u64, from.load(run.skew + at));
             }
         }
     }
 }
-
-/// Pieces of C that a lane loads at a time.
-const DRAINED: u32 = 4;
