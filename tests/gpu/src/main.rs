@@ -33,6 +33,7 @@ mod shapes;
 mod small;
 
 use args::{Args, USAGE};
+use check::poison::in_nan;
 use lab::{GUARD, Lab, Outcome};
 use std::process::ExitCode;
 use watched::compare;
@@ -55,9 +56,9 @@ fn main() -> ExitCode {
         "beyond" => with_lab(ordinal, GUARD, |lab| check::mapped::beyond(lab, &args.only)),
         // It opens the device itself: that is what it times.
         "first" => cold::first(ordinal, args.limit),
-        "small" => with_lab(ordinal, small::GUARD, |lab| small::run_these(lab, &args.only)),
-        "check" => with_lab(ordinal, GUARD, |lab| check::run(lab, &args.only)),
-        "large" => with_lab(ordinal, GUARD, |lab| large::run(lab, args.log2)),
+        "small" => with_lab(ordinal, small::GUARD, |lab| in_nan(lab, |lab| small::run_these(lab, &args.only))),
+        "check" => with_lab(ordinal, GUARD, |lab| in_nan(lab, |lab| check::run(lab, &args.only))),
+        "large" => with_lab(ordinal, GUARD, |lab| in_nan(lab, |lab| large::run(lab, args.log2))),
         "occupancy" => with_lab(ordinal, GUARD, |lab| occupancy::run(lab, args.csv.as_deref())),
         other => {
             eprintln!("there is no command {other}\n{USAGE}");

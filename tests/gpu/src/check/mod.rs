@@ -17,7 +17,7 @@ mod local;
 pub mod mapped;
 mod memory;
 mod null;
-mod poison;
+pub mod poison;
 mod quick;
 mod refusals;
 mod repeat;
