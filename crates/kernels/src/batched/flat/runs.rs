@@ -41,6 +41,7 @@ impl Run {
 const DRAINED: usize = 4;
 
 /// What a lane knows of its block.
+#[derive(Clone)]
 pub(super) struct Block<'a, T> {
     x: &'a Batched<T>,
     of: [Matrices<T>; 3],
@@ -63,8 +64,7 @@ impl<'a, T: Scalar> Block<'a, T> {
         let of_a = Matrices::new(x.a, x.codes & 255);
         let of_b = Matrices::new(x.b, x.codes >> 8 & 255);
         let of_c = Matrices::new(x.c, x.codes >> 16 & 255);
-        let FlatTile { sides, places, .. } = *tile;
-        let reads_c = !x.beta.is_zero();
+        let (sides, places, reads_c) = (tile.sides, tile.places, !x.beta.is_zero());
         Block { x, of: [of_a, of_b, of_c], sides, places, reads_c, lane, lanes }
     }
 
@@ -122,7 +122,7 @@ impl<'a, T: Scalar> Block<'a, T> {
     #[inline(always)]
     unsafe fn again(&self) -> Self {
         // SAFETY: all lanes of the warp are here, as the caller promised.
-        Block { lane: unsafe { ptx::pinned(self.lane) }, ..*self }
+        Block { lane: unsafe { ptx::pinned(self.lane) }, ..self.clone() }
     }
 
     /// Starts copying what is read of problems into a stage.
