@@ -296,7 +296,7 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("sbatched_blocked_t256", 56, 56),
     ("sbatched_flat_16x16_t32", 0, 80),
     ("sbatched_flat_24x24_t32", 0, 94),
-    ("sbatched_flat_32x32_t32", 0, 128),
+    ("sbatched_flat_32x32_t32", 0, 121),
     ("sbatched_flat_32x32_t64", 0, 96),
     ("sbatched_packed_2x2_t128", 128, 128),
     ("sbatched_packed_4x4_t64", 183, 177),
