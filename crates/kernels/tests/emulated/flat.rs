@@ -82,6 +82,14 @@ fn cases_differ_in_all_that_they_have() {
         for reads_c in [false, true] {
             has(&|case| is_run(case) && case.problems > 4 && (case.beta != 0.0) == reads_c);
         }
+        // C over A and B, which have room for it or not, and steps two by two or with one left.
+        let is_alone = |case: &Case| (case.problems == 1 || !is_run(case)) && case.beta == 0.0;
+        for (is_small, odd) in [(true, 0), (true, 1), (false, 0), (false, 1)] {
+            has(&|case| {
+                let [m, n, k] = case.sizes;
+                is_alone(case) && (m * n <= (m + n) * k) == is_small && k % 2 == odd
+            });
+        }
         for alpha in [1.0, -1.0, 0.5] {
             for beta in [1.0, 0.0, 0.5, -1.0] {
                 has(&|case| case.alpha == alpha && case.beta == beta);

@@ -12,8 +12,9 @@ use crate::{Dtype, Machine};
 const MOST_STAGES: u32 = 4;
 /// Most problems that warps take at a time.
 const MOST_TOGETHER: u32 = 8;
-/// Instructions of a lane for the problems of a stage, for each of them, whatever its size, and for 8 steps of k; for 16 bytes that it copies,
-/// for an element of A or B that it loads from shared memory for the matrix units, real or complex, and for one of C. Counted in the code.
+/// Instructions of a lane for the problems of a stage, for each of them, whatever its size, and for 8 steps of k; for 16 bytes that it
+/// copies, for an element of A or B that it loads from shared memory for the matrix units, real or complex, and for one of C.
+/// Counted in the code, but for the second, which is fitted as [`BETWEEN`] is.
 const STAGE: f64 = 280.0;
 const PROBLEM: f64 = 150.0;
 const STEPS: f64 = 15.0;
@@ -21,8 +22,8 @@ const COPY: f64 = 8.0;
 const LOAD: f64 = 2.5;
 const COMPLEX_LOAD: f64 = 4.0;
 const STORE: f64 = 20.0;
-/// Instructions of a warp for one of complex sums on the vector units: multiply-adds, signs of conjugates and what holds them up. Fitted, as
-/// [`LANE_CYCLES`] is, to 2 GB of problems on an H200.
+/// How many times as many instructions complex sums are on the vector units, with signs of conjugates and what holds them up. Fitted, as
+/// [`LANE_CYCLES`] is, to 2 GB of problems on an H200 on 2026-11-25.
 const COMPLEX_SUM: f64 = 1.5;
 /// Cycles from an instruction of a warp to its next on the vector units, whose operands are loaded a step ahead.
 const LANE_CYCLES: f64 = 2.6;

@@ -12,15 +12,15 @@ const SHARED_CYCLES: f64 = 30.0;
 /// Cycles a copy takes of a warp that has several one after the other: a dozen instructions, of layouts with gaps twice as many.
 const COPY_CYCLES: f64 = 30.0;
 
-/// Cycles a step takes longer for each real sum of a thread whose tile reaches past the matrix, where sums have conditions. On an H200
-/// on 2026-11-22, m = n = k of 3 and 5 by 4 x 4 sums took 4 to 10 times as long as without.
+/// Cycles a step takes longer for each sum of a thread whose tile reaches past the matrix, where sums have conditions, but of c128. On an
+/// H200 on 2026-11-22, m = n = k of 3 and 5 by 4 x 4 sums took 4 to 10 times as long as without.
 const GUARD_CYCLES: f64 = 12.0;
 
 /// How many times as long tiles take because their threads copy, multiply, and wait for each other. It says nothing of which tile is best.
 ///
 /// # Source
-/// An H200, 2 GB of problems, m = n = k: medians of what sizes took against the estimate without it, of c64 and c128 beyond 16 fitted to the
-/// choice among the designs.
+/// An H200 on 2026-11-22, 2 GB of problems, m = n = k: medians of what sizes took against the estimate without it; of c64 and c128 beyond 16
+/// on 2026-11-25, by what was the fastest of all entries.
 pub(super) fn at_the_same_time(dtype: Dtype, side: u64) -> f64 {
     match (dtype, side) {
         (Dtype::C64, ..=8) => 1.25,
@@ -188,11 +188,13 @@ impl<'a> Work<'a> {
         accesses * p.count as f64 / (f64::from(machine.sms) * machine.clock_hz)
     }
 
-    /// Lanes of as many problems meet in a bank: matrices that are an odd number of 16-byte pieces apart begin in eight places.
+    /// Lanes of so many problems meet in a bank: matrices that are an odd number of 16-byte pieces apart begin in eight places. Of one that
+    /// problems share lanes read the same.
     fn conflicts(&self) -> f64 {
-        let bytes = self.p.dtype.bytes() as f64;
-        let together = (128.0 / bytes).min(32.0) / f64::from(self.owners);
-        let is_spaced = self.sides.iter().any(|side| side.shared.each % (16 / narrow(self.p.dtype.bytes())) == 0);
+        let bytes = self.p.dtype.bytes();
+        let together = (128.0 / bytes as f64).min(32.0) / f64::from(self.owners);
+        let width = narrow(16 / bytes);
+        let is_spaced = self.sides.iter().any(|side| side.shared.each > 0 && side.shared.each % width == 0);
         if is_spaced { (together / 8.0).max(1.0) } else { 1.0 }
     }
 

@@ -263,8 +263,9 @@ macro_rules! flat_complex_rows {
 }
 batched_flat_complex_variants!(flat_complex_rows);
 
-/// Those of f32 and c64, on the vector units: `entry: element, TM, TN, ACROSS, STEPS, threads, blocks an SM`; m and n up to 8·TM = 4·TN·ACROSS;
-/// A and B of STEPS steps are in registers at a time, one or two.
+/// Those of f32 and c64, on the vector units: `entry: element, TM, TN, ACROSS, STEPS, threads, blocks an SM`; m and n up to
+/// 8·TM = 4·TN·ACROSS, k up to 32; ACROSS warps are a block and have a problem; A and B of STEPS steps are in registers at a time, one or
+/// two. For the GPUs that the others are for: they were measured on no older one.
 #[macro_export]
 macro_rules! batched_flat_lanes_variants {
     ($emit:ident) => {

@@ -128,7 +128,8 @@ impl<'a, T: Scalar> Block<'a, T> {
     /// Starts copying what is read of problems into a stage.
     ///
     /// # Safety
-    /// All lanes of the warp are here and there are the problems; the operands span their elements; nobody accesses the stage before the copies were waited for.
+    /// All lanes of the warp are here and there are the problems; the operands span their elements; nobody accesses the stage before the
+    /// copies were waited for.
     #[inline(always)]
     pub(super) unsafe fn fill(&self, starts: [Global<T>; 3], problems: u32, skews: u32, stage: Shared<T>) {
         for i in 0..3 {
