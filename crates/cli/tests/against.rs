@@ -3,12 +3,16 @@
 mod common;
 
 use common::{Bench, RESULTS, object, says};
+use model::{BatchedProblem, Dtype, Machine, choose_batched};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// Those of all entries, beside those of the choices.
 const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r-variants.csv");
 /// What is off, and why.
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/NOTES.md");
+/// Times of all entries of batches.
+const BATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/batched-variants.csv");
 const CEILINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/ceilings.csv");
 
 /// Share of the predictions for TSM2R on an H200 that must be within 10% of the measured times.
@@ -64,6 +68,43 @@ fn choices_are_nearly_the_fastest(choices: &Value) {
     assert!(by_variant >= VARIANTS_WITHIN_3_PERCENT, "{by_variant}: {lost:#?}");
     let share = 1.0 - lost.len() as f64 / count("cases") as f64;
     assert!((share - within).abs() <= 1e-9 && count("cases") + count("unmeasured") == rows(RESULTS), "{within}");
+}
+
+/// Of batches, those that take long enough: how many times as long as the fastest entry the choices take, in the geometric mean.
+const BATCHES_LOSE: f64 = 1.015;
+/// The same of the one that loses most.
+const A_BATCH_LOSES: f64 = 1.25;
+
+#[test]
+fn choices_of_batches_are_nearly_the_fastest_on_an_h200() {
+    let text = std::fs::read_to_string(BATCHES).expect("results");
+    let (names, rows) = text.split_once('\n').expect("a head");
+    let column = |name: &str| names.split(',').position(|other| other == name).expect("a column");
+    let [dtype, n, beta, batch, variant, time, bound] =
+        ["dtype", "n", "beta", "batch", "variant", "ns_median", "bound_ns"].map(column);
+    let mut cases: BTreeMap<[&str; 4], BTreeMap<&str, f64>> = BTreeMap::new();
+    for row in rows.lines().map(|row| row.split(',').collect::<Vec<_>>()) {
+        let number = |at: usize| row[at].parse::<f64>().expect("a number");
+        if number(bound) >= 50e3 {
+            let took = cases.entry([row[dtype], row[n], row[beta], row[batch]]).or_default();
+            let least = took.entry(row[variant]).or_insert(f64::INFINITY);
+            *least = least.min(number(time));
+        }
+    }
+    assert!(cases.len() >= 240, "{}", cases.len());
+    let mut losses = Vec::new();
+    for ([dtype, n, beta, batch], took) in &cases {
+        let dtype = Dtype::ALL.into_iter().find(|other| other.to_string() == *dtype).expect("a type");
+        let (n, count) = (n.parse().expect("a size"), batch.parse().expect("a count"));
+        let p = BatchedProblem { reads_c: *beta != "0", ..BatchedProblem::column_major(dtype, (n, n, n), count) };
+        let choice = choose_batched(&p, &Machine::H200, None).expect("an entry");
+        let fastest = took.values().copied().fold(f64::INFINITY, f64::min);
+        let chosen = took.get(choice.variant.entry).copied().unwrap_or(f64::NAN);
+        assert!(chosen / fastest <= A_BATCH_LOSES, "{dtype} {n} {beta}: {} {}", choice.variant.entry, chosen / fastest);
+        losses.push((chosen / fastest).ln());
+    }
+    let mean = (losses.iter().sum::<f64>() / losses.len() as f64).exp();
+    assert!(mean <= BATCHES_LOSE, "{mean}");
 }
 
 /// Every prediction that is more than 10% off and every choice that loses more than 3% has a row of a table in the notes: the case,
