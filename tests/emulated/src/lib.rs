@@ -5,9 +5,9 @@
 //! is printed and ends the context, as an illegal address does on a GPU.
 //!
 //! ```text
-//! cargo build --release -p lanky-emulated-gpu
-//! ln -s libcuda.so target/release/libcuda.so.1
-//! LD_LIBRARY_PATH=target/release lanky mul A.npy B.npy -o C.npy --device cuda:0
+//! cargo build -p lanky-emulated-gpu
+//! ln -s libcuda.so target/debug/libcuda.so.1
+//! LD_LIBRARY_PATH=target/debug lanky mul A.npy B.npy -o C.npy --device cuda:0
 //! ```
 
 #![allow(unexpected_cfgs, reason = "the host's tests compile the driver without cargo")]

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The folder with the emulated GPU's driver, which is optimised: unoptimised it takes ten times as long.
+/// The folder with the emulated GPU's driver.
 fn driver() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let build = ["build", "--release", "--locked", "--package", "lanky-emulated-gpu", "--message-format", "json"];
+        let build = ["build", "--locked", "--package", "lanky-emulated-gpu", "--message-format", "json"];
         let output =
             Command::new(cargo).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo starts");
         let said = String::from_utf8_lossy(&output.stdout);

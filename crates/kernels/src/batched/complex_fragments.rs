@@ -133,7 +133,7 @@ impl<'a, const NB: usize, const PARTS: usize> Lane<'a, NB, PARTS> {
         let start = unsafe { self.of_a.start(problem, x.count) };
         let first = 8 * item.block;
         let left = if first + self.g < m { k.saturating_sub(self.q) } else { 0 };
-        let at = self.a.starting_at(start + first as u64 * self.of_a.of.row);
+        let at = self.a.starting_at(start.wrapping_add(first as u64 * self.of_a.of.row));
         Row { at, left, steps: 0, on: 4 * self.of_a.of.col }
     }
 
@@ -149,7 +149,7 @@ impl<'a, const NB: usize, const PARTS: usize> Lane<'a, NB, PARTS> {
         let start = unsafe { self.of_b.start(problem, x.count) };
         let col = |j: usize| first + 8 * j as u32 + self.g;
         let left = core::array::from_fn(|j| if col(j) < n { k.saturating_sub(self.q) } else { 0 });
-        let at = self.b.starting_at(start + first as u64 * self.of_b.of.col);
+        let at = self.b.starting_at(start.wrapping_add(first as u64 * self.of_b.of.col));
         Columns { at, left, steps: 0, across: 8 * self.of_b.of.col, on: 4 * self.of_b.of.row }
     }
 
@@ -168,7 +168,7 @@ impl<'a, const NB: usize, const PARTS: usize> Lane<'a, NB, PARTS> {
         let [m, n] = if problem < x.count { [x.m, x.n] } else { [0; 2] };
         let (row, col) = (8 * item.block, part + 8 * first as u32);
         let (down, on) = (self.of_c.of.row, self.of_c.of.col);
-        let at = self.c.starting_at(start + row as u64 * down + col as u64 * on);
+        let at = self.c.starting_at(start.wrapping_add(row as u64 * down).wrapping_add(col as u64 * on));
         let cols = if row + self.g < m { n.saturating_sub(col + 2 * self.q) } else { 0 };
         Spot { at, on, cols }
     }

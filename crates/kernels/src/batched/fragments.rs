@@ -194,7 +194,8 @@ impl<'a, const PAIRED: bool> Lane<'a, PAIRED> {
             (problem, c.start(problem, x.count))
         };
         let [m, n] = if problem < x.count { [x.m, x.n] } else { [0; 2] };
-        let at = self.c.starting_at(start + 16 * block as u64 * c.of.row + 8 * first as u64 * c.of.col);
+        let row = start.wrapping_add(16 * block as u64 * c.of.row);
+        let at = self.c.starting_at(row.wrapping_add(8 * first as u64 * c.of.col));
         Spot { at, across: 8 * c.of.row, on: c.of.col, rows: [0, 1].map(|e| self.row(block, e) < m), n }
     }
 

@@ -18,7 +18,8 @@ impl<T: Scalar> Matrices<T> {
         Matrices { of, code: Code::unpack(code) }
     }
 
-    /// Elements from the base to a problem's matrix, if there is the problem.
+    /// Elements from the base to a problem's matrix, if there is the problem. One that is listed may lie anywhere, so that sums with
+    /// this wrap.
     ///
     /// # Safety
     /// A list has as many as there are.

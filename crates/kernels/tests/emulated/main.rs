@@ -1,9 +1,9 @@
 //! Every kernel under the emulator: no fault, the exact result, nothing written outside of it, nothing read that the
 //! contract leaves out, and counters that are what a profiler counts.
 //!
-//! `cargo test --release -p lanky-kernels --test emulated` runs all of it. Each case takes its blocks and warps in an order of
+//! `cargo test -p lanky-kernels --test emulated` runs all of it. Each case takes its blocks and warps in an order of
 //! its own, the same every time. A fault's message ends with the seed that replays it, in all cases:
-//! `SIMT_SEED=7 cargo test --release -p lanky-kernels --test emulated tsm2r_shared`.
+//! `SIMT_SEED=7 cargo test -p lanky-kernels --test emulated tsm2r_shared`.
 
 mod batched;
 mod ceilings;

@@ -82,13 +82,11 @@ fn compare(letter: char) {
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "large shapes: for a release build")]
 fn f64_counters_are_those_of_nsight_compute() {
     compare('d');
 }
 
 #[test]
-#[cfg_attr(debug_assertions, ignore = "large shapes: for a release build")]
 fn f32_counters_are_those_of_nsight_compute() {
     compare('s');
 }
