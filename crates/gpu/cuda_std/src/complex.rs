@@ -37,6 +37,7 @@ macro_rules! complex {
             type Word = $word;
             type Wide = [Self; $width];
             const WIDTH: usize = $width;
+            const IS_COMPLEX: bool = true;
             const ZERO: Self = Complex { re: 0.0, im: 0.0 };
             const ONE: Self = Complex { re: 1.0, im: 0.0 };
             const ZEROS: Self::Wide = [Self::ZERO; $width];

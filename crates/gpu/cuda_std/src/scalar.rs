@@ -84,6 +84,8 @@ pub trait Scalar: Copy + 'static {
     type Wide: Copy + Index<usize, Output = Self>;
     /// Elements in 16 bytes.
     const WIDTH: usize;
+    /// Whether it has an imaginary part.
+    const IS_COMPLEX: bool = false;
     /// 0, the positive one.
     const ZERO: Self;
     /// 1.

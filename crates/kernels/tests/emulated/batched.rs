@@ -191,7 +191,14 @@ pub fn run_with<T: Element>(
         (Design::Flat, Ok(choice)) => {
             let bytes = |choice: &BatchedChoice, problems| {
                 let sizes = if choice.swapped { [n, m, k] } else { case.sizes };
-                let tile = FlatTile::new(sizes, choice.sides.map(|side| side.code), problems, reads_c, width);
+                let tile = FlatTile::new(
+                    sizes,
+                    choice.sides.map(|side| side.code),
+                    problems,
+                    reads_c,
+                    width,
+                    variant.reads_late(),
+                );
                 tile.shared_len(case.stages) * size_of::<T>() as u32
             };
             let most = if choice.sides.iter().all(Laid::is_seamless) { case.problems.min(8) } else { 1 };

@@ -24,9 +24,9 @@ const COMPLEX_LOAD: f64 = 4.0;
 const STORE: f64 = 20.0;
 /// How many times as many instructions complex sums are on the vector units, with signs of conjugates and what holds them up. Fitted, as
 /// [`LANE_CYCLES`] is, to 2 GB of problems on an H200 on 2026-11-25.
-const COMPLEX_SUM: f64 = 1.5;
+const COMPLEX_SUM: f64 = 1.4;
 /// Cycles from an instruction of a warp to its next on the vector units, whose operands are loaded a step ahead.
-const LANE_CYCLES: f64 = 2.6;
+const LANE_CYCLES: f64 = 2.4;
 /// Cycles in which warps wait for what they read of shared memory, and for each other, for the problems of a stage. Fitted, as
 /// [`BETWEEN`] is, to 2 GB of problems on an H200.
 const WAITS: f64 = 1200.0;
@@ -38,9 +38,16 @@ const ISSUED: f64 = 4.0;
 const OCTET: u64 = 8;
 
 /// Bytes of shared memory of a block whose ring has so many stages of so many problems.
-pub(super) fn shared_bytes(p: &BatchedProblem, problems: u32, stages: u32) -> u32 {
+pub(super) fn shared_bytes(variant: &Batched, p: &BatchedProblem, problems: u32, stages: u32) -> u32 {
     let (bytes, codes) = (narrow(p.dtype.bytes()), p.sides(1).map(|side| side.code));
-    let tile = FlatTile::new([narrow(p.m), narrow(p.n), narrow(p.k)], codes, problems, p.reads_c, 16 / bytes);
+    let tile = FlatTile::new(
+        [narrow(p.m), narrow(p.n), narrow(p.k)],
+        codes,
+        problems,
+        p.reads_c,
+        16 / bytes,
+        variant.reads_late(),
+    );
     tile.shared_len(stages) * bytes
 }
 
@@ -51,14 +58,14 @@ pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Ma
     let by = ByWarps::new(variant, p, machine, upright);
     let factors = factors(variant, &by.of, machine);
     let of = |problems, stages| {
-        let block = Block { problems, stages, shared_bytes: shared_bytes(p, problems, stages) };
+        let block = Block { problems, stages, shared_bytes: shared_bytes(variant, p, problems, stages) };
         (block, by.estimate(block, |by, resident| needs(by, &factors, block, resident)))
     };
     let mut best = of(1, 2);
     // Several are one run where all are.
     let most = if by.sides.iter().all(Laid::is_seamless) { MOST_TOGETHER } else { 1 };
     for (problems, stages) in (1..=most).flat_map(|problems| (2..=MOST_STAGES).map(move |stages| (problems, stages))) {
-        if by_shared(machine, shared_bytes(p, problems, stages)) == 0 {
+        if by_shared(machine, shared_bytes(variant, p, problems, stages)) == 0 {
             continue;
         }
         let next = of(problems, stages);
@@ -126,7 +133,11 @@ fn needs(by: &ByWarps<'_>, factors: &Factors, block: Block, resident: u32) -> Ne
     let [a, b, c] = sides.each_ref().map(|side| f64::from(side.shared.len * side.shared.lines));
     let loaded = a + b + reads_c * c;
     let each = f64::from(problems);
-    let in_flight = f64::from(resident) * f64::from(stages - 1) * each * bytes * loaded;
+    let ahead = f64::from(stages - 1);
+    // C of a single problem is asked for when its turn begins.
+    let loading =
+        if problems == 1 && variant.reads_late() { ahead * (a + b) + reads_c * c } else { ahead * each * loaded };
+    let in_flight = f64::from(resident) * bytes * loading;
     let between = if sides.iter().all(|side| side.code.wide) { 1.0 } else { BETWEEN };
     let memory_s = bound.memory_s * between * scarce(NEEDED_IN_FLIGHT, in_flight);
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
@@ -160,8 +171,7 @@ mod tests {
     #[test]
     fn they_are_chosen_for_large_sizes() {
         for (dtype, reads_c) in Dtype::ALL.into_iter().flat_map(|dtype| [(dtype, false), (dtype, true)]) {
-            // `batched_warps` loads f32 of 32 by 16 bytes from shared memory.
-            for n in [20, 23, 27, 31, if dtype == Dtype::F32 { 29 } else { 32 }] {
+            for n in [20, 23, 27, 31, 32] {
                 let Ok(choice) = choose_batched(&square(dtype, n, reads_c), &Machine::H200, None) else {
                     panic!("{n}")
                 };

@@ -42,7 +42,7 @@ fn least_block(variant: &Batched, p: &BatchedProblem, owners: u32) -> (u32, u32)
     let bytes = narrow(p.dtype.bytes());
     match variant.design() {
         Design::Fragments => (variant.threads, 0),
-        Design::Flat => (variant.threads, flat::shared_bytes(p, 1, 2)),
+        Design::Flat => (variant.threads, flat::shared_bytes(variant, p, 1, 2)),
         Design::Warps => warps::block(variant, &fragments::upright(p).0),
         Design::Tile => {
             let tile = Tile::new(p.sides(owners).map(|side| side.shared), 1, p.reads_c, 16 / bytes);

@@ -84,7 +84,6 @@ mod tests {
                 }
                 let without_gaps = match n {
                     ..24 => "batched_packed",
-                    32 if dtype == Dtype::F32 => "batched_warps",
                     _ => "batched_flat",
                 };
                 assert_eq!(chosen(p), Ok(without_gaps), "{dtype} {n} {reads_c}");

@@ -204,9 +204,13 @@ impl FlatSide {
 pub struct FlatTile {
     /// A, B and C.
     pub sides: [FlatSide; 3],
-    /// Where they begin in a stage; C, if it is neither read nor over A and B, is behind the last stage.
+    /// Where they begin in a stage, or C behind the last one.
     pub places: [u32; 3],
-    /// Whether C lies over A and B, which are not needed any more once it is written.
+    /// Whether C is read with A and B, in their stage.
+    pub c_is_staged: bool,
+    /// Whether it is read while they are multiplied, behind the last stage: an SM holds more blocks.
+    pub c_is_late: bool,
+    /// Whether it is not read, and lies over them once they are multiplied; else it is written behind the last stage.
     pub c_is_over: bool,
     /// Elements a stage.
     pub stage_len: u32,
@@ -215,21 +219,31 @@ pub struct FlatTile {
 }
 
 impl FlatTile {
-    /// Of so many m x n x k problems whose matrices lie so, `width` elements being 16 bytes.
-    pub const fn new([m, n, k]: [u32; 3], codes: [Code; 3], problems: u32, reads_c: bool, width: u32) -> FlatTile {
+    /// Of so many m x n x k problems whose matrices lie so, `width` elements being 16 bytes, a single problem's C, if it is read, being read `late`, as the entry does it.
+    pub const fn new(
+        [m, n, k]: [u32; 3],
+        codes: [Code; 3],
+        problems: u32,
+        reads_c: bool,
+        width: u32,
+        late: bool,
+    ) -> FlatTile {
         let [a, b, c] = codes;
         let sides = [FlatSide::new(m, k, a, width), FlatSide::new(k, n, b, width), FlatSide::new(m, n, c, width)];
         let b_at = sides[0].region_len(problems, width);
         let c_at = b_at + sides[1].region_len(problems, width);
         let c_len = sides[2].region_len(problems, width);
+        let c_is_late = late && reads_c && problems == 1;
+        let c_is_staged = reads_c && !c_is_late;
         // Of several problems the next one's A and B are there yet.
         let c_is_over = !reads_c && problems == 1 && c_len <= c_at;
-        let (stage_len, out_len) = match (reads_c, c_is_over) {
+        let (stage_len, out_len) = match (c_is_staged, c_is_over) {
             (true, _) => (c_at + c_len, 0),
             (false, true) => (c_at, 0),
             (false, false) => (c_at, c_len),
         };
-        FlatTile { sides, places: [0, b_at, if c_is_over { 0 } else { c_at }], c_is_over, stage_len, out_len }
+        let places = [0, b_at, if c_is_staged { c_at } else { 0 }];
+        FlatTile { sides, places, c_is_staged, c_is_late, c_is_over, stage_len, out_len }
     }
 
     /// Elements of all stages, and what is behind them.
@@ -380,14 +394,18 @@ mod tests {
             assert!(side.pitch >= len && side.pitch < len + 4 * width);
             assert!(!side.by_lines || if width == 4 { pieces % 2 == 1 } else { pieces % 4 == 2 }, "{width} {len}");
         }
-        let tile = |reads_c| FlatTile::new([5, 3, 7], [code(false); 3], 2, reads_c, 2);
+        let tile = |reads_c| FlatTile::new([5, 3, 7], [code(false); 3], 2, reads_c, 2, true);
         let (reads, writes) = (tile(true), tile(false));
         assert_eq!(reads.shared_len(2), 2 * reads.stage_len);
-        assert_eq!(writes.shared_len(3), 3 * writes.places[2] + reads.stage_len - reads.places[2]);
+        assert_eq!(writes.shared_len(3), 3 * writes.stage_len + reads.stage_len - reads.places[2]);
         // Over A and B of a single problem, where it has room.
-        let alone = |k| FlatTile::new([5, 3, k], [code(false); 3], 1, false, 2);
-        assert!(alone(7).c_is_over && alone(7).places[2] == 0 && alone(7).shared_len(2) == 2 * alone(7).stage_len);
-        assert!(!alone(1).c_is_over && !writes.c_is_over && !reads.c_is_over);
+        let alone = |k| FlatTile::new([5, 3, k], [code(false); 3], 1, false, 2, true);
+        assert!(alone(7).c_is_over && alone(7).shared_len(2) == 2 * alone(7).stage_len);
+        assert!(!alone(1).c_is_over && !writes.c_is_over && !reads.c_is_over && reads.c_is_staged);
+        // What is read late is there once, and not in each stage.
+        let [late, staged] = [true, false].map(|late| FlatTile::new([5, 3, 7], [code(false); 3], 1, true, 2, late));
+        assert!(late.c_is_late && !late.c_is_staged && staged.c_is_staged && !staged.c_is_late);
+        assert_eq!(staged.shared_len(3) - late.shared_len(3), 2 * (staged.stage_len - late.stage_len));
     }
 
     #[test]

@@ -102,6 +102,12 @@ impl Batched {
             _ => m.div_ceil(self.tm) * n.div_ceil(self.tn),
         }
     }
+
+    /// Of [`Design::Flat`], whether a single problem's C is read while A and B are multiplied. It is where shared memory, and not registers,
+    /// is what decides how many blocks an SM holds; of f64 C comes too late, and the entries are slower.
+    pub fn reads_late(&self) -> bool {
+        self.tm > 16 && self.dtype != Dtype::F64
+    }
 }
 
 /// The entries that take tiles of several problems through a ring of stages: `entry: element, variant, TM, TN, threads,
@@ -271,11 +277,11 @@ macro_rules! batched_flat_lanes_variants {
     ($emit:ident) => {
         $emit! {
             // entry                   elem TM TN ACROSS STEPS threads blocks
-            sbatched_flat_16x16_t32:   f32, 2, 4, 1,     2,     32,     24;
-            sbatched_flat_24x24_t32:   f32, 3, 6, 1,     2,     32,     16;
+            sbatched_flat_16x16_t32:   f32, 2, 4, 1,     1,     32,     24;
+            sbatched_flat_24x24_t32:   f32, 3, 6, 1,     1,     32,     16;
             sbatched_flat_32x32_t32:   f32, 4, 8, 1,     2,     32,     12;
             sbatched_flat_32x32_t64:   f32, 4, 4, 2,     2,     64,     8;
-            cbatched_flat_16x16_t32:   c64, 2, 4, 1,     2,     32,     16;
+            cbatched_flat_16x16_t32:   c64, 2, 4, 1,     1,     32,     16;
             cbatched_flat_24x24_t64:   c64, 3, 3, 2,     1,     64,     8;
             cbatched_flat_32x32_t64:   c64, 4, 4, 2,     2,     64,     6;
         }

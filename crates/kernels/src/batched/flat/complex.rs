@@ -22,6 +22,7 @@ impl<const OCTETS: usize, const NB: usize, const DOWN: u32, const ACROSS: u32> M
     for Fragments<OCTETS, NB, DOWN, ACROSS>
 {
     const PARTS: u32 = DOWN * ACROSS;
+    const LATE: bool = OCTETS as u32 * DOWN > 2;
 
     #[inline(always)]
     unsafe fn multiply(x: &Batched<Elem>, own: Own, a: Matrix<Elem>, b: Matrix<Elem>, c: Matrix<Elem>) {
@@ -79,7 +80,7 @@ impl<const OCTETS: usize, const NB: usize, const DOWN: u32, const ACROSS: u32> M
                 rc = rc.map(|row| row.map(turned));
             }
         }
-        multiplied(x);
+        multiplied(x, <Self as Multiply<Elem>>::LATE);
         for j in 0..NB {
             let sums: [[Elem; 2]; OCTETS] = core::array::from_fn(|octet| {
                 let sums = rc[octet][j];

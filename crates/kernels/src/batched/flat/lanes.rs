@@ -13,6 +13,7 @@ impl<T: Scalar, const TM: usize, const TN: usize, const ACROSS: u32, const STEPS
     for Lanes<TM, TN, ACROSS, STEPS>
 {
     const PARTS: u32 = ACROSS;
+    const LATE: bool = TM > 2;
 
     #[inline(always)]
     unsafe fn multiply(x: &Batched<T>, own: Own, a: Matrix<T>, b: Matrix<T>, c: Matrix<T>) {
@@ -22,49 +23,80 @@ impl<T: Scalar, const TM: usize, const TN: usize, const ACROSS: u32, const STEPS
         let (g, q) = (own.lane / 4, own.lane % 4);
         let rows: [u32; TM] = core::array::from_fn(|i| g + 8 * i as u32);
         let cols: [u32; TN] = core::array::from_fn(|j| 4 * (j as u32 * ACROSS + own.part) + q);
-        let conj_b = x.conj_b();
         // What is past the last row or column is the last one again, and not stored.
-        let mut at_a = rows.map(|row| a.at(row.min(x.m - 1), 0));
-        let mut at_b = cols.map(|col| b.at(0, col.min(x.n - 1)));
-        let mut rc = [[T::ZERO; TN]; TM]; // (TM, TN)
-        // A and B of the next step.
-        let mut load = || {
-            // SAFETY: elements of A and of B: there is the step.
-            let loaded = unsafe { (at_a.map(|at| at.load(0)), at_b.map(|at| at.load(0))) };
-            at_a = at_a.map(|at| at.starting_at(a.col));
-            at_b = at_b.map(|at| at.starting_at(b.row));
-            loaded
+        let at_a = rows.map(|row| a.at(row.min(x.m - 1), 0));
+        let at_b = cols.map(|col| b.at(0, col.min(x.n - 1)));
+        let by_steps = Steps { a: at_a, b: at_b, to_a: a.col, to_b: b.row, count: x.k };
+        // SAFETY: A has a column, and B a row, for each step.
+        let rc = unsafe {
+            if T::IS_COMPLEX && x.conj_b() { by_steps.sums::<STEPS, true>() } else { by_steps.sums::<STEPS, false>() }
         };
+        multiplied(x, <Self as Multiply<T>>::LATE);
+        // SAFETY: each lane of the problem's warps has elements of its own.
+        unsafe { write(x, rows, cols, rc, c) };
+    }
+}
+
+/// The rows of A and the columns of B that a lane multiplies, from their first elements on.
+struct Steps<T, const TM: usize, const TN: usize> {
+    a: [Shared<T>; TM],
+    b: [Shared<T>; TN],
+    /// Elements to the next step's.
+    to_a: u32,
+    to_b: u32,
+    count: u32,
+}
+
+impl<T: Scalar, const TM: usize, const TN: usize> Steps<T, TM, TN> {
+    /// What is multiplied in a step.
+    ///
+    /// # Safety
+    /// There is the step.
+    #[inline(always)]
+    unsafe fn load(&self, step: u32) -> ([T; TM], [T; TN]) {
+        let (to_a, to_b) = (step * self.to_a, step * self.to_b);
+        // SAFETY: elements of A and of B, as the caller promised.
+        unsafe { (self.a.map(|at| at.load(to_a)), self.b.map(|at| at.load(to_b))) }
+    }
+
+    /// The sums of all steps, with B's conjugates where CONJ.
+    ///
+    /// # Safety
+    /// A and B are whole.
+    #[inline(always)]
+    unsafe fn sums<const STEPS: u32, const CONJ: bool>(&self) -> [[T; TN]; TM] {
+        let mut rc = [[T::ZERO; TN]; TM]; // (TM, TN)
         let mut multiply = |(ra, rb): ([T; TM], [T; TN])| {
-            let rb = rb.map(|b| b.conj_if(conj_b));
+            let rb = rb.map(|b| b.conj_if(CONJ));
             for i in 0..TM {
                 for j in 0..TN {
                     rc[i][j] = ra[i].fma(rb[j], rc[i][j]);
                 }
             }
         };
-        if STEPS == 1 {
-            for _ in 0..x.k {
-                multiply(load());
-            }
-        } else if x.k > 0 {
-            // Those of a step are on their way while the one before is multiplied.
-            let mut now = load();
-            for _ in 0..(x.k - 1) / 2 {
-                let next = load();
+        // SAFETY: only steps that are there are loaded, of A and B, which are whole, as the caller promised.
+        unsafe {
+            if STEPS == 1 {
+                for step in 0..self.count {
+                    multiply(self.load(step));
+                }
+            } else if self.count > 0 {
+                // A step's are on their way while those of the one before are multiplied.
+                let mut now = self.load(0);
+                for pair in 0..(self.count - 1) / 2 {
+                    let next = self.load(2 * pair + 1);
+                    multiply(now);
+                    now = self.load(2 * pair + 2);
+                    multiply(next);
+                }
+                if self.count % 2 == 0 {
+                    let next = self.load(self.count - 1);
+                    multiply(now);
+                    now = next;
+                }
                 multiply(now);
-                now = load();
-                multiply(next);
             }
-            if x.k % 2 == 0 {
-                let next = load();
-                multiply(now);
-                now = next;
-            }
-            multiply(now);
         }
-        multiplied(x);
-        // SAFETY: each lane of the problem's warps has elements of its own.
-        unsafe { write(x, rows, cols, rc, c) };
+        rc
     }
 }

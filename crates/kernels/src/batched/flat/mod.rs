@@ -11,9 +11,11 @@
 //! # Tile parameters
 //! Each block has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, where β is not 0, C. Lines of whole pieces of
 //! 16 bytes, of matrices that begin at one, are spaced there, so that lines which lanes load together meet in few banks. Others lie as in
-//! device memory, as far past a piece as there: those of an odd number of elements meet in few banks anyhow, those of 8, 16, 24 and
-//! 32 that begin between pieces meet. A C that is not read lies over A and B of a single problem once these are multiplied, so that an
-//! SM holds more blocks.
+//! device memory, as far past a piece as there: of those of an odd number of elements `real.rs` loads lines that are apart; those of 8, 16,
+//! 24 and 32 that begin between pieces meet.
+//!
+//! Of a single large problem, so that an SM holds more blocks, C is in no stage: one that is not read lies over A and B once these are
+//! multiplied, and one that is, where [`Multiply::LATE`], is asked for when its turn begins and waited for when the sums are there.
 //! # Preconditions
 //! No matrix has gaps: the elements of each are one run.
 //! # Zero β, tails
@@ -24,7 +26,7 @@
 //! # Cost
 //! Each matrix is read once, one that problems share once for each of them, and each C written once. Of m = n = k = 32 in f64, β = 1, an
 //! H200's memory takes 1700 cycles an SM for a problem and its matrix units 256; in c64 its memory takes the same, its vector units 1024,
-//! and of a step's 84 instructions 64 multiply.
+//! and of two steps' 150 instructions 128 multiply.
 //! Measured: `benches/results/h200/batched.csv`.
 
 pub mod complex;
@@ -42,6 +44,8 @@ use runs::Block;
 pub trait Multiply<T> {
     /// Warps of a block, which have a problem.
     const PARTS: u32;
+    /// Whether a single problem's C, if it is read, is read while A and B are multiplied: an SM holds more blocks.
+    const LATE: bool;
 
     /// C ← α · op(A) op(B) + β C in shared memory, each element by one lane.
     ///
@@ -90,10 +94,13 @@ impl<T: Scalar> Matrix<T> {
     }
 }
 
-/// Of a single problem, whose C may lie over its A and B: waits until all lanes of the block have multiplied.
+/// Of a single problem, whose C may lie over its A and B, or be read late: waits until all lanes of the block have multiplied and C is there.
 #[inline(always)]
-fn multiplied<T: Scalar>(x: &Batched<T>) {
-    if x.problems == 1 && x.beta.is_zero() {
+fn multiplied<T: Scalar>(x: &Batched<T>, late: bool) {
+    if x.problems == 1 {
+        if late && !x.beta.is_zero() {
+            ptx::cp_async_wait_group::<1>(); // all but the next stage
+        }
         thread::sync_threads();
     }
 }
@@ -167,9 +174,10 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>, const THREADS: u32>(x: Batched<T>)
     let thread = thread::thread_idx_x();
     let own = Own { lane: thread % WARP_LANES, part: thread / WARP_LANES };
     let codes = [0, 8, 16].map(|bit| Code::unpack(x.codes >> bit));
-    let tile = FlatTile::new([x.m, x.n, x.k], codes, x.problems, !x.beta.is_zero(), T::WIDTH as u32);
+    let tile = FlatTile::new([x.m, x.n, x.k], codes, x.problems, !x.beta.is_zero(), T::WIDTH as u32, P::LATE);
     let block = Block::new(&x, &tile, thread, THREADS);
     let base = Shared::<T>::at(0);
+    let behind = base.starting_at(x.stages * tile.stage_len);
     let turn = thread::grid_dim_x() * x.problems;
     // The first problem to be multiplied, and the first to be copied.
     let mut first = thread::block_idx_x() * x.problems;
@@ -181,18 +189,32 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>, const THREADS: u32>(x: Batched<T>)
     // `count`; waits of all lanes lie between filling, multiplying and storing.
     unsafe {
         let mut ahead = block.starts(next);
+        let [_, _, mut out] = ahead;
         while first < x.count {
             if missing == 0 {
+                if P::LATE {
+                    [_, _, out] = block.starts(first);
+                }
                 match x.stages {
                     2 => ptx::cp_async_wait_group::<0>(),
                     3 => ptx::cp_async_wait_group::<1>(),
                     _ => ptx::cp_async_wait_group::<2>(),
                 }
                 thread::sync_threads(); // this stage is whole, and C of the one before is stored
+                if P::LATE && tile.c_is_late {
+                    let skews = skews >> (STAGE_BITS * (x.stages - 2));
+                    block.fill(2, out, block.problems(first), skews, behind);
+                    ptx::cp_async_commit_group();
+                }
             }
             let begins = block.skews(ahead);
             if next < x.count {
-                block.fill(ahead, block.problems(next), begins, base.starting_at(next_stage * tile.stage_len));
+                let (problems, stage) = (block.problems(next), base.starting_at(next_stage * tile.stage_len));
+                for i in 0..3 {
+                    if i < 2 || tile.c_is_staged {
+                        block.fill(i, ahead[i], problems, begins, stage.starting_at(tile.places[i]));
+                    }
+                }
             }
             ptx::cp_async_commit_group();
             skews = skews << STAGE_BITS | begins;
@@ -204,12 +226,13 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>, const THREADS: u32>(x: Batched<T>)
                 continue;
             }
             let (stage, problems) = (base.starting_at(now * tile.stage_len), block.problems(first));
-            let behind = base.starting_at(x.stages * tile.stage_len);
             let [at_a, at_b, at_c] = tile.places;
-            let c = if block.reads_c || tile.c_is_over { stage.starting_at(at_c) } else { behind };
+            let c = if tile.c_is_staged || tile.c_is_over { stage.starting_at(at_c) } else { behind };
             let shared = [stage.starting_at(at_a), stage.starting_at(at_b), c];
             let skews = skews >> (STAGE_BITS * (x.stages - 1));
-            let [_, _, out] = block.starts(first);
+            if !P::LATE {
+                [_, _, out] = block.starts(first);
+            }
             for problem in 0..problems {
                 let [a, b, c] = block.matrices(shared, skews, problem);
                 P::multiply(&x, own, a, b, c);

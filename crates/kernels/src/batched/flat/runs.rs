@@ -45,10 +45,8 @@ const DRAINED: usize = 4;
 pub(super) struct Block<'a, T> {
     x: &'a Batched<T>,
     of: [Matrices<T>; 3],
-    /// How they lie in a stage, and where they are.
+    /// How they lie in shared memory.
     sides: [FlatSide; 3],
-    places: [u32; 3],
-    pub(super) reads_c: bool,
     /// Which of the block's lanes it is, and how many these are.
     lane: u32,
     lanes: u32,
@@ -64,8 +62,7 @@ impl<'a, T: Scalar> Block<'a, T> {
         let of_a = Matrices::new(x.a, x.codes & 255);
         let of_b = Matrices::new(x.b, x.codes >> 8 & 255);
         let of_c = Matrices::new(x.c, x.codes >> 16 & 255);
-        let (sides, places, reads_c) = (tile.sides, tile.places, !x.beta.is_zero());
-        Block { x, of: [of_a, of_b, of_c], sides, places, reads_c, lane, lanes }
+        Block { x, of: [of_a, of_b, of_c], sides: tile.sides, lane, lanes }
     }
 
     /// Where the matrices of problems begin, if there is the problem.
@@ -125,28 +122,22 @@ impl<'a, T: Scalar> Block<'a, T> {
         Block { lane: unsafe { ptx::pinned(self.lane) }, ..self.clone() }
     }
 
-    /// Starts copying what is read of problems into a stage.
+    /// Starts copying matrices `i` of problems, of which the first is given.
     ///
     /// # Safety
-    /// All lanes of the warp are here and there are the problems; the operands span their elements; nobody accesses the stage before the
+    /// All lanes of the warp are here and there are the problems; the operands span their elements; nobody accesses the place before the
     /// copies were waited for.
     #[inline(always)]
-    pub(super) unsafe fn fill(&self, starts: [Global<T>; 3], problems: u32, skews: u32, stage: Shared<T>) {
-        for i in 0..3 {
-            if i < 2 || self.reads_c {
-                let into = stage.starting_at(self.places[i]);
-                // SAFETY: matrix i of each of `problems` is right behind the one before, and its place in the stage
-                // nobody's, as the caller promised.
-                unsafe {
-                    let again = self.again();
-                    if self.sides[i].by_lines {
-                        again.each_piece(i, problems, |at, from| {
-                            ptx::cp_async_16(into.address(at), starts[i].address(from), true);
-                        });
-                    } else {
-                        again.copy_run(starts[i], self.run(i, problems, skews), into);
-                    }
-                }
+    pub(super) unsafe fn fill(&self, i: usize, from: Global<T>, problems: u32, skews: u32, into: Shared<T>) {
+        // SAFETY: each of the matrices is right behind the one before, and their place nobody's, as the caller promised.
+        unsafe {
+            let again = self.again();
+            if self.sides[i].by_lines {
+                again.each_piece(i, problems, |at, there| {
+                    ptx::cp_async_16(into.address(at), from.address(there), true);
+                });
+            } else {
+                again.copy_run(from, self.run(i, problems, skews), into);
             }
         }
     }
