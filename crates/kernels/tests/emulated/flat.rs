@@ -1,5 +1,5 @@
 //! `batched_flat`: every size, in every order of A, B and C, with the bits of the other entries; of sizes that are multiples of 8 at most
-//! half of what shared memory does are bank conflicts.
+//! half of what shared memory does are bank conflicts, of f64 at odd ones three tenths of what is loaded there.
 
 use crate::batched::{Case, Follow, LARGE, bits, check, plain};
 use model::variants::batched::{BATCHED, Batched};
@@ -88,6 +88,13 @@ fn cases_differ_in_all_that_they_have() {
         let has_room = |[m, n, k]: [u32; 3]| m * n <= (m + n) * k;
         for odd in [0, 1] {
             has(&|case| is_alone(case) && has_room(case.sizes) && case.sizes[2] % 2 == odd);
+        }
+        // A C that may come late, in rings of any length, strided and listed.
+        for (stages, is_listed) in (2..=4).flat_map(|stages| [(stages, false), (stages, true)]) {
+            has(&|case| {
+                let alone = (case.problems == 1 || !is_run(case)) && case.beta != 0.0;
+                alone && case.stages == stages && matches!(case.follow[2], Follow::Listed(_)) == is_listed
+            });
         }
         without_room |= cases.iter().any(|case| is_alone(case) && !has_room(case.sizes));
         for alpha in [1.0, -1.0, 0.5] {

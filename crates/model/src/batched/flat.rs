@@ -22,10 +22,10 @@ const COPY: f64 = 8.0;
 const LOAD: f64 = 2.5;
 const COMPLEX_LOAD: f64 = 4.0;
 const STORE: f64 = 20.0;
-/// How many times as many instructions complex sums are on the vector units, with signs of conjugates and what holds them up. Fitted, as
+/// How many times as many instructions complex sums are on the vector units, with what holds them up. Fitted, as
 /// [`LANE_CYCLES`] is, to 2 GB of problems on an H200 on 2026-11-25.
 const COMPLEX_SUM: f64 = 1.4;
-/// Cycles from an instruction of a warp to its next on the vector units, whose operands are loaded a step ahead.
+/// Cycles from an instruction of a warp to its next on the vector units, whose operands are loaded a step ahead, or whose warps are more.
 const LANE_CYCLES: f64 = 2.4;
 /// Cycles in which warps wait for what they read of shared memory, and for each other, for the problems of a stage. Fitted, as
 /// [`BETWEEN`] is, to 2 GB of problems on an H200.

@@ -30,9 +30,10 @@ const LOADED: f64 = 2.0;
 const MMA_CYCLES: f64 = 32.0;
 const MMA_FMAS: f64 = 16.0 * 8.0 * 8.0;
 
-/// Blocks that there are for each place in the GPU, so that places with more of the memory, or of the multipliers, take more of them: 14
-/// warps, of which a quarter of an SM has 3 or 4, are no slower than 4 in each. Measured on an H200 on 2026-11-25, 2 GB of n x n, n >= 12,
-/// in `batched_flat`: 1.09 times as fast in f32, 1.06 in f64, 1.05 in c64, 1.01 in c128, by 8 blocks a place 1.08, 1.04, 1.05, 1.01.
+/// Blocks that there are for each place in the GPU, so that those that end soon make room for more: of 14 warps a quarter of an SM has 3 or 4,
+/// and with a share of the problems for each the fuller quarters end last. Measured on an H200 on 2026-11-25, 2 GB of n x n, n >= 12, in
+/// `batched_flat`: 1.09 times as fast in f32, 1.06 in f64, 1.05 in c64, 1.01 in c128, by 8 blocks a place 1.08, 1.04, 1.05, 1.01; in
+/// `batched_fragments` of f64 at 12 to 15 1.03 to 1.05, of 16 and of c128 0.99 to 1.00.
 const WAVES: u64 = 16;
 /// Fewest turns of such a block, whose first one waits for memory.
 const SHORTEST: u64 = 4;
@@ -197,6 +198,34 @@ mod tests {
     use super::*;
     use crate::launch::batched::Lie;
     use crate::{Refusal, Strides, choose_batched};
+
+    /// Of large batches many for each place, but where an SM holds few, or each has little to do.
+    #[test]
+    fn there_are_more_blocks_than_places_where_it_helps() {
+        let places = |dtype, n, count, reads_c, name| {
+            let p = BatchedProblem { reads_c, ..BatchedProblem::column_major(dtype, (n, n, n), count) };
+            let Ok(choice) = choose_batched(&p, &Machine::H200, Some(name)) else { panic!("{dtype} {n} {name}") };
+            let places = u64::from(choice.estimate.resident) * u64::from(Machine::H200.sms);
+            (u64::from(choice.blocks), places, count.div_ceil(u64::from(choice.problems)))
+        };
+        for (dtype, n) in [(Dtype::F32, 24), (Dtype::F64, 31), (Dtype::C64, 24), (Dtype::C128, 20)] {
+            let (blocks, one_each, _) = places(dtype, n, 10_000_000, true, "batched_flat");
+            assert_eq!(blocks, WAVES * one_each, "{dtype} {n}");
+            // A turn or two for each place are no more blocks; five are not two times as many.
+            let (blocks, one_each, work) = places(dtype, n, 2000, true, "batched_flat");
+            assert_eq!(blocks, work.min(one_each), "{dtype} {n}");
+            let (blocks, one_each, work) = places(dtype, n, 20_000, true, "batched_flat");
+            assert!(blocks == one_each * (work / one_each / SHORTEST).max(1), "{dtype} {n}: {blocks}, {one_each}");
+        }
+        for (dtype, n, name) in
+            [(Dtype::C128, 32, "batched_flat"), (Dtype::C64, 32, "batched_flat"), (Dtype::F32, 32, "batched_warps")]
+        {
+            let (blocks, one_each, _) = places(dtype, n, 10_000_000, true, name);
+            assert_eq!(blocks, one_each, "{dtype} {n}");
+        }
+        let (blocks, one_each, _) = places(Dtype::F64, 16, 10_000_000, true, "batched_fragments");
+        assert!(blocks > one_each);
+    }
 
     fn square(dtype: Dtype, n: u64, reads_c: bool) -> BatchedProblem {
         let p = BatchedProblem::column_major(dtype, (n, n, n), 2_000_000_000 / (4 * dtype.bytes() * n * n));

@@ -70,7 +70,7 @@ mod tests {
     use crate::launch::batched::Lie;
     use crate::{Dtype, Refusal, Strides, choose_batched};
 
-    /// From 24 rows on tiles wait for shared memory and instructions; without gaps `batched_flat` is faster but for f32 of 32.
+    /// From 24 rows on tiles wait for shared memory and instructions; without gaps `batched_flat` is faster.
     #[test]
     fn they_are_chosen_for_large_problems() {
         for (dtype, reads_c) in [(Dtype::F32, false), (Dtype::F32, true), (Dtype::C64, false), (Dtype::C64, true)] {

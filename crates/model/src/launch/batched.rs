@@ -204,7 +204,7 @@ impl FlatSide {
 pub struct FlatTile {
     /// A, B and C.
     pub sides: [FlatSide; 3],
-    /// Where they begin in a stage, or C behind the last one.
+    /// Where they begin in a stage; of a C behind the last one without meaning.
     pub places: [u32; 3],
     /// Whether C is read with A and B, in their stage.
     pub c_is_staged: bool,
@@ -219,7 +219,8 @@ pub struct FlatTile {
 }
 
 impl FlatTile {
-    /// Of so many m x n x k problems whose matrices lie so, `width` elements being 16 bytes, a single problem's C, if it is read, being read `late`, as the entry does it.
+    /// Of so many m x n x k problems whose matrices lie so, `width` elements being 16 bytes, in an entry that reads the C of a single problem
+    /// `late` or not.
     pub const fn new(
         [m, n, k]: [u32; 3],
         codes: [Code; 3],

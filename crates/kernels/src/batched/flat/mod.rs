@@ -2,20 +2,21 @@
 //!
 //! # Idea
 //! A matrix without gaps is one run of bytes, whatever its size and its order are, and runs move by 16 bytes. Whole matrices come by copies
-//! that nobody waits for, those of the next problems while one is multiplied, C's among them, so that nothing of a problem is waited
-//! for twice. Transposes are strides in shared memory. C is written there and leaves as it came, by 16 bytes.
+//! that nobody waits for, those of the next problems while one is multiplied; a C that is read while they are, or while it is itself.
+//! Transposes are strides in shared memory. C is written there and leaves as it came, by 16 bytes.
 //!
 //! # Thread mapping
 //! The PARTS warps of a block have a problem. Blocks take problems in turn, where all matrices follow one another several small ones at a
 //! time, which are one run. Who computes what is `real.rs`' of f64, `complex.rs`' of c128, `lanes.rs`' of f32 and c64.
 //! # Tile parameters
-//! Each block has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, where β is not 0, C. Lines of whole pieces of
+//! Each block has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, mostly, a C that is read. Lines of whole pieces of
 //! 16 bytes, of matrices that begin at one, are spaced there, so that lines which lanes load together meet in few banks. Others lie as in
 //! device memory, as far past a piece as there: of those of an odd number of elements `real.rs` loads lines that are apart; those of 8, 16,
 //! 24 and 32 that begin between pieces meet.
 //!
-//! Of a single large problem, so that an SM holds more blocks, C is in no stage: one that is not read lies over A and B once these are
-//! multiplied, and one that is, where [`Multiply::LATE`], is asked for when its turn begins and waited for when the sums are there.
+//! Of a single problem, so that an SM holds more blocks, a C that is not read lies over A and B once these are multiplied, if it has room, and
+//! one that is read, where [`Multiply::LATE`], lies behind the last stage: it is asked for when its turn begins, and waited for when the sums
+//! are there.
 //! # Preconditions
 //! No matrix has gaps: the elements of each are one run.
 //! # Zero β, tails
@@ -99,7 +100,7 @@ impl<T: Scalar> Matrix<T> {
 fn multiplied<T: Scalar>(x: &Batched<T>, late: bool) {
     if x.problems == 1 {
         if late && !x.beta.is_zero() {
-            ptx::cp_async_wait_group::<1>(); // all but the next stage
+            ptx::cp_async_wait_group::<1>(); // all but the stage asked for last
         }
         thread::sync_threads();
     }

@@ -2,7 +2,7 @@
 //!
 //! Lane (g, q) = (lane / 4, lane % 4) loads rows g of octets of A at steps q and q + 4 of eight, columns g of octets of B at the same,
 //! and has of each 8 x 8 of C columns 2q and 2q + 1 of row g. Of DOWN x ACROSS warps each has OCTETS octets of rows of C and of these
-//! every ACROSS-th octet of columns. An octet is 8 rows or columns, which [`Dealt`] are next to each other or apart.
+//! every ACROSS-th octet of columns. An octet is 8 rows or columns, next to each other or apart (`Dealt`).
 
 use super::{Matrix, Multiply, Own, multiplied, write};
 use crate::batched::Batched;
@@ -11,7 +11,8 @@ use cuda_std::prelude::*;
 /// Steps of k of a fragment.
 const STEPS: u32 = 8;
 
-/// Rows or columns in octets: 8 that are next to each other, or, where those of a load would meet in banks, the first of each 8, and so on.
+/// Rows or columns in octets: 8 that are next to each other, or, where those of a load would meet in banks, every third or fourth one, as many as
+/// there are octets.
 #[derive(Clone, Copy)]
 struct Dealt {
     /// From an octet's row or column to its next, and from an octet to the next.
