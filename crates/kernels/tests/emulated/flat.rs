@@ -192,6 +192,7 @@ fn c128_has_the_bits_of_the_others() {
 /// Of f64, columns of an odd number of elements lie as in device memory: lanes would load from the same banks, if rows were next to each other.
 #[test]
 fn odd_sizes_meet_in_few_banks() {
+    let mut checked = 0;
     for (variant, n) in [17, 25, 27, 29, 31].into_iter().flat_map(|n| entries().map(move |variant| (variant, n))) {
         if variant.dtype != Dtype::F64 || variant.tm != u32::next_multiple_of(n, 8) {
             continue;
@@ -201,8 +202,10 @@ fn odd_sizes_meet_in_few_banks() {
             let counters = check(variant, Case { count: 4, stages: 2, by_rows, ..plain([n, n, n]) });
             let (conflicts, all) = (counters.shared.loads.bank_conflicts, counters.shared.loads.wavefronts);
             assert!(10 * conflicts <= 3 * all, "{} {n} {by_rows:?}: {conflicts} of {all}", variant.entry);
+            checked += 1;
         }
     }
+    assert_eq!(checked, 4 * 5, "an entry for each size");
 }
 
 /// Columns of 16 or 32 elements would begin in one bank each, if lines were not spaced.

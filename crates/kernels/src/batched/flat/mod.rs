@@ -193,6 +193,7 @@ pub unsafe fn body<T: Scalar, P: Multiply<T>, const THREADS: u32>(x: Batched<T>)
         let [_, _, mut out] = ahead;
         while first < x.count {
             if missing == 0 {
+                // Asked for before the wait, for a list takes a while; where C is not late it is needed, and asked for, below.
                 if P::LATE {
                     [_, _, out] = block.starts(first);
                 }
