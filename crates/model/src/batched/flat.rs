@@ -2,7 +2,7 @@
 
 use super::fragments::{Block, ByWarps, ISSUE_CYCLES, Needs, upright};
 use super::{BatchedChoice, BatchedProblem, NEEDED_IN_FLIGHT, is_faster, narrow, scarce};
-use crate::launch::batched::{FlatTile, Laid};
+use crate::launch::batched::{FlatTile, Laid, SharedSide};
 use crate::occupancy::by_shared;
 use crate::roofline::peak_fma_rate;
 use crate::variants::batched::Batched;
@@ -16,7 +16,7 @@ const MOST_TOGETHER: u32 = 8;
 /// copies, for an element of A or B that it loads from shared memory for the matrix units, real or complex, and for one of C.
 /// Counted in the code, but for the second, which is fitted as [`BETWEEN`] is.
 const STAGE: f64 = 280.0;
-const PROBLEM: f64 = 150.0;
+const PROBLEM: f64 = 100.0;
 const STEPS: f64 = 15.0;
 const COPY: f64 = 8.0;
 const LOAD: f64 = 2.5;
@@ -31,7 +31,9 @@ const LANE_CYCLES: f64 = 2.4;
 /// [`BETWEEN`] is, to 2 GB of problems on an H200.
 const WAITS: f64 = 1200.0;
 /// How many times as long memory takes where matrices do not begin at multiples of 16 bytes, since their ends are copied by elements.
-const BETWEEN: f64 = 1.2;
+const BETWEEN: f64 = 1.1;
+/// And where lines, which are copied one by one, are no whole sectors.
+const BY_HALVES: f64 = 1.15;
 /// Warp instructions that an SM issues a cycle.
 const ISSUED: f64 = 4.0;
 /// Rows and columns of which lanes of a warp have whole parts, on the matrix units.
@@ -132,13 +134,27 @@ fn needs(by: &ByWarps<'_>, factors: &Factors, block: Block, resident: u32) -> Ne
     let reads_c = f64::from(u8::from(p.reads_c));
     let [a, b, c] = sides.each_ref().map(|side| f64::from(side.shared.len * side.shared.lines));
     let loaded = a + b + reads_c * c;
+    // Where lines move one by one each has as many lanes as the longest needs.
+    let width = 16.0 / bytes;
+    let [pieces_a, pieces_b, pieces_c] = sides.each_ref().map(|side| {
+        let SharedSide { len, lines, .. } = side.shared;
+        let of_line = if side.code.wide { 32.0 / width } else { f64::from(len) / width };
+        f64::from(lines) * of_line
+    });
+    let pieces = pieces_a + pieces_b + (1.0 + reads_c) * pieces_c;
     let each = f64::from(problems);
     let ahead = f64::from(stages - 1);
     // C of a single problem is asked for when its turn begins.
     let loading =
         if problems == 1 && variant.reads_late() { ahead * (a + b) + reads_c * c } else { ahead * each * loaded };
     let in_flight = f64::from(resident) * bytes * loading;
-    let between = if sides.iter().all(|side| side.code.wide) { 1.0 } else { BETWEEN };
+    let between = if !sides.iter().all(|side| side.code.wide) {
+        BETWEEN
+    } else if sides.iter().all(|side| u64::from(side.shared.len) * p.dtype.bytes() % 32 == 0) {
+        1.0
+    } else {
+        BY_HALVES
+    };
     let memory_s = bound.memory_s * between * scarce(NEEDED_IN_FLIGHT, in_flight);
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
     let (parts, results) = (f64::from(variant.parts), f64::from(variant.tm * variant.tm));
@@ -147,7 +163,7 @@ fn needs(by: &ByWarps<'_>, factors: &Factors, block: Block, resident: u32) -> Ne
     let of_results = (1.5 * (1.0 + reads_c) * results + loaded + 2.0 * c) * bytes / 128.0;
     let shared_s = sms_s(wavefronts + of_results);
     let instructions = (STAGE / each + PROBLEM + STEPS * p.k.div_ceil(OCTET) as f64) * parts
-        + ((loaded + c) * bytes / 16.0 * COPY + results * STORE * (1.0 + reads_c) / 2.0) / 32.0
+        + (pieces * COPY + results * STORE * (1.0 + reads_c) / 2.0) / 32.0
         + of_factors;
     let arithmetic_s = sms_s(instructions / ISSUED).max(units_s);
     // What is copied, and of a list, is on its way long before.

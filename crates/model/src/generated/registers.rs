@@ -113,6 +113,8 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("dbatched_any_2x2_t128", 221, 214),
     ("dbatched_any_4x4_t64", 246, 229),
     ("dbatched_blocked_t256", 72, 63),
+    ("dbatched_flat_16x16_t32", 0, 128),
+    ("dbatched_flat_16x16_t64", 0, 94),
     ("dbatched_flat_24x24_t96", 0, 96),
     ("dbatched_flat_32x32_t128", 0, 128),
     ("dbatched_fragments_16x16_k16_t128", 0, 96),

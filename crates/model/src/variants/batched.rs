@@ -230,6 +230,8 @@ macro_rules! batched_flat_real_variants {
     ($emit:ident) => {
         $emit! {
             // entry                   elem MB OCTETS NB DOWN ACROSS threads blocks
+            dbatched_flat_16x16_t32:   f64, 1, 2,     2, 1,   1,     32,     16;
+            dbatched_flat_16x16_t64:   f64, 1, 2,     1, 1,   2,     64,     10;
             dbatched_flat_24x24_t96:   f64, 2, 3,     1, 1,   3,     96,     5;
             dbatched_flat_32x32_t128:  f64, 1, 2,     2, 2,   2,     128,    4;
         }
