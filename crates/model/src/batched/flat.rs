@@ -30,10 +30,14 @@ const LANE_CYCLES: f64 = 2.4;
 /// Cycles in which warps wait for what they read of shared memory, and for each other, for the problems of a stage. Fitted, as
 /// [`BETWEEN`] is, to 2 GB of problems on an H200.
 const WAITS: f64 = 1200.0;
-/// How many times as long memory takes where matrices do not begin at multiples of 16 bytes, since their ends are copied by elements.
-const BETWEEN: f64 = 1.1;
-/// And where lines, which are copied one by one, are no whole sectors.
+/// How many times as long memory takes where matrices do not begin at multiples of 16 bytes, since their ends are copied by elements, and
+/// where lines, which are copied one by one, are no whole sectors.
+const BETWEEN: f64 = 1.17;
 const BY_HALVES: f64 = 1.15;
+/// Bytes of a sector.
+const SECTOR: u64 = 32;
+/// Lanes of a warp, of which each line has as many as the longest has pieces.
+const LANES: f64 = 32.0;
 /// Warp instructions that an SM issues a cycle.
 const ISSUED: f64 = 4.0;
 /// Rows and columns of which lanes of a warp have whole parts, on the matrix units.
@@ -134,26 +138,24 @@ fn needs(by: &ByWarps<'_>, factors: &Factors, block: Block, resident: u32) -> Ne
     let reads_c = f64::from(u8::from(p.reads_c));
     let [a, b, c] = sides.each_ref().map(|side| f64::from(side.shared.len * side.shared.lines));
     let loaded = a + b + reads_c * c;
-    // Where lines move one by one each has as many lanes as the longest needs.
+    // What lanes copy, in pieces, those that a line leaves idle among them.
     let width = 16.0 / bytes;
-    let [pieces_a, pieces_b, pieces_c] = sides.each_ref().map(|side| {
+    let [of_a, of_b, of_c] = sides.each_ref().map(|side| {
         let SharedSide { len, lines, .. } = side.shared;
-        let of_line = if side.code.wide { 32.0 / width } else { f64::from(len) / width };
-        f64::from(lines) * of_line
+        f64::from(lines) * if side.code.wide { LANES / width } else { f64::from(len) / width }
     });
-    let pieces = pieces_a + pieces_b + (1.0 + reads_c) * pieces_c;
+    let pieces = of_a + of_b + (1.0 + reads_c) * of_c;
     let each = f64::from(problems);
     let ahead = f64::from(stages - 1);
     // C of a single problem is asked for when its turn begins.
     let loading =
         if problems == 1 && variant.reads_late() { ahead * (a + b) + reads_c * c } else { ahead * each * loaded };
     let in_flight = f64::from(resident) * bytes * loading;
-    let between = if !sides.iter().all(|side| side.code.wide) {
-        BETWEEN
-    } else if sides.iter().all(|side| u64::from(side.shared.len) * p.dtype.bytes() % 32 == 0) {
-        1.0
-    } else {
-        BY_HALVES
+    let is_whole = |side: &Laid| u64::from(side.shared.len) * p.dtype.bytes() % SECTOR == 0;
+    let between = match (sides.iter().all(|side| side.code.wide), sides.iter().all(is_whole)) {
+        (true, true) => 1.0,
+        (true, false) => BY_HALVES,
+        (false, _) => BETWEEN,
     };
     let memory_s = bound.memory_s * between * scarce(NEEDED_IN_FLIGHT, in_flight);
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
@@ -163,7 +165,7 @@ fn needs(by: &ByWarps<'_>, factors: &Factors, block: Block, resident: u32) -> Ne
     let of_results = (1.5 * (1.0 + reads_c) * results + loaded + 2.0 * c) * bytes / 128.0;
     let shared_s = sms_s(wavefronts + of_results);
     let instructions = (STAGE / each + PROBLEM + STEPS * p.k.div_ceil(OCTET) as f64) * parts
-        + (pieces * COPY + results * STORE * (1.0 + reads_c) / 2.0) / 32.0
+        + (pieces * COPY + results * STORE * (1.0 + reads_c) / 2.0) / LANES
         + of_factors;
     let arithmetic_s = sms_s(instructions / ISSUED).max(units_s);
     // What is copied, and of a list, is on its way long before.

@@ -6,10 +6,10 @@ use crate::Machine;
 use crate::launch::batched::{Laid, WarpTile};
 use crate::variants::batched::Batched;
 
-/// How many times as long memory takes as by a read kernel; that again where columns are whole pieces of 16 bytes but not whole sectors of
+/// How many times as long memory takes as by a read kernel, of real and of complex elements; that again where columns are whole pieces of 16 bytes but not whole sectors of
 /// 32; and where they are not whole pieces, since C and what is copied then move by elements, if C is not read and if it is. Fitted to
-/// 2 GB of problems with m = n = k of 20 to 32 on an H200 on 2026-11-25 in f32.
-const READS: f64 = 1.25;
+/// 2 GB of problems on an H200 on 2026-11-25, with m = n = k of 20 to 32 in f32, of 16 to 28 in c64.
+const READS: [f64; 2] = [1.15, 1.25];
 const BY_ELEMENTS: f64 = 1.3;
 const BY_SINGLE_ELEMENTS: [f64; 2] = [2.4, 1.8];
 /// Cycles from an instruction of a warp to its next, of real and of complex sums, fitted in the same way.
@@ -49,7 +49,8 @@ fn needs(by: &ByWarps<'_>, resident: u32) -> Needs {
         (false, true) => BY_ELEMENTS,
         (false, false) => BY_SINGLE_ELEMENTS[usize::from(of.reads_c)],
     };
-    let memory_s = READS * bound.memory_s * scarce(NEEDED_IN_FLIGHT, in_flight) * by_elements;
+    let memory_s =
+        READS[usize::from(of.dtype.is_complex())] * bound.memory_s * scarce(NEEDED_IN_FLIGHT, in_flight) * by_elements;
     let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
     let reads = k * (tm + tn) / width;
     let shared_s = sms_s(reads * WIDE_CYCLES + (len(a) + len(b)) * bytes / 128.0);
