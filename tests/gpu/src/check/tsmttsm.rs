@@ -17,6 +17,8 @@ const LONG: usize = 50_021;
 /// Rows and columns of C; k with each, from one part of k to more than one block adds.
 pub const SIDES: [(usize, usize); 12] =
     [(1, 1), (2, 1), (2, 2), (4, 4), (7, 3), (8, 8), (16, 16), (17, 3), (31, 33), (32, 32), (48, 16), (64, 64)];
+/// Tiles of C by which an entry is tried on an emulated GPU, at most.
+const MOST_TILES: usize = 64;
 const STEPS: [usize; 4] = [65, 4099, 65536, 300_001];
 
 /// Both element types.
@@ -80,7 +82,8 @@ fn products<T: Real>(lab: &Lab, spec: Spec) -> Outcome {
     let mut case = spec.integers::<T>(lab)?;
     let expected = exact(&case);
     let (m, n, _) = spec.size;
-    for entry in entries::<T>(lab, Kernel::Tsmttsm).into_iter().filter(|entry| serves(*entry, m.max(n))) {
+    let suits = |entry: &Option<&Variant>| serves(*entry, m.max(n)) && has_few_tiles(lab, *entry, (m, n));
+    for entry in entries::<T>(lab, Kernel::Tsmttsm).into_iter().filter(suits) {
         let result = case.plan(lab, entry.map(|v| v.entry)).map_err(Into::into).and_then(|plan| {
             // Twice: the second finds the ticket that the first has left.
             case.run(lab, &plan)?;
@@ -171,12 +174,19 @@ pub fn serves(entry: Option<&Variant>, n: usize) -> bool {
     entry.and_then(Variant::most_columns).is_none_or(|columns| n <= columns as usize)
 }
 
+/// Whether an entry computes a C of this size by not too many tiles for an emulated GPU: more of them are more of the same.
+pub fn has_few_tiles(lab: &Lab, entry: Option<&Variant>, (m, n): (usize, usize)) -> bool {
+    let tiles = |v: &Variant| m.div_ceil(v.rows as usize) * n.div_ceil(v.cols as usize);
+    !lab.is_emulated() || entry.is_none_or(|v| tiles(v) <= MOST_TILES)
+}
+
 fn grams<T: Real>(lab: &Lab, spec: Spec, index: usize) -> Outcome {
     let n = spec.size.1;
     let triangle = [Triangle::Full, Triangle::Lower, Triangle::Upper][index % 3];
     let mut gram = Gram::<T>::new(lab, spec, triangle, |l, j| integer(2, l, j, 3))?;
     let expected = gram.exact();
-    for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, n)) {
+    let suits = |entry: &Option<&Variant>| serves(*entry, n) && has_few_tiles(lab, *entry, (n, n));
+    for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(suits) {
         let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
             gram.run(lab, &plan)?;
             equal(&gram.run(lab, &plan)?, &expected, n)

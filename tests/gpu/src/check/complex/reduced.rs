@@ -3,7 +3,7 @@
 use super::product::{ALPHAS, BETAS, Spec};
 use super::{dtype, integers};
 use crate::check::repeat;
-use crate::check::tsmttsm::{SIDES, asked_for, named, serves, specs};
+use crate::check::tsmttsm::{SIDES, asked_for, has_few_tiles, named, serves, specs};
 use crate::compare::equal_parts;
 use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::{Operand, Storage};
@@ -57,7 +57,9 @@ where
                 alpha: ALPHAS[turn % ALPHAS.len()],
                 beta: BETAS[turn % BETAS.len()],
             };
-            let suits = |entry: &Option<&'static Variant>| serves(*entry, sides.0.max(sides.1));
+            let suits = |entry: &Option<&'static Variant>| {
+                serves(*entry, sides.0.max(sides.1)) && has_few_tiles(lab, *entry, sides)
+            };
             let forced = entries::<R>(lab, Kernel::Tsmttsm).into_iter().filter(suits);
             let forced = forced.map(|entry| entry.map(|v| v.entry));
             integers::<R>(lab, "complex-tsmttsm", &spec, forced.collect())?;
@@ -167,7 +169,8 @@ where
     let triangle = [Triangle::Full, Triangle::Lower, Triangle::Upper][index % 3];
     let mut gram = Gram::<R>::new(lab, spec, triangle, |l, j, im| integer(2 + 10 * im, l, j, 3))?;
     let expected = gram.expected();
-    for entry in entries::<R>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, n)) {
+    let suits = |entry: &Option<&'static Variant>| serves(*entry, n) && has_few_tiles(lab, *entry, (n, n));
+    for entry in entries::<R>(lab, Kernel::Gram).into_iter().filter(suits) {
         let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
             // Twice: the second finds the ticket that the first has left.
             gram.run(lab, &plan)?;
