@@ -9,7 +9,7 @@ fn driver() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        // Of the whole workspace, as this test is: by the features of one crate alone the kernels would be compiled anew.
+        // Of the whole workspace, as CI's tests are: by the features of one crate alone the kernels would be compiled anew.
         let build = ["build", "--locked", "--workspace", "--message-format", "json"];
         let output =
             Command::new(cargo).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo starts");
@@ -53,7 +53,7 @@ fn said_on(words: &str, command: &str, only: &[&str], least: usize) -> String {
 #[test]
 fn what_the_library_does_on_a_gpu() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Of the whole workspace, so that they are compiled already.
+    // Of the whole workspace, as above.
     let tests = ["test", "--locked", "--workspace", "--test", "gpu", "--test", "in_place", "--test", "batched"];
     let mut program = Command::new(cargo);
     program.args(tests).current_dir(env!("CARGO_MANIFEST_DIR")).env("LANKY_REQUIRE_GPU", "1");

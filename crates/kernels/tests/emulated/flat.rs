@@ -1,5 +1,5 @@
 //! `batched_flat`: every size, in every order of A, B and C, with the bits of the other entries; of sizes that are multiples of 8 at most
-//! half of what shared memory does are bank conflicts, of f64 at odd ones three tenths of what is loaded there.
+//! half of what shared memory does are bank conflicts, of f64 at odd ones from 17 on three tenths of what is loaded there, at 15 six.
 
 use crate::batched::{Case, Follow, LARGE, bits, check, plain};
 use model::variants::batched::{BATCHED, Batched};
@@ -193,7 +193,9 @@ fn c128_has_the_bits_of_the_others() {
 #[test]
 fn odd_sizes_meet_in_few_banks() {
     let mut checked = 0;
-    for (variant, n) in [17, 25, 27, 29, 31].into_iter().flat_map(|n| entries().map(move |variant| (variant, n))) {
+    // By two octets of rows half of those of 15 meet less.
+    let sizes = [(15, 6), (17, 3), (25, 3), (27, 3), (29, 3), (31, 3)];
+    for (variant, (n, tenths)) in sizes.into_iter().flat_map(|size| entries().map(move |variant| (variant, size))) {
         if variant.dtype != Dtype::F64 || variant.tm != u32::next_multiple_of(n, 8) {
             continue;
         }
@@ -201,11 +203,11 @@ fn odd_sizes_meet_in_few_banks() {
             let by_rows = [order & 1 == 1, order & 2 == 2, false];
             let counters = check(variant, Case { count: 4, stages: 2, by_rows, ..plain([n, n, n]) });
             let (conflicts, all) = (counters.shared.loads.bank_conflicts, counters.shared.loads.wavefronts);
-            assert!(10 * conflicts <= 3 * all, "{} {n} {by_rows:?}: {conflicts} of {all}", variant.entry);
+            assert!(10 * conflicts <= tenths * all, "{} {n} {by_rows:?}: {conflicts} of {all}", variant.entry);
             checked += 1;
         }
     }
-    assert_eq!(checked, 4 * 5, "an entry for each size");
+    assert_eq!(checked, 4 * (2 + 5), "two entries for 15, and one for each other size");
 }
 
 /// Columns of 16 or 32 elements would begin in one bank each, if lines were not spaced.

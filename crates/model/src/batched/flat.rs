@@ -31,13 +31,10 @@ const LANE_CYCLES: f64 = 2.4;
 /// [`BETWEEN`] is, to 2 GB of problems on an H200.
 const WAITS: f64 = 1200.0;
 /// How many times as long memory takes where matrices do not begin at multiples of 16 bytes, since their ends are copied by elements, and
-/// where lines, which are copied one by one, are no whole sectors.
+/// where lines, which are copied one by one, are no whole sectors. Fitted, as what is said to be so is, to 2 GB of n x n,
+/// n = 3 to 32, on an H200 on 2026-11-25.
 const BETWEEN: f64 = 1.17;
 const BY_HALVES: f64 = 1.15;
-/// Bytes of a sector.
-const SECTOR: u64 = 32;
-/// Lanes of a warp, of which each line has as many as the longest has pieces.
-const LANES: f64 = 32.0;
 /// Warp instructions that an SM issues a cycle.
 const ISSUED: f64 = 4.0;
 /// Rows and columns of which lanes of a warp have whole parts, on the matrix units.
@@ -138,11 +135,11 @@ fn needs(by: &ByWarps<'_>, factors: &Factors, block: Block, resident: u32) -> Ne
     let reads_c = f64::from(u8::from(p.reads_c));
     let [a, b, c] = sides.each_ref().map(|side| f64::from(side.shared.len * side.shared.lines));
     let loaded = a + b + reads_c * c;
-    // What lanes copy, in pieces, those that a line leaves idle among them.
+    // What lanes copy, in pieces: of a line as many as of the longest, since so many lanes take it.
     let width = 16.0 / bytes;
     let [of_a, of_b, of_c] = sides.each_ref().map(|side| {
         let SharedSide { len, lines, .. } = side.shared;
-        f64::from(lines) * if side.code.wide { LANES / width } else { f64::from(len) / width }
+        f64::from(lines) * if side.code.wide { 32.0 / width } else { f64::from(len) / width }
     });
     let pieces = of_a + of_b + (1.0 + reads_c) * of_c;
     let each = f64::from(problems);
@@ -151,7 +148,8 @@ fn needs(by: &ByWarps<'_>, factors: &Factors, block: Block, resident: u32) -> Ne
     let loading =
         if problems == 1 && variant.reads_late() { ahead * (a + b) + reads_c * c } else { ahead * each * loaded };
     let in_flight = f64::from(resident) * bytes * loading;
-    let is_whole = |side: &Laid| u64::from(side.shared.len) * p.dtype.bytes() % SECTOR == 0;
+    let sector = narrow(32 / p.dtype.bytes());
+    let is_whole = |side: &Laid| side.shared.len % sector == 0;
     let between = match (sides.iter().all(|side| side.code.wide), sides.iter().all(is_whole)) {
         (true, true) => 1.0,
         (true, false) => BY_HALVES,
@@ -165,7 +163,7 @@ fn needs(by: &ByWarps<'_>, factors: &Factors, block: Block, resident: u32) -> Ne
     let of_results = (1.5 * (1.0 + reads_c) * results + loaded + 2.0 * c) * bytes / 128.0;
     let shared_s = sms_s(wavefronts + of_results);
     let instructions = (STAGE / each + PROBLEM + STEPS * p.k.div_ceil(OCTET) as f64) * parts
-        + (pieces * COPY + results * STORE * (1.0 + reads_c) / 2.0) / LANES
+        + (pieces * COPY + results * STORE * (1.0 + reads_c) / 2.0) / 32.0
         + of_factors;
     let arithmetic_s = sms_s(instructions / ISSUED).max(units_s);
     // What is copied, and of a list, is on its way long before.
@@ -197,6 +195,12 @@ mod tests {
                 assert!(choice.estimate.seconds < 2.5 * choice.bound.seconds(), "{n}: {:?}", choice.estimate);
                 let shared = choice.shared_bytes * choice.estimate.resident;
                 assert!(shared <= Machine::H200.shared_per_sm && choice.stages >= 2, "{dtype} {n}");
+            }
+            // Of f64 smaller ones too, unless lines are no whole sectors and leave most lanes idle.
+            for n in [10, 12, 13, 15, 16].into_iter().filter(|_| dtype == Dtype::F64) {
+                let choice = choose_batched(&square(dtype, n, reads_c), &Machine::H200, None);
+                let name = if n == 10 { "batched_packed" } else { "batched_flat" };
+                assert_eq!(choice.map(|choice| choice.variant.name), Ok(name), "{n}");
             }
             for n in 1..=3 {
                 let choice = choose_batched(&square(dtype, n, reads_c), &Machine::H200, None);

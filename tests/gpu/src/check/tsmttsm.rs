@@ -18,7 +18,7 @@ const LONG: usize = 50_021;
 pub const SIDES: [(usize, usize); 12] =
     [(1, 1), (2, 1), (2, 2), (4, 4), (7, 3), (8, 8), (16, 16), (17, 3), (31, 33), (32, 32), (48, 16), (64, 64)];
 /// Tiles of C by which an entry is tried on an emulated GPU, at most.
-const MOST_TILES: usize = 64;
+const MOST_TILES: usize = 72;
 const STEPS: [usize; 4] = [65, 4099, 65536, 300_001];
 
 /// Both element types.

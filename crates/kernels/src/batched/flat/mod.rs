@@ -11,8 +11,8 @@
 //! # Tile parameters
 //! Each block has a ring of 2 to 4 stages, `model::launch::batched::FlatTile`: A, B and, mostly, a C that is read. Lines of whole pieces of
 //! 16 bytes, of matrices that begin at one, are spaced there, so that lines which lanes load together meet in few banks. Others lie as in
-//! device memory, as far past a piece as there: of those of an odd number of elements `real.rs` loads lines that are apart; those of 8, 16,
-//! 24 and 32 that begin between pieces meet.
+//! device memory, as far past a piece as there: where odd numbers of elements would meet `real.rs` loads lines that are apart; those of
+//! 8, 16, 24 and 32 that begin between pieces meet.
 //!
 //! Of a single problem, so that an SM holds more blocks, a C that is not read lies over A and B once these are multiplied, if it has room, and
 //! one that is read, where [`Multiply::LATE`], lies behind the last stage: it is asked for when its turn begins, and waited for when the sums

@@ -11,8 +11,8 @@ use cuda_std::prelude::*;
 /// Steps of k of a fragment.
 const STEPS: u32 = 8;
 
-/// Rows or columns in octets: 8 that are next to each other, or, where those of a load would meet in banks, every third or fourth one, as many as
-/// there are octets.
+/// Rows or columns in octets: 8 that are next to each other, or, where those of a load would meet in banks, every second, third or fourth one, as
+/// many as there are octets.
 #[derive(Clone, Copy)]
 struct Dealt {
     /// From an octet's row or column to its next, and from an octet to the next.
