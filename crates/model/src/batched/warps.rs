@@ -6,8 +6,8 @@ use crate::Machine;
 use crate::launch::batched::{Laid, WarpTile};
 use crate::variants::batched::Batched;
 
-/// How many times as long memory takes as by a read kernel, of real and of complex elements; that again where columns are whole pieces of 16 bytes but not whole sectors of
-/// 32; and where they are not whole pieces, since C and what is copied then move by elements, if C is not read and if it is. Fitted to
+/// How many times as long memory takes as by a read kernel, of real and of complex elements; that again where columns are whole
+/// pieces of 16 bytes but not whole sectors of 32; and where they are not whole pieces, since C and what is copied then move by elements, if C is not read and if it is. Fitted to
 /// 2 GB of problems on an H200 on 2026-11-25, with m = n = k of 20 to 32 in f32, of 16 to 28 in c64.
 const READS: [f64; 2] = [1.15, 1.25];
 const BY_ELEMENTS: f64 = 1.3;
