@@ -163,12 +163,13 @@ fn rungs_of_squares_do_what_they_are_for() {
     assert_eq!(shared(&along), 2 * shared(&of("gemm_four_2x2_k32_t1024")));
 }
 
-/// The rings for squares take their operands either way: each element is copied once, and whole sectors; nobody meets in a bank.
+/// The rings for squares take their operands either way: each element is copied once, and whole sectors; nobody meets in a bank, but where
+/// the matrix units' A lies along k, whose fragments come by elements, of which a load has every second one.
 #[test]
 fn stages_of_squares_are_filled_by_whole_sectors_and_read_without_conflicts() {
     let bench = Bench::new();
     for (entry, dtype, side) in
-        [("dgemm_mma_32x32_m64_n64_k32_s2_t128", "f64", 64), ("sgemm_staged_8x16_m128_n128_k8_s3_t128", "f32", 128)]
+        [("dgemm_mma_32x32_m64_n64_k16_s4_t128", "f64", 64), ("sgemm_staged_8x16_m128_n128_k8_s3_t128", "f32", 128)]
     {
         for layout in ["ccc", "rcc", "crc", "rrc"] {
             let sides = side.to_string();
@@ -182,10 +183,9 @@ fn stages_of_squares_are_filled_by_whole_sectors_and_read_without_conflicts() {
                     "{layout}"
                 );
             }
-            assert_eq!(
-                (&trace["operands"]["C"]["efficiency"], &trace["shared"]["bank_conflicts"]),
-                (&1.0.into(), &0.into())
-            );
+            let conflicts = number(&trace, &["shared", "bank_conflicts"]) > 0;
+            let by_elements = dtype == "f64" && layout.starts_with('r');
+            assert_eq!((&trace["operands"]["C"]["efficiency"], conflicts), (&1.0.into(), by_elements), "{layout}");
         }
     }
 }

@@ -29,22 +29,23 @@ pub const fn gemm_pitch(rows: u32, elem_bytes: u32) -> u32 {
     rows + 16 / elem_bytes
 }
 
-/// Elements from step to step of k in a stage of [`Kernel::GemmRing`], of `len` rows or columns: 32 bytes behind each step, so
-/// that the four steps of a fragment of the matrix units lie in different banks, and copies fill whole sectors.
-pub const fn gemm_ring_pitch(len: u32, elem_bytes: u32) -> u32 {
-    len + 32 / elem_bytes
+/// Elements before a step of k in a stage of [`Kernel::GemmRing`], of `len` rows or columns: 32 bytes behind each step, or behind every second
+/// one where the matrix units' fragments are of every second one, so that copies are of whole sectors, and neither fragments nor the
+/// elements of a few lines that a warp copies along k lie in the same banks.
+pub const fn gemm_ring_step(len: u32, step: u32, elem_bytes: u32, mma: bool) -> u32 {
+    step * len + (if mma { step / 2 } else { step }) * (32 / elem_bytes)
 }
 
-/// Elements from line to line of a stage of [`Kernel::GemmRing`] that keeps `steps` steps of k of each line together: 16 bytes behind each, so
-/// that the lines of a fragment of the matrix units, every second one, lie in different banks.
+/// Elements from line to line of a stage of [`Kernel::GemmRing`] that keeps `steps` steps of k of each line together: 32 bytes behind each, so
+/// that copies are of whole sectors, and the lines of a fragment of the matrix units, every second one, lie in different banks.
 pub const fn gemm_ring_line(steps: u32, elem_bytes: u32) -> u32 {
-    steps + 16 / elem_bytes
+    steps + 32 / elem_bytes
 }
 
 /// Elements of an operand's part of a stage of [`Kernel::GemmRing`], whichever way it lies there: the matrix units' lie by lines where the
 /// operand does.
 pub const fn gemm_ring_len(side: u32, steps: u32, elem_bytes: u32, mma: bool) -> u32 {
-    let (by_steps, by_lines) = (steps * gemm_ring_pitch(side, elem_bytes), side * gemm_ring_line(steps, elem_bytes));
+    let (by_steps, by_lines) = (gemm_ring_step(side, steps, elem_bytes, mma), side * gemm_ring_line(steps, elem_bytes));
     if mma && by_lines > by_steps { by_lines } else { by_steps }
 }
 

@@ -1,46 +1,48 @@
 //! `gemm_mma`: A and B through a ring of stages, f64 multiplied by the matrix units of sm_90.
 //!
 //! # Idea
-//! `mma.m16n8k4` multiplies twice as fast as the vector units. Rows and columns within 16 may be dealt to a fragment in any
-//! order, as long as C's are dealt alike: lane (g, q) takes rows 2g and 2g + 1 of A, and columns 2g and 2g + 1 of B for two
-//! fragments, of step q, so that both operands come by loads of 16 bytes from a stage that has k as its slow index, and are used
-//! from the registers they come in: larger fragments of B, which multiply no faster, would be put together by moves. A warp's
-//! 32 x 32 sums are handed 64 bytes a cycle and SM at the units' full rate. The order of k is the natural one: the bits are
-//! those of `gemm_staged`.
+//! `mma.m16n8k4` multiplies twice as fast as the vector units. Rows, columns and steps within 16 may be dealt to a fragment in any
+//! order, as long as C's and both operands' are dealt alike: lane (g, q) takes rows 2g and 2g + 1 of A, columns 2g and 2g + 1 of B for two
+//! fragments, and of eight steps 2q and 2q + 1 for two `mma`. So a load of 16 bytes is two lines of a step, from a stage that has k as its slow
+//! index, or two steps of a line, from one where it is the fast one, and is used from the registers that it comes in. One case is left: a fragment
+//! of A has two lines side by side, so that an A along k comes by elements.
 //!
-//! All warps of a block wait at one barrier a stage, and the matrix units with them, but for other blocks: three blocks of 64 x 64 an SM
-//! with few and long stages reach 0.91 of cuBLAS's speed at 8192 and 0.89 at 4096 on an H200, a block of 128 x 128 0.72 and 0.77.
+//! An operand lies in a stage as it lies in memory, along k or across it, and is copied by 16 bytes: the loop is there for each of the four
+//! cases, and a fifth for what no 16 bytes can be copied of. Where that is known before, [`Mma::elements`] has four loops that copy elements.
+//! (No more than five an entry: whatever the loop, the assembler schedules a sixth and those behind it as if each `mma` had to wait for the one before.)
 //!
-//! An operand whose unit stride runs along k, as that of B does where all are column-major, would be transposed on its way into such
-//! a stage, element by element: 4096 x 4096 x 4096 so, in blocks of 128 x 128, ran on an H200 at 52.4 TFLOP/s where neither does, 48.7 and 47.1
-//! where B's or A's does, 40.3 where both do. Its part of a stage lies by lines instead, and its fragments come by loads of 8 bytes, twice as many. The loop
-//! is there for each of the four cases.
+//! The operands of a step are loaded, and a part of the copies go out, between the `mma` of the step before; those of a stage's last step are
+//! multiplied behind the barrier, while the next stage's first are on their way.
+//!
+//! In one process on an H100, @@
 //!
 //! # Thread mapping
 //! A warp owns 16·RB rows and 8·NT columns; warps side by side along the rows first. Lane (g, q) = (lane / 4, lane mod 4)
 //! holds of each 16 x 16 tile of C rows 2g and 2g + 1, columns 4q .. 4q + 3.
 
 use super::epilogue::write;
-use super::ring::{Ring, Stage, Steps, Tile, lies_by_lines};
+use super::ring::{ByLines, BySteps, Elements, Ring, Stage, Steps, Tile, Way, lies_by_lines, lies_by_steps};
 use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
 /// The sums of a warp of a block of shape S: RB x NT tiles of 16 x 8.
-pub struct Mma<S, const RB: usize, const NT: usize, const A_BY_LINES: bool = false, const B_BY_LINES: bool = false> {
+pub struct Mma<S, const RB: usize, const NT: usize, A = Elements, B = Elements> {
     rc: Sums<RB, NT>, // tiles
     /// Where this lane's fragments of the first tiles start in A's and B's part of a stage.
     a: u32,
     b: u32,
-    shape: PhantomData<S>,
+    shape: PhantomData<(S, A, B)>,
 }
 
+/// First row and column of a block's tile of C, and of a warp's sums in it.
+type At = ((u32, u32), (u32, u32));
 /// The sums of a warp.
 type Sums<const RB: usize, const NT: usize> = [[[f64; 4]; NT]; RB];
 
 impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
     const OK: () = {
-        assert!(S::KT % 8 == 0, "an even number of steps");
+        assert!(S::KT % 16 == 0, "an even number of steps");
         assert!(NT % 2 == 0, "a load is of two fragments of B");
         assert!(S::BM % Self::ROWS == 0 && S::BN % Self::COLS == 0, "whole warps");
         assert!(S::THREADS / 32 == (S::BM / Self::ROWS) * (S::BN / Self::COLS), "the warps' sums are the block's");
@@ -49,116 +51,154 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
     const ROWS: u32 = 16 * RB as u32;
     const COLS: u32 = 8 * NT as u32;
 
+    /// By 16 bytes where all of A and B can be copied so.
+    ///
     /// # Safety
     /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their
     /// elements.
     #[inline(always)]
     pub unsafe fn body(x: Product<f64>) {
-        const { Self::OK };
-        let (warp, lane) = (thread::thread_idx_x() / warp::WARP_LANES, thread::thread_idx_x() % warp::WARP_LANES);
-        let (g, q) = (lane / 4, lane % 4);
-        let warps = S::BM / Self::ROWS;
-        let (row, col) = (warp % warps * Self::ROWS, warp / warps * Self::COLS);
-        let origin = Ring::<f64, S>::origin(&x);
-        let a_by_lines = lies_by_lines(x.a, (x.a_row, x.a_col), x.k);
-        let b_by_lines = lies_by_lines(x.b, (x.b_col, x.b_row), x.k);
-        let own = (row + 2 * g, col + 2 * g, q);
-        // SAFETY: the launch's promise is that of `Ring::run`; all lanes of the warp are here; rows and columns of C
-        // are this lane's, and `write` looks whether they are there.
+        let a = (lies_by_lines(x.a, (x.a_row, x.a_col), x.k), lies_by_steps(x.a, (x.a_row, x.a_col), x.m));
+        let b = (lies_by_lines(x.b, (x.b_col, x.b_row), x.k), lies_by_steps(x.b, (x.b_col, x.b_row), x.n));
+        let at = (Ring::<f64, S>::origin(&x), Self::corner());
+        // SAFETY: the caller's promise.
         unsafe {
-            let rc = match (a_by_lines, b_by_lines) {
-                (false, false) => Mma::<S, RB, NT, false, false>::sums(&x, origin, own),
-                (false, true) => Mma::<S, RB, NT, false, true>::sums(&x, origin, own),
-                (true, false) => Mma::<S, RB, NT, true, false>::sums(&x, origin, own),
-                (true, true) => Mma::<S, RB, NT, true, true>::sums(&x, origin, own),
+            let sums = match (a, b) {
+                ((_, true), (_, true)) => Mma::<S, RB, NT, BySteps<true>, BySteps<true>>::sums(&x, at),
+                ((_, true), (true, _)) => Mma::<S, RB, NT, BySteps<true>, ByLines<true>>::sums(&x, at),
+                ((true, _), (_, true)) => Mma::<S, RB, NT, ByLines<true>, BySteps<true>>::sums(&x, at),
+                ((true, _), (true, _)) => Mma::<S, RB, NT, ByLines<true>, ByLines<true>>::sums(&x, at),
+                _ => Mma::<S, RB, NT, Elements, Elements>::sums(&x, at),
             };
-            let (row, col) = (origin.0 + row + 2 * g, origin.1 + col + 4 * q);
-            for i in 0..RB {
-                for j in (0..NT).step_by(2) {
-                    let (even, odd) = (rc[i][j], rc[i][j + 1]);
-                    let tile = [[even[0], odd[0], even[1], odd[1]], [even[2], odd[2], even[3], odd[3]]];
-                    write(&x, |r| row + (16 * i + r) as u32, |s| col + (8 * j + s) as u32, tile);
-                }
+            Self::write(&x, at, sums);
+        }
+    }
+
+    /// By elements, however A and B lie.
+    ///
+    /// # Safety
+    /// As for [`Mma::body`].
+    #[inline(always)]
+    pub unsafe fn elements(x: Product<f64>) {
+        let a_by_lines = x.a_col == 1 && x.a_row != 1;
+        let b_by_lines = x.b_row == 1 && x.b_col != 1;
+        let at = (Ring::<f64, S>::origin(&x), Self::corner());
+        // SAFETY: the caller's promise.
+        unsafe {
+            let sums = match (a_by_lines, b_by_lines) {
+                (false, false) => Mma::<S, RB, NT, BySteps<false>, BySteps<false>>::sums(&x, at),
+                (false, true) => Mma::<S, RB, NT, BySteps<false>, ByLines<false>>::sums(&x, at),
+                (true, false) => Mma::<S, RB, NT, ByLines<false>, BySteps<false>>::sums(&x, at),
+                (true, true) => Mma::<S, RB, NT, ByLines<false>, ByLines<false>>::sums(&x, at),
+            };
+            Self::write(&x, at, sums);
+        }
+    }
+
+    /// First row and column of this warp's sums in the block's tile.
+    #[inline(always)]
+    fn corner() -> (u32, u32) {
+        let (warp, warps) = (thread::thread_idx_x() / warp::WARP_LANES, S::BM / Self::ROWS);
+        (warp % warps * Self::ROWS, warp / warps * Self::COLS)
+    }
+
+    /// # Safety
+    /// As for [`Mma::body`].
+    #[inline(always)]
+    unsafe fn write(x: &Product<f64>, (origin, corner): At, rc: Sums<RB, NT>) {
+        // Not the lane of before, which would be kept all the while.
+        let (g, q) = (warp::lane_id() / 4, warp::lane_id() % 4);
+        let (row, col) = (origin.0 + corner.0 + 2 * g, origin.1 + corner.1 + 4 * q);
+        for i in 0..RB {
+            for j in (0..NT).step_by(2) {
+                let (even, odd) = (rc[i][j], rc[i][j + 1]);
+                let tile = [[even[0], odd[0], even[1], odd[1]], [even[2], odd[2], even[3], odd[3]]];
+                // SAFETY: rows and columns are this lane's, and `write` looks whether they are there.
+                unsafe { write(x, |r| row + (16 * i + r) as u32, |s| col + (8 * j + s) as u32, tile) };
             }
         }
     }
 }
 
-impl<S: Tile, const RB: usize, const NT: usize, const A_BY_LINES: bool, const B_BY_LINES: bool>
-    Mma<S, RB, NT, A_BY_LINES, B_BY_LINES>
-{
-    const A_PITCH: u32 = Ring::<f64, S, A_BY_LINES, B_BY_LINES>::A_PITCH;
-    const B_PITCH: u32 = Ring::<f64, S, A_BY_LINES, B_BY_LINES>::B_PITCH;
-
-    /// Those of the lane whose first row and column of the block's tile, and step of four, are given.
+impl<S: Tile, const RB: usize, const NT: usize, A: Way, B: Way> Mma<S, RB, NT, A, B> {
+    /// Those of this warp.
     ///
     /// # Safety
-    /// As for [`Mma::body`]; A and B lie by lines where this says so.
+    /// As for [`Mma::body`]; A and B can be copied so.
     #[inline(always)]
-    unsafe fn sums(x: &Product<f64>, origin: (u32, u32), (row, col, q): (u32, u32, u32)) -> Sums<RB, NT> {
-        let first = |by_lines, line: u32, pitch| if by_lines { line * pitch + q } else { q * pitch + line };
+    unsafe fn sums(x: &Product<f64>, (origin, (row, col)): At) -> Sums<RB, NT> {
+        const { Mma::<S, RB, NT>::OK };
+        let lane = thread::thread_idx_x() % warp::WARP_LANES;
+        let (line, step) = (2 * (lane / 4), 2 * (lane % 4));
         // SAFETY: the launch's promise is that of `Ring::run`; all lanes of the warp are here.
         unsafe {
             let mut sums = Self {
                 rc: [[[0.0; 4]; NT]; RB],
-                a: ptx::pinned(first(A_BY_LINES, row, Self::A_PITCH)),
-                b: ptx::pinned(first(B_BY_LINES, col, Self::B_PITCH)),
+                a: ptx::pinned(Ring::<f64, S, A, B>::a_at(row + line, step)),
+                b: ptx::pinned(Ring::<f64, S, A, B>::b_at(col + line, step)),
                 shape: PhantomData,
             };
-            Ring::<f64, S, A_BY_LINES, B_BY_LINES>::run(x, origin, &mut sums);
+            Ring::<f64, S, A, B>::run(x, origin, &mut sums);
             sums.rc
         }
     }
 }
 
-/// A lane's elements of two neighbouring lines, `line` and the one behind it, of a step of four.
+/// A lane's elements of two neighbouring steps, of two neighbouring lines each: from the place of the first of them in a stage and how far the
+/// other line's or step's lies behind it.
 ///
 /// # Safety
-/// They are in the part of the stage that starts at this lane's first; pitches of parts by steps are whole 16 bytes.
+/// All of them are in the part of the stage that starts at this lane's first, and places are whole 16 bytes.
 #[inline(always)]
-unsafe fn pair<const BY_LINES: bool>(part: Shared<f64>, line: u32, step: u32, pitch: u32) -> [f64; 2] {
-    // SAFETY: both lines' elements are in the stage, as the caller promised; by steps they are neighbours, and 16 bytes
-    // aligned.
-    unsafe {
-        if BY_LINES {
-            [part.load(line * pitch + 4 * step), part.load((line + 1) * pitch + 4 * step)]
-        } else {
-            part.load_wide(4 * step * pitch + line)
-        }
-    }
+unsafe fn square<W: Way>(part: Shared<f64>, at: u32, next: u32) -> [[f64; 2]; 2] {
+    // SAFETY: as the caller promised.
+    let [first, second]: [[f64; 2]; 2] = unsafe { [part.load_wide(at), part.load_wide(at + next)] };
+    if W::BY_LINES { [[first[0], second[0]], [first[1], second[1]]] } else { [first, second] }
 }
 
-/// A step is four of k.
-impl<S: Tile, const RB: usize, const NT: usize, const A_BY_LINES: bool, const B_BY_LINES: bool> Steps<f64>
-    for Mma<S, RB, NT, A_BY_LINES, B_BY_LINES>
-{
-    const COUNT: u32 = S::KT / 4;
-    type Operands = ([[f64; 2]; RB], [f64; NT]);
+/// A step is eight of k.
+impl<S: Tile, const RB: usize, const NT: usize, A: Way, B: Way> Steps<f64> for Mma<S, RB, NT, A, B> {
+    const COUNT: u32 = S::KT / 8;
+    type Operands = ([[[f64; 2]; 2]; RB], [[f64; NT]; 2]);
+    const ZEROS: Self::Operands = ([[[0.0; 2]; 2]; RB], [[0.0; NT]; 2]);
 
     #[inline(always)]
     unsafe fn load(&self, stage: Stage<f64>, step: u32) -> Self::Operands {
         let (sa, sb) = (stage.a.starting_at(self.a), stage.b.starting_at(self.b));
-        // SAFETY: `step < KT / 4` and the warp's rows are below BM, so inside the stage.
-        let ra = core::array::from_fn(|i| unsafe { pair::<A_BY_LINES>(sa, 16 * i as u32, step, Self::A_PITCH) });
-        let mut rb = [0.0; NT];
+        let a_at = Ring::<f64, S, A, B>::a_at;
+        let b_at = Ring::<f64, S, A, B>::b_at;
+        let a_next = if A::BY_LINES { a_at(1, 0) } else { a_at(0, 1) };
+        let b_next = if B::BY_LINES { b_at(1, 0) } else { b_at(0, 1) };
+        // SAFETY: `step < KT / 8` and the warp's rows are below BM, so inside the stage.
+        let ra = core::array::from_fn(|i| {
+            let at = a_at(16 * i as u32, 8 * step);
+            if A::BY_LINES {
+                // By elements: of 16 bytes, every second register would have to be moved.
+                [0, 1].map(|s| unsafe { [sa.load(at + s), sa.load(at + a_next + s)] })
+            } else {
+                unsafe { square::<A>(sa, at, a_next) }
+            }
+        });
+        let mut rb = [[0.0; NT]; 2];
         for j in (0..NT).step_by(2) {
-            // SAFETY: `step < KT / 4` and the warp's columns are below BN, so inside the stage.
-            [rb[j], rb[j + 1]] = unsafe { pair::<B_BY_LINES>(sb, 8 * j as u32, step, Self::B_PITCH) };
+            // SAFETY: `step < KT / 8` and the warp's columns are below BN, so inside the stage.
+            let cols = unsafe { square::<B>(sb, b_at(8 * j as u32, 8 * step), b_next) };
+            for s in 0..2 {
+                [rb[s][j], rb[s][j + 1]] = cols[s];
+            }
         }
         (ra, rb)
     }
 
     #[inline(always)]
-    unsafe fn turn(&mut self, (ra, rb): Self::Operands, stage: Stage<f64>, step: u32) -> Self::Operands {
-        // SAFETY: `Ring::run` gives a step of a whole stage, and all lanes of the warp are here.
-        unsafe {
-            let next = self.load(stage, step);
+    unsafe fn multiply(&mut self, (ra, rb): Self::Operands) {
+        for s in 0..2 {
             for i in 0..RB {
                 for j in 0..NT {
-                    self.rc[i][j] = ptx::mma_m16n8k4_f64(ra[i], [rb[j]], self.rc[i][j]);
+                    // SAFETY: promised by the caller.
+                    self.rc[i][j] = unsafe { ptx::mma_m16n8k4_f64(ra[i][s], [rb[s][j]], self.rc[i][j]) };
                 }
             }
-            next
         }
     }
 }

@@ -56,17 +56,17 @@ macro_rules! staged_entries {
         $(product_entry!(
             $entry,
             $elem,
-            staged::Staged::<$elem, ring::Block<$threads, $bm, $bn, $kt, $stages>, $tm, $tn>::body
+            staged::Staged::<$elem, ring::Block<$threads, $bm, $bn, $kt, $stages, false>, $tm, $tn>::body
         );)*
     };
 }
 model::gemm_staged_variants!(staged_entries);
 
 macro_rules! mma_entries {
-    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+    ($($entry:ident: $elem:ident, $variant:ident, $body:ident, $warps:literal, $rb:literal, $nt:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            product_entry!($entry, $elem, mma::Mma::<ring::Block<{ 32 * $warps }, $bm, $bn, $kt, $stages>, $rb, $nt>::body);
+            product_entry!($entry, $elem, mma::Mma::<ring::Block<{ 32 * $warps }, $bm, $bn, $kt, $stages, true>, $rb, $nt>::$body);
         )*
     };
 }

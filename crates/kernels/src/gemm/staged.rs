@@ -78,6 +78,7 @@ fn apart<T: Scalar>(index: usize, lanes: u32) -> u32 {
 impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T, S, TM, TN> {
     const COUNT: u32 = S::KT;
     type Operands = ([T; TM], [T; TN]);
+    const ZEROS: Self::Operands = ([T::ZERO; TM], [T::ZERO; TN]);
 
     #[inline(always)]
     unsafe fn load(&self, stage: Stage<T>, step: u32) -> Self::Operands {
@@ -85,15 +86,15 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T
         let sa = stage.a.starting_at(self.row);
         let sb = stage.b.starting_at(self.col);
         for i in (0..TM).step_by(T::WIDTH) {
-            // SAFETY: inside the stage, and aligned: pitches and first rows are whole 16 bytes.
-            let wide = unsafe { sa.load_wide(step * Ring::<T, S>::A_PITCH + apart::<T>(i, DOWN)) };
+            // SAFETY: inside the stage, and aligned: what lies before steps and first rows are whole 16 bytes.
+            let wide = unsafe { sa.load_wide(Ring::<T, S>::a_at(apart::<T>(i, DOWN), step)) };
             for v in 0..T::WIDTH {
                 ra[i + v] = wide[v];
             }
         }
         for j in (0..TN).step_by(T::WIDTH) {
-            // SAFETY: inside the stage, and aligned: pitches and first columns are whole 16 bytes.
-            let wide = unsafe { sb.load_wide(step * Ring::<T, S>::B_PITCH + apart::<T>(j, ACROSS)) };
+            // SAFETY: inside the stage, and aligned: what lies before steps and first columns are whole 16 bytes.
+            let wide = unsafe { sb.load_wide(Ring::<T, S>::b_at(apart::<T>(j, ACROSS), step)) };
             for v in 0..T::WIDTH {
                 rb[j + v] = wide[v].conj_if(self.conj_b);
             }
@@ -102,14 +103,11 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T
     }
 
     #[inline(always)]
-    unsafe fn turn(&mut self, (ra, rb): Self::Operands, stage: Stage<T>, step: u32) -> Self::Operands {
-        // SAFETY: `Ring::run` gives a step of a whole stage.
-        let next = unsafe { self.load(stage, step) };
+    unsafe fn multiply(&mut self, (ra, rb): Self::Operands) {
         for i in 0..TM {
             for j in 0..TN {
                 self.rc[i][j] = ra[i].fma(rb[j], self.rc[i][j]);
             }
         }
-        next
     }
 }

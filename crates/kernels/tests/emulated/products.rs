@@ -147,6 +147,7 @@ tests!(
     gemm_tiled,
     gemm_staged,
     gemm_mma,
+    gemm_mma_elements,
     tsmttsm_whole,
     tsmttsm_columns,
     tsmttsm_tiled,

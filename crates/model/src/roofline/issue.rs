@@ -107,11 +107,12 @@ fn stage(variant: &Variant, width: f64) -> f64 {
 }
 
 /// What a warp of a ring for products of any shape issues a stage: multiply-adds, loads from shared memory, and copies of A and
-/// B, by 16 bytes.
+/// B, by 16 bytes or by elements.
 fn gemm_stage(variant: &Variant, width: f64) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let (steps, threads) = (f64::from(variant.t3), f64::from(variant.threads));
-    let copies = f64::from(variant.rows + variant.t2) * steps / width / threads;
+    let piece = if variant.name == "gemm_mma_elements" { 1.0 } else { width };
+    let copies = f64::from(variant.rows + variant.t2) * steps / piece / threads;
     let multiplied = if variant.mma {
         // A product of 16 x 8 x 4; a load for each 16 rows of A and each 16 columns of B.
         steps / 4.0 * (rows * cols / 128.0 + (rows + cols) / 16.0)
@@ -175,8 +176,9 @@ mod tests {
             ("dtsm2r_mma_16x16_n16_k32_s3_t128", (2.0 * 10.0 + 24.0) / 32.0),
             // 8 x 16 sums and 6 loads a step; of 8 steps 4 copies of both operands' 128 x 8.
             ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 134.0 + 8.0 / 8.0),
-            // Of 4 steps 8 products of 16 x 8 and 4 loads; of 32 steps 16 copies of both operands' 64 x 32.
-            ("dgemm_mma_32x32_m64_n64_k32_s2_t128", 12.0 / 4.0 + 32.0 / 32.0),
+            // Of 4 steps 8 products of 16 x 8 and 4 loads; of 16 steps 8 copies of both operands' 64 x 16, or 16 of elements.
+            ("dgemm_mma_32x32_m64_n64_k16_s4_t128", 12.0 / 4.0 + 16.0 / 16.0),
+            ("dgemm_mma_elements_32x32_m64_n64_k16_s3_t128", 12.0 / 4.0 + 32.0 / 16.0),
             // Two tall matrices, four groups: of 16 steps two products and, n being odd, 16 loads by elements, and what those of a row
             // take beside that, shared by four warps.
             ("dtsmttsm_mma_16x16_m16n16_d2_t128", (2.0 + 2.0 * 16.0) / 16.0 / 4.0 + 8.57 * 32.0 / 128.0),

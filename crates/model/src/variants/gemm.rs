@@ -56,14 +56,18 @@ macro_rules! gemm_staged_variants {
     };
 }
 
-/// The entries that multiply on the matrix units of sm_90: `entry: element, warps, RB, NT, BM, BN, KT, stages, blocks an SM`; a
-/// warp owns 16·RB x 8·NT of C, a block BM x BN.
+/// The entries that multiply on the matrix units of sm_90: `entry: element, variant, the kernel's function, warps, RB, NT, BM, BN, KT, stages,
+/// blocks an SM`; a warp owns 16·RB x 8·NT of C, a block BM x BN.
+///
+/// A large tile, and one for squares of which there would be few; the same for operands of which no 16 bytes can be copied.
 #[macro_export]
 macro_rules! gemm_mma_variants {
     ($emit:ident) => {
         $emit! {
-            // entry                                     elem warps RB NT BM   BN   KT  stages blocks
-            dgemm_mma_32x32_m64_n64_k32_s2_t128:         f64, 4,    2, 4, 64,  64,  32, 2,     3;
+            // entry                                       elem variant       body      warps RB NT BM   BN   KT  stages blocks
+            dgemm_mma_32x64_m128_n128_k16_s4_t256:         f64, mma,          body,     8,    2, 8, 128, 128, 16, 4,     1;
+            dgemm_mma_32x32_m64_n64_k16_s4_t128:           f64, mma,          body,     4,    2, 4, 64,  64,  16, 4,     2;
+            dgemm_mma_elements_32x32_m64_n64_k16_s3_t128:  f64, mma_elements, elements, 4,    2, 4, 64,  64,  16, 3,     3;
         }
     };
 }
@@ -91,9 +95,9 @@ macro_rules! staged_rows {
 gemm_staged_variants!(staged_rows);
 
 macro_rules! mma_rows {
-    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+    ($($entry:ident: $elem:ident, $variant:ident, $body:ident, $warps:literal, $rb:literal, $nt:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
         pub(super) const MMA: &[Variant] = &[$(Variant {
-            name: "gemm_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::GemmRing,
+            name: concat!("gemm_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::GemmRing,
             threads: 32 * $warps, t2: $bn, t3: $kt, rows: $bm, cols: 8 * $nt, stages: $stages, layout: Layout::Any, mma: true,
             min_blocks: $blocks, wide_shared: true,
         }),*];

@@ -2,27 +2,67 @@
 //!
 //! A line is a row of A or a column of B.
 //!
-//! | the operand's unit stride runs             | copies     | a warp's                          |
-//! |--------------------------------------------|------------|-----------------------------------|
-//! | across the lines, aligned to 16 bytes      | 16 bytes   | neighbours of a step              |
-//! | across the lines, or nowhere               | an element | neighbours of a step              |
-//! | along k                                    | an element | 8 steps of 4 lines: whole sectors |
-//! | the same, into a part by lines             | 16 bytes   | a line's steps of a stage         |
+//! | the operand's unit stride runs | copies     | a warp's                          |
+//! |--------------------------------|------------|-----------------------------------|
+//! | along k, into a part by lines  | 16 bytes   | a line's steps of a stage         |
+//! | the same                       | an element | the same, of two lines            |
+//! | across the lines               | 16 bytes   | neighbours of a step              |
+//! | the same, or nowhere           | an element | neighbours of a step              |
+//! | along k, into a part by steps  | an element | 8 steps of 4 lines: whole sectors |
 //!
-//! Copies of elements are unrolled where all of the stage is there, which leaves an addition and the copy; else they go in
-//! a loop that looks at the edges, and that stays one: its addresses would take the registers that multiplying needs.
-//!
-//! The last but one is where a stage is transposed: into different banks, of f32 into half of them. The branch is the same for
-//! all threads; the stage is the same, and so are the sums. `cp.async` writes zeros without touching memory where there are
-//! no such elements.
+//! Copies are of 16 bytes where these are aligned, and inside or outside as a whole. The last is where a
+//! stage is transposed: into different banks, of f32 into half of them. A branch is the same for all threads; the stage is the same, and
+//! so are the sums. `cp.async` writes zeros without touching memory where there are no such elements.
 
 use super::Tile;
+use core::marker::PhantomData;
 use cuda_std::prelude::*;
-use model::launch::{gemm_ring_line, gemm_ring_pitch};
+use model::launch::{gemm_ring_line, gemm_ring_step};
 
 /// Steps of k that a warp copies of a line where the operand's unit stride runs along k, and lines.
 const STEPS: u32 = 8;
 const LINES: u32 = 4;
+
+/// How an operand is copied, and lies in a stage.
+pub trait Way {
+    /// With k as the fast index of its part of a stage.
+    const BY_LINES: bool = false;
+    /// Whether by 16 bytes; none where that is looked at.
+    const WIDE: Option<bool>;
+    /// Whether it is looked at along which stride neighbours are copied.
+    const LOOKS: bool = false;
+}
+
+/// Along k, by 16 bytes or by elements.
+pub struct ByLines<const WIDE: bool>;
+
+impl<const WIDE: bool> Way for ByLines<WIDE> {
+    const BY_LINES: bool = true;
+    const WIDE: Option<bool> = Some(WIDE);
+}
+
+/// Across the lines, by 16 bytes or by elements.
+pub struct BySteps<const WIDE: bool>;
+
+impl<const WIDE: bool> Way for BySteps<WIDE> {
+    const WIDE: Option<bool> = Some(WIDE);
+}
+
+/// By elements, across the lines or along k.
+pub struct Elements;
+
+impl Way for Elements {
+    const WIDE: Option<bool> = Some(false);
+    const LOOKS: bool = true;
+}
+
+/// By 16 bytes across the lines where that can be, else by elements.
+pub struct Either;
+
+impl Way for Either {
+    const WIDE: Option<bool> = None;
+    const LOOKS: bool = true;
+}
 
 /// Whether 16 bytes along k of an operand are inside or outside, aligned, and all of a line.
 #[inline(always)]
@@ -30,34 +70,33 @@ pub fn lies_by_lines<T: Scalar>(operand: Global<T>, (across, along): (u64, u64),
     along == 1 && across != 1 && (across | k as u64) % T::WIDTH as u64 == 0 && operand.is_aligned(16)
 }
 
-/// Where this thread's copies of an operand come from and go to, whose part of a stage lies BY_LINES or not.
-pub(super) struct Copies<T, const BY_LINES: bool> {
-    /// The first element of the next stage that it copies.
-    from: Global<T>,
-    /// Elements from one copy to the next, and from a stage to the next.
-    further: u64,
-    next: u64,
-    /// Its place in the operand's part of a stage, and how much further on that of the next copy is.
-    into: u32,
-    onward: u32,
-    /// Where a next copy's place is no longer its own.
-    stop: u32,
-    /// The step of the first copy, and how many more that of the next one is.
-    step: u32,
-    steps: u32,
-    /// Lines from that of the first copy to the operand's end, and how many fewer of the next one.
-    left: u32,
-    lines: u32,
-    /// Copies are of 16 bytes.
-    wide: bool,
-    /// Copies are of elements along k.
-    along: bool,
-    /// All lines of the block are there.
-    whole: bool,
+/// The same across the lines, of which there are `all`.
+#[inline(always)]
+pub fn lies_by_steps<T: Scalar>(operand: Global<T>, (across, along): (u64, u64), all: u32) -> bool {
+    across == 1 && (along | all as u64) % T::WIDTH as u64 == 0 && operand.is_aligned(16)
 }
 
-impl<T: Scalar, const BY_LINES: bool> Copies<T, BY_LINES> {
-    const WIDTH: u32 = T::WIDTH as u32;
+/// Where this thread's copies of an operand come from and go to.
+pub(super) struct Copies<T, W> {
+    /// The first element of the next copy.
+    from: Global<T>,
+    /// Elements from one copy to the next, and from behind the last copy of a stage to the first of the next stage.
+    further: u64,
+    next: u64,
+    /// The first one's place in the operand's part of a stage, and how much further on that of the next one is.
+    into: u32,
+    onward: u32,
+    /// The step of the first copy, which is beyond all where its line is, and how many more that of the next one is.
+    step: u32,
+    steps: u32,
+    /// How many copies are of lines that are there.
+    inside: u32,
+    /// Copies are of 16 bytes.
+    wide: bool,
+    way: PhantomData<W>,
+}
+
+impl<T: Scalar, W: Way> Copies<T, W> {
     const BYTES: u32 = size_of::<T>() as u32;
 
     /// Of stages of `len` lines from `first` of `all` on, from step `start` on; strides across the lines and along k.
@@ -73,104 +112,103 @@ impl<T: Scalar, const BY_LINES: bool> Copies<T, BY_LINES> {
         let (warp, lane) = (t / warp::WARP_LANES, t % warp::WARP_LANES);
         let aligned = operand.is_aligned(16) && along * Self::BYTES as u64 % 16 == 0;
         // A block that hangs over the last line has 16 bytes of lines only where they end together.
-        let wide = across == 1 && aligned && (first + len <= all || all % Self::WIDTH == 0);
-        let along_k = !wide && along == 1 && across != 1;
-        let ((line, step), (lines, steps)) = if BY_LINES {
-            let pieces = S::KT / Self::WIDTH;
-            ((t / pieces, t % pieces * Self::WIDTH), (S::THREADS / pieces, 0))
-        } else if wide {
-            let row = len / Self::WIDTH;
-            ((t % row * Self::WIDTH, t / row), (0, S::THREADS / row))
-        } else if along_k {
+        let wide = W::WIDE.unwrap_or(across == 1 && aligned && (first + len <= all || all % T::WIDTH as u32 == 0));
+        let piece = if wide { T::WIDTH as u32 } else { 1 };
+        let ((line, step), (lines, steps)) = if W::BY_LINES {
+            let pieces = S::KT / piece;
+            ((t / pieces, t % pieces * piece), (S::THREADS / pieces, 0))
+        } else if W::LOOKS && !wide && along == 1 && across != 1 {
             let parts = S::KT / STEPS;
             let (line, step) = (lane / LINES % LINES, lane % LINES + lane / 16 * LINES);
-            ((warp / parts * LINES + line, warp % parts * STEPS + step), (Self::lines::<S>(), 0))
+            ((warp / parts * LINES + line, warp % parts * STEPS + step), (S::THREADS / 32 / parts * LINES, 0))
         } else {
-            ((t % len, t / len), (0, S::THREADS / len))
+            let pieces = len / piece;
+            ((t % pieces * piece, t / pieces), (0, S::THREADS / pieces))
         };
-        let (line_pitch, step_pitch) =
-            if BY_LINES { (gemm_ring_line(S::KT, Self::BYTES), 1) } else { (1, gemm_ring_pitch(len, Self::BYTES)) };
-        let (into, onward) = (step * step_pitch + line * line_pitch, steps * step_pitch + lines * line_pitch);
+        let place = |line, step| {
+            if W::BY_LINES {
+                line * gemm_ring_line(S::KT, Self::BYTES) + step
+            } else {
+                gemm_ring_step(len, step, Self::BYTES, S::PAIRS) + line
+            }
+        };
+        let left = all.saturating_sub(first + line);
+        let copies = (S::KT * len / piece / S::THREADS) as u64;
+        let further = lines as u64 * across + steps as u64 * along;
         Copies {
             from: operand.starting_at((first + line) as u64 * across + (start + step) as u64 * along),
-            further: lines as u64 * across + steps as u64 * along,
-            next: S::KT as u64 * along,
-            into,
-            onward,
-            stop: into + S::KT * len / S::THREADS * onward,
-            step,
+            further,
+            next: (S::KT as u64 * along).wrapping_sub(copies * further),
+            into: place(line, step),
+            onward: place(lines, steps),
+            step: if left == 0 { u32::MAX } else { step },
             steps,
-            left: all.saturating_sub(first + line),
-            lines,
+            inside: below(left.max(1), lines),
             wide,
-            along: along_k,
-            whole: first + len <= all,
+            way: PhantomData,
         }
     }
 
-    /// Lines from a copy to the next along k.
-    #[inline(always)]
-    fn lines<S: Tile>() -> u32 {
-        S::THREADS / 32 / (S::KT / STEPS) * LINES
-    }
-
-    /// Starts this thread's copies of a stage, of which `count` steps are there, and goes on to the next.
+    /// Starts this thread's copies of a part of a stage, of whose steps `count` are there, and after the last part, since all are taken in
+    /// turn, goes on to the next stage. What has to be looked at is copied with the first.
     ///
     /// # Safety
-    /// The operand has the steps and spans its elements; nobody reads the stage.
+    /// The operand has the steps and spans its elements; nobody reads the stage; all threads of the block are here.
     #[inline(always)]
-    pub(super) unsafe fn fill<S: Tile>(&mut self, stage: Shared<T>, len: u32, count: u32) {
-        let mut from = self.from;
-        if BY_LINES {
-            let lines = S::THREADS / (S::KT / Self::WIDTH);
-            for i in 0..len / lines {
-                let into = stage.address(self.into + i * lines * gemm_ring_line(S::KT, Self::BYTES));
-                // SAFETY: the elements lie within the operand where they are copied: k and steps are whole pieces.
-                unsafe { ptx::cp_async_16(into, from.address(0), self.step < count && i * lines < self.left) };
-                from = from.starting_at(self.further);
-            }
-        } else if self.wide {
-            let steps = S::THREADS / (len / Self::WIDTH);
-            for i in 0..S::KT / steps {
-                let into = stage.address(self.into + i * steps * gemm_ring_pitch(len, Self::BYTES));
-                // SAFETY: the elements lie within the operand where they are copied.
-                unsafe { ptx::cp_async_16(into, from.address(0), self.left > 0 && self.step + i * steps < count) };
-                from = from.starting_at(self.further);
-            }
-        } else if self.whole && count >= S::KT {
-            let copies = S::KT * len / S::THREADS;
-            // SAFETY: the block's lines and the stage's steps are all there.
-            unsafe {
-                if self.along {
-                    self.copy_all(stage, copies, Self::lines::<S>());
-                } else {
-                    self.copy_all(stage, copies, S::THREADS / len * gemm_ring_pitch(len, Self::BYTES));
-                }
-            }
-        } else {
-            let (mut into, mut step, mut lines) = (self.into, self.step, 0);
-            while into < self.stop {
-                // SAFETY: the element lies within the operand where it is copied.
-                unsafe { copy(stage.address(into), from.address(0), Self::BYTES, step < count && lines < self.left) };
-                from = from.starting_at(self.further);
-                (into, step, lines) = (into + self.onward, step + self.steps, lines + self.lines);
+    pub(super) unsafe fn fill<S: Tile>(&mut self, stage: Shared<T>, len: u32, count: u32, (part, parts): (u32, u32)) {
+        let width = T::WIDTH as u32;
+        // SAFETY: as the caller promised.
+        unsafe {
+            match W::WIDE {
+                Some(true) => self.copy::<S>(stage, len, count, width, (part, parts)),
+                Some(false) => self.copy::<S>(stage, len, count, 1, (part, parts)),
+                None if part > 0 => {}
+                None if self.wide => self.copy::<S>(stage, len, count, width, (0, 1)),
+                None => self.copy::<S>(stage, len, count, 1, (0, 1)),
             }
         }
-        self.from = self.from.starting_at(self.next);
+        if part + 1 == parts {
+            self.from = self.from.starting_at(self.next);
+        }
     }
 
-    /// Starts copying elements that are all there, each `onward` further on in the stage.
+    /// Those of a part, of so many elements each.
     ///
     /// # Safety
-    /// As for [`Copies::fill`].
+    /// As for [`Copies::fill`]; they are inside or outside as a whole.
     #[inline(always)]
-    unsafe fn copy_all(&self, stage: Shared<T>, copies: u32, onward: u32) {
-        let mut from = self.from;
-        for i in 0..copies {
-            // SAFETY: the elements are there and their places in the stage nobody's, as the caller promised.
-            unsafe { copy(stage.address(self.into + i * onward), from.address(0), Self::BYTES, true) };
-            from = from.starting_at(self.further);
+    unsafe fn copy<S: Tile>(&mut self, stage: Shared<T>, len: u32, count: u32, piece: u32, (part, parts): (u32, u32)) {
+        let copies = S::KT * len / piece / S::THREADS;
+        // The compiler would keep all the places that it adds up.
+        // SAFETY: all threads of the block are here.
+        let into =
+            stage.starting_at(if piece == 1 && W::LOOKS { unsafe { ptx::pinned(self.into) } } else { self.into });
+        let inside = below(count.saturating_sub(self.step), self.steps).min(self.inside);
+        for i in part * copies / parts..(part + 1) * copies / parts {
+            // What the compiler can work out need not be kept.
+            let behind = if W::BY_LINES {
+                i * (S::THREADS / (S::KT / piece)) * gemm_ring_line(S::KT, Self::BYTES)
+            } else if piece == 1 && W::LOOKS {
+                i * self.onward
+            } else {
+                gemm_ring_step(len, i * (S::THREADS / (len / piece)), Self::BYTES, S::PAIRS)
+            };
+            // SAFETY: the elements lie within the operand where they are copied, as the caller promised.
+            unsafe { copy(into.address(behind), self.from.address(0), piece * Self::BYTES, i < inside) };
+            self.from = self.from.starting_at(self.further);
         }
+    }
+}
+
+/// How many of the numbers 0, `apart`, 2 · `apart`, .. are below `end`, or `u32::MAX` if all; `apart` is a power of two, or 0.
+#[inline(always)]
+fn below(end: u32, apart: u32) -> u32 {
+    if end == 0 {
+        0
+    } else if apart == 0 {
+        u32::MAX
+    } else {
+        ((end - 1) >> apart.trailing_zeros()) + 1
     }
 }
 

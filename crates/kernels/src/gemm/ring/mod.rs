@@ -2,15 +2,15 @@
 //!
 //! # Idea
 //! A product of two large matrices is bound by its multipliers, so every other instruction is a loss: stages are filled
-//! without registers in between, a thread's operands of the next step are loaded while those of this one are multiplied,
-//! and a stage costs one barrier.
+//! without registers in between, a thread's operands of the next step are loaded, and its copies go out, while those of this one are
+//! multiplied, and a stage costs one barrier, behind which its last operands are still to be multiplied.
 //!
 //! # A stage
-//! Both parts are stored with k as the slow index, (BM, KT) and (BN, KT), each step followed by 32 bytes
-//! ([`model::launch::gemm_ring_pitch`]): whole sectors, after which neither the 16 bytes of a step that neighbours load nor
-//! the fragments of the matrix units, of four steps, meet in a bank. How the operands lie in memory is a matter of the
+//! Both parts are stored with k as the slow index, (BM, KT) and (BN, KT), each step, or every second one, followed by 32 bytes
+//! ([`model::launch::gemm_ring_step`]): whole sectors, after which neither the 16 bytes of a step that neighbours load nor
+//! the fragments of the matrix units, of every second step, meet in a bank. How the operands lie in memory is a matter of the
 //! copies alone, `ring/fill.rs`: one entry serves every transposition and every leading dimension. Where the thread's loads can do
-//! with it, a part BY_LINES has k as its fast index instead ([`model::launch::gemm_ring_line`]): then copies along k are of 16
+//! with it, a part by lines ([`Way`]) has k as its fast index instead ([`model::launch::gemm_ring_line`]): then copies along k are of 16
 //! bytes too.
 //!
 //! # Order of blocks
@@ -23,9 +23,9 @@ use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 use fill::Copies;
-use model::launch::{GEMM_BAND as BAND, gemm_ring_line, gemm_ring_pitch};
+use model::launch::{GEMM_BAND as BAND, gemm_ring_line, gemm_ring_step};
 
-pub use fill::lies_by_lines;
+pub use fill::{ByLines, BySteps, Either, Elements, Way, lies_by_lines, lies_by_steps};
 
 /// The shape of a ring and of the block that fills it.
 pub trait Tile {
@@ -39,19 +39,29 @@ pub trait Tile {
     const KT: u32;
     /// Stages.
     const STAGES: u32;
+    /// Whether the gap of a stage by steps is behind every second step, not behind each.
+    const PAIRS: bool;
 }
 
-/// A block of THREADS threads for BM x BN of C, with STAGES stages of KT steps of k.
-pub struct Block<const THREADS: usize, const BM: usize, const BN: usize, const KT: usize, const STAGES: usize>;
+/// A block of THREADS threads for BM x BN of C, with STAGES stages of KT steps of k, in PAIRS or not.
+pub struct Block<
+    const THREADS: usize,
+    const BM: usize,
+    const BN: usize,
+    const KT: usize,
+    const STAGES: usize,
+    const PAIRS: bool,
+>;
 
-impl<const THREADS: usize, const BM: usize, const BN: usize, const KT: usize, const STAGES: usize> Tile
-    for Block<THREADS, BM, BN, KT, STAGES>
+impl<const THREADS: usize, const BM: usize, const BN: usize, const KT: usize, const STAGES: usize, const PAIRS: bool>
+    Tile for Block<THREADS, BM, BN, KT, STAGES, PAIRS>
 {
     const THREADS: u32 = THREADS as u32;
     const BM: u32 = BM as u32;
     const BN: u32 = BN as u32;
     const KT: u32 = KT as u32;
     const STAGES: u32 = STAGES as u32;
+    const PAIRS: bool = PAIRS;
 }
 
 /// A's and B's part of a stage.
@@ -69,6 +79,8 @@ pub trait Steps<T: Scalar> {
     const COUNT: u32;
     /// What the thread needs of A and B for a step.
     type Operands: Copy;
+    /// Operands whose products add nothing.
+    const ZEROS: Self::Operands;
 
     /// Loads the operands of a step.
     ///
@@ -76,30 +88,49 @@ pub trait Steps<T: Scalar> {
     /// The stage is whole.
     unsafe fn load(&self, stage: Stage<T>, step: u32) -> Self::Operands;
 
-    /// Adds the products of the operands to the thread's sums, while it loads those of a step.
+    /// Adds their products to the thread's sums.
     ///
     /// # Safety
-    /// As for [`Steps::load`]; all threads of the warp are here.
-    unsafe fn turn(&mut self, operands: Self::Operands, stage: Stage<T>, step: u32) -> Self::Operands;
+    /// All threads of the warp are here.
+    unsafe fn multiply(&mut self, operands: Self::Operands);
 }
 
-/// A ring of stages of elements of T, whose parts of A and of B lie by lines or by steps.
-pub struct Ring<T, S, const A_BY_LINES: bool = false, const B_BY_LINES: bool = false>(PhantomData<(T, S)>);
+/// A ring of stages of elements of T, into which A and B are copied by these ways.
+pub struct Ring<T, S, A = Either, B = Either>(PhantomData<(T, S, A, B)>);
 
-/// Elements from step to step of a part of a stage, or from line to line.
-const fn pitch<T, S: Tile>(side: u32, by_lines: bool) -> u32 {
+/// Elements before a line and step of a part of a stage.
+const fn at<T, S: Tile>(side: u32, by_lines: bool, line: u32, step: u32) -> u32 {
     let bytes = size_of::<T>() as u32;
-    if by_lines { gemm_ring_line(S::KT, bytes) } else { gemm_ring_pitch(side, bytes) }
+    if by_lines {
+        line * gemm_ring_line(S::KT, bytes) + step
+    } else {
+        gemm_ring_step(side, step, bytes, S::PAIRS) + line
+    }
 }
 
-impl<T: Scalar, S: Tile, const A_BY_LINES: bool, const B_BY_LINES: bool> Ring<T, S, A_BY_LINES, B_BY_LINES> {
-    const OK: () = assert!(S::STAGES >= 2 && S::STAGES <= 4, "a ring has 2 to 4 stages");
-    /// Elements from step to step of A's part of a stage, or from line to line.
-    pub const A_PITCH: u32 = pitch::<T, S>(S::BM, A_BY_LINES);
-    /// The same of B's.
-    pub const B_PITCH: u32 = pitch::<T, S>(S::BN, B_BY_LINES);
-    const A_LEN: u32 = Self::A_PITCH * if A_BY_LINES { S::BM } else { S::KT };
-    const B_LEN: u32 = Self::B_PITCH * if B_BY_LINES { S::BN } else { S::KT };
+impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
+    const OK: () = {
+        assert!(S::STAGES >= 2 && S::STAGES <= 4, "a ring has 2 to 4 stages");
+        assert!(
+            !S::PAIRS || S::THREADS >= 2 * S::BM && S::THREADS >= 2 * S::BN,
+            "a thread's elements are pairs of steps apart"
+        );
+    };
+    const A_LEN: u32 = if A::BY_LINES { Self::a_at(S::BM, 0) } else { Self::a_at(0, S::KT) };
+    const B_LEN: u32 = if B::BY_LINES { Self::b_at(S::BN, 0) } else { Self::b_at(0, S::KT) };
+
+    /// Elements before a row and step of A's part of a stage. The place of an even step and what is added for a number of steps, or of two
+    /// numbers of lines, add up.
+    #[inline(always)]
+    pub const fn a_at(row: u32, step: u32) -> u32 {
+        at::<T, S>(S::BM, A::BY_LINES, row, step)
+    }
+
+    /// The same of a column and step of B's.
+    #[inline(always)]
+    pub const fn b_at(col: u32, step: u32) -> u32 {
+        at::<T, S>(S::BN, B::BY_LINES, col, step)
+    }
 
     /// First row and column of this block's tile of C.
     #[inline(always)]
@@ -126,8 +157,8 @@ impl<T: Scalar, S: Tile, const A_BY_LINES: bool, const B_BY_LINES: bool> Ring<T,
     /// Has `steps` multiply this block's part of k, in ascending order.
     ///
     /// # Safety
-    /// Launched with THREADS threads and `model::launch::tiling`'s shared memory; A and B span their elements, and lie by lines
-    /// where their parts do.
+    /// Launched with THREADS threads and `model::launch::tiling`'s shared memory; A and B span their elements, and can be copied by
+    /// their ways.
     #[inline(always)]
     pub unsafe fn run<W: Steps<T>>(x: &Product<T>, (row, col): (u32, u32), steps: &mut W) {
         const { Self::OK };
@@ -136,54 +167,49 @@ impl<T: Scalar, S: Tile, const A_BY_LINES: bool, const B_BY_LINES: bool> Ring<T,
         if start >= end {
             return; // the whole block: there is nothing to add
         }
-        let mut a = Copies::<T, A_BY_LINES>::new::<S>(x.a, (x.a_row, x.a_col), (row, x.m), S::BM, start);
-        let mut b = Copies::<T, B_BY_LINES>::new::<S>(x.b, (x.b_col, x.b_row), (col, x.n), S::BN, start);
+        let mut a = Copies::<T, A>::new::<S>(x.a, (x.a_row, x.a_col), (row, x.m), S::BM, start);
+        let mut b = Copies::<T, B>::new::<S>(x.b, (x.b_col, x.b_row), (col, x.n), S::BN, start);
         let (mut now, mut last) = (0, 0);
+        let mut held = W::ZEROS; // multiplied once, while the first operands are loaded
         // SAFETY: `end` <= k. Who reads a stage was done with it at the last barrier before it is filled; who loads from one
         // waited for it, and met the others, before that. All threads take the same turns.
         unsafe {
             for stage in 0..S::STAGES - 1 {
-                Self::fill((&mut a, &mut b), Self::stage(stage), start + stage * S::KT, end);
+                let count = (end - start).saturating_sub(stage * S::KT);
+                Self::fill((&mut a, &mut b), Self::stage(stage), count, (0, 1));
+                ptx::cp_async_commit_group();
                 last = Self::behind(last);
             }
             Self::wait();
             thread::sync_threads();
-            let mut held = steps.load(Self::stage(0), 0);
             for l in (start..end).step_by(S::KT as usize) {
-                Self::fill((&mut a, &mut b), Self::stage(last), l + (S::STAGES - 1) * S::KT, end);
-                last = Self::behind(last);
-                for step in 1..W::COUNT {
-                    held = steps.turn(held, Self::stage(now), step);
+                let count = (end - l).saturating_sub((S::STAGES - 1) * S::KT);
+                for step in 0..W::COUNT {
+                    let next = steps.load(Self::stage(now), step);
+                    Self::fill((&mut a, &mut b), Self::stage(last), count, (step, W::COUNT));
+                    steps.multiply(held);
+                    held = next;
                 }
-                // What is loaded behind the last stage is not multiplied: any whole stage will do.
-                now = if l + S::KT < end { Self::behind(now) } else { now };
+                ptx::cp_async_commit_group();
+                (now, last) = (Self::behind(now), Self::behind(last));
                 Self::wait();
                 thread::sync_threads(); // everyone's copies are there, and everyone is done with the stage before
-                held = steps.turn(held, Self::stage(now), 0);
             }
+            steps.multiply(held);
         }
     }
 
-    /// Starts the copies of steps `l ..`, if there are such, and closes their group.
+    /// Starts the copies of a part of a stage, of whose steps `count` are there.
     ///
     /// # Safety
     /// As for [`Ring::run`]; nobody reads the stage.
     #[inline(always)]
-    unsafe fn fill(
-        (a, b): (&mut Copies<T, A_BY_LINES>, &mut Copies<T, B_BY_LINES>),
-        stage: Stage<T>,
-        l: u32,
-        end: u32,
-    ) {
-        if l < end {
-            // SAFETY: nobody reads the stage, as the caller promised; `l < end` <= k, so the steps that are left are
-            // the operands'.
-            unsafe {
-                a.fill::<S>(stage.a, S::BM, end - l);
-                b.fill::<S>(stage.b, S::BN, end - l);
-            }
+    unsafe fn fill((a, b): (&mut Copies<T, A>, &mut Copies<T, B>), stage: Stage<T>, count: u32, part: (u32, u32)) {
+        // SAFETY: as the caller promised.
+        unsafe {
+            a.fill::<S>(stage.a, S::BM, count, part);
+            b.fill::<S>(stage.b, S::BN, count, part);
         }
-        ptx::cp_async_commit_group();
     }
 
     /// Waits for the oldest stage in flight.
