@@ -68,7 +68,10 @@ impl Block {
         let fit = variant.is_two_tall().then(|| reduced::fitted(variant));
         let latencies_s = drawn_s * sms * bytes_needed_in_flight(machine);
         let (bandwidth_s, latencies_s) = if variant.kernel == Kernel::GemmRing {
-            (drawn_s.max(pulled_bytes / cache_rate(machine)), pulled_bytes * machine.memory_latency_s)
+            (
+                drawn_s.max(constants.gemm_pulls * pulled_bytes / cache_rate(machine)),
+                pulled_bytes * machine.memory_latency_s,
+            )
         } else if let Some(fit) = fit {
             (reduced::bandwidth_s(variant, tiling, problem, machine, detour) / blocks, latencies_s * fit.latency)
         } else {

@@ -38,6 +38,9 @@ pub struct Constants {
     pub gemm_step_slots: f64,
     /// As [`Constants::stage_slots`], of a ring for products of any shape: counted in what the assembler makes of it, not fitted.
     pub gemm_stage_slots: f64,
+    /// How many times as long as a read kernel's reads from the second-level cache take what a ring for products of any shape pulls from it: blocks
+    /// that run together ask for the same lines.
+    pub gemm_pulls: f64,
     /// Bytes a cycle that an SM's lanes are handed, a broadcast counted a lane, by loads of 16 bytes from shared memory.
     pub wide_bytes_per_cycle: f64,
     /// The same of a ring, whose lanes take different elements and not one by broadcast.
@@ -82,6 +85,7 @@ impl Constants {
         step_slots: 9.0,
         gemm_step_slots: 36.0,
         gemm_stage_slots: 60.0,
+        gemm_pulls: 0.62,
         wide_bytes_per_cycle: 180.8,
         ring_bytes_per_cycle: 140.2,
         narrow_bytes_per_cycle: 72.2,
