@@ -183,7 +183,7 @@ fn stages_of_squares_are_filled_by_whole_sectors_and_read_without_conflicts() {
                     "{layout}"
                 );
             }
-            let conflicts = number(&trace, &["shared", "bank_conflicts"]) > 0;
+            let conflicts = trace["shared"]["bank_conflicts"].as_u64().expect("a number") > 0;
             let by_elements = dtype == "f64" && layout.starts_with('r');
             assert_eq!((&trace["operands"]["C"]["efficiency"], conflicts), (&1.0.into(), by_elements), "{layout}");
         }

@@ -170,14 +170,16 @@ impl<S: Tile, const RB: usize, const NT: usize, A: Way, B: Way> Steps<f64> for M
         let b_at = Ring::<f64, S, A, B>::b_at;
         let a_next = if A::BY_LINES { a_at(1, 0) } else { a_at(0, 1) };
         let b_next = if B::BY_LINES { b_at(1, 0) } else { b_at(0, 1) };
-        // SAFETY: `step < KT / 8` and the warp's rows are below BM, so inside the stage.
         let ra = core::array::from_fn(|i| {
             let at = a_at(16 * i as u32, 8 * step);
-            if A::BY_LINES {
-                // By elements: of 16 bytes, every second register would have to be moved.
-                [0, 1].map(|s| unsafe { [sa.load(at + s), sa.load(at + a_next + s)] })
-            } else {
-                unsafe { square::<A>(sa, at, a_next) }
+            // By lines by elements: of 16 bytes, every second register would have to be moved.
+            // SAFETY: `step < KT / 8` and the warp's rows are below BM, so inside the stage.
+            unsafe {
+                if A::BY_LINES {
+                    [0, 1].map(|s| [sa.load(at + s), sa.load(at + a_next + s)])
+                } else {
+                    square::<A>(sa, at, a_next)
+                }
             }
         });
         let mut rb = [[0.0; NT]; 2];

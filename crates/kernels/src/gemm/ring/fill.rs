@@ -179,10 +179,14 @@ impl<T: Scalar, W: Way> Copies<T, W> {
     #[inline(always)]
     unsafe fn copy<S: Tile>(&mut self, stage: Shared<T>, len: u32, count: u32, piece: u32, (part, parts): (u32, u32)) {
         let copies = S::KT * len / piece / S::THREADS;
-        // The compiler would keep all the places that it adds up.
-        // SAFETY: all threads of the block are here.
-        let into =
-            stage.starting_at(if piece == 1 && W::LOOKS { unsafe { ptx::pinned(self.into) } } else { self.into });
+        let first = if piece == 1 && W::LOOKS {
+            // The compiler would keep all the places that it adds up.
+            // SAFETY: all threads of the block are here.
+            unsafe { ptx::pinned(self.into) }
+        } else {
+            self.into
+        };
+        let into = stage.starting_at(first);
         let inside = below(count.saturating_sub(self.step), self.steps).min(self.inside);
         for i in part * copies / parts..(part + 1) * copies / parts {
             // What the compiler can work out need not be kept.
