@@ -13,6 +13,8 @@ const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/resul
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/NOTES.md");
 /// Times of all entries of batches.
 const BATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/batched-variants.csv");
+/// Of the matrix units' entries for squares in f64.
+const SQUARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/gemm-variants.csv");
 const CEILINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/ceilings.csv");
 
 /// Share of the predictions for TSM2R on an H200 that must be within 10% of the measured times.
@@ -105,6 +107,19 @@ fn choices_of_batches_are_nearly_the_fastest_on_an_h200() {
     }
     let mean = (losses.iter().sum::<f64>() / losses.len() as f64).exp();
     assert!(mean <= BATCHES_LOSE, "{mean}");
+}
+
+#[test]
+fn choices_of_squares_are_nearly_the_fastest_on_an_h200() {
+    let compared = object(&Bench::new(), &["--against", SQUARES]);
+    only_the_gone_are_skipped(&compared, &[SQUARES]);
+    let choices = &compared["choices"];
+    let (cases, unmeasured) = (choices["cases"].as_u64(), choices["unmeasured"].as_u64());
+    assert!(cases >= Some(200) && unmeasured == Some(0), "{cases:?} {unmeasured:?}");
+    let losses: Vec<f64> =
+        choices["losses"].as_array().expect("losses").iter().filter_map(|loss| loss["loss"].as_f64()).collect();
+    assert!(choices["within_3_percent"].as_f64() >= Some(WITHIN_3_PERCENT), "{choices}");
+    assert!(losses.len() >= 200 && losses.iter().all(|loss| *loss <= 0.06), "{losses:?}");
 }
 
 /// Every prediction that is more than 10% off and every choice that loses more than 3% has a row of a table in the notes: the case,

@@ -242,8 +242,8 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         // They teach.
         Kernel::Ladder => false,
         Kernel::GemmRing => {
-            let by_elements = variant.name == "gemm_mma_elements";
-            problem.operation() == Operation::Gemm && (!variant.mma || by_elements != comes_by_pieces(problem))
+            problem.operation() == Operation::Gemm
+                && (!variant.mma || variant.copies_elements() != comes_by_pieces(problem))
         }
         Kernel::Tsmttsm => {
             let tall = problem.m.max(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;
@@ -259,7 +259,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
 
 /// Whether A and B can be copied by 16 bytes, where they begin at such: their lines are aligned to them and end with them.
 fn comes_by_pieces(problem: &Problem) -> bool {
-    let pieces = |unit: u64, other: u64, len: u64| unit == 1 && (other | len) * problem.dtype.bytes() % 16 == 0;
+    let pieces = |unit: u64, other: u64, len: u64| unit == 1 && (other | len) % (16 / problem.dtype.bytes()) == 0;
     let Problem { a, b, m, n, k, .. } = *problem;
     (pieces(a.row, a.col, m) || pieces(a.col, a.row, k)) && (pieces(b.row, b.col, k) || pieces(b.col, b.row, n))
 }

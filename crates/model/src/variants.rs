@@ -440,6 +440,11 @@ impl Variant {
         self.is_reduced() && matches!(self.name.as_bytes(), b"tsmttsm_atomic")
     }
 
+    /// Whether it is for products for any shape whose lines are not aligned to 16 bytes.
+    pub const fn copies_elements(&self) -> bool {
+        matches!(self.name.as_bytes(), b"gemm_mma_elements")
+    }
+
     /// The oldest compute capability that has its instructions.
     pub const fn since(&self) -> (u32, u32) {
         match (self.kernel, self.mma) {

@@ -15,7 +15,7 @@
 //! multiplied behind the barrier, while the next stage's first are on their way.
 //!
 //! On an H200 on 2026-11-25, in one process with cuBLAS (benches/results/h200/gemm.csv): by columns 57 TFLOP/s at 2048, 54 at 4096, 52 at 8192, 0.95
-//! of its speed; the least at 1024 to 8192, both transposed or A alone, 0.90; sizes one beside those 1.09 to 1.28.
+//! of its speed, with A transposed 0.90 at 8192. 1023, 1025, 2047, 2049, 4095 and 4097: 1.09 to 1.28.
 //!
 //! # Thread mapping
 //! A warp owns 16·RB rows and 8·NT columns; warps side by side along the rows first. Lane (g, q) = (lane / 4, lane mod 4)

@@ -68,20 +68,20 @@ fn aligned(variant: &Variant) -> [Case; 2] {
     })
 }
 
-/// Four cases for a ring that takes its operands either way: all lines are aligned to 16 bytes, more stages than the ring has,
+/// Eight cases for a ring that takes its operands either way: all lines are aligned to 16 bytes, more stages than the ring has,
 /// more blocks than one; what hangs over is whole pieces of 16 bytes or is not.
 fn either_way(variant: &Variant) -> Vec<Case> {
     let [rows, cols, step] = tile(variant);
     let k = (variant.stages + 1) * step;
-    let cases = [[false, true, false], [true, false, true], [false, false, true], [true, true, false]];
-    let case = |(at, by_rows): (usize, [bool; 3])| {
+    let ways = [[false, true, false], [true, false, true], [false, false, true], [true, true, false]];
+    let case = |at: usize| {
         let (over, gap) = if at % 2 == 0 { (1, 3) } else { (4, 0) };
         let plain = Case::plain(rows + over, 2 * cols + over, k + over);
-        Case { by_rows, gap, splits: 1 + at as u32 / 2, beta: [0.0, 0.5][at % 2], ..plain }
+        Case { by_rows: ways[at / 2], gap, splits: 1 + at as u32 / 4, beta: [0.0, 0.5][at % 2], ..plain }
     };
     // More tiles side by side than a band has.
     let wide = Case::plain(rows + 1, (model::launch::GEMM_BAND + 1) * cols - 3, 3);
-    cases.into_iter().enumerate().map(case).chain([wide]).collect()
+    (0..8).map(case).chain([wide]).collect()
 }
 
 /// Cases of whole tiles alone, of each operand either way.
@@ -235,10 +235,13 @@ fn rings_meet_whole_stages() {
 fn rings_meet_operands_either_way() {
     for variant in VARIANTS.iter().filter(|variant| variant.kernel == Kernel::GemmRing) {
         let cases = either_way(variant);
-        for operand in 0..3 {
-            assert!([false, true].iter().all(|way| cases.iter().any(|case| case.by_rows[operand] == *way)));
+        assert!([false, true].iter().all(|way| cases.iter().any(|case| case.by_rows[2] == *way)));
+        // Each of the loops for whole pieces of 16 bytes.
+        let whole = |case: &Case| [case.m, case.n, case.k].iter().all(|length| length % 4 == 0) && case.gap == 0;
+        for by_rows in [[false, false], [false, true], [true, false], [true, true]] {
+            assert!(cases.iter().any(|case| whole(case) && case.by_rows[..2] == by_rows), "{}", variant.entry);
         }
-        for Case { m, n, k, gap, offset, .. } in cases.into_iter().take(4) {
+        for Case { m, n, k, gap, offset, .. } in cases.into_iter().take(8) {
             let lines = [m, n, k].map(|line| (u64::from(line) + gap) * variant.dtype.bytes() % 16);
             assert_eq!((lines, offset), ([0; 3], 0), "{}", variant.entry);
             assert!(m > variant.rows && n > variant.t2 && k > variant.stages * variant.t3);

@@ -326,6 +326,39 @@ fn as_many_blocks_along_z_as_there_are_and_no_more() {
     assert!(tried > 800, "{tried}");
 }
 
+/// On the matrix units f64 of any shape goes by elements where no 16 bytes along a line of A or of B are whole, whichever way it lies.
+#[test]
+fn lines_that_are_not_aligned_go_by_elements() -> Result<(), Refusal> {
+    let by_elements = |p: &Problem| choose(p, &Machine::H200, None).map(|choice| choice.variant.copies_elements());
+    let (even, odd) = (1000, 1001);
+    // Rows and columns of op(A), or of op(B), and how it lies.
+    let lying = |by_rows: bool, rows: u64, cols: u64, gap: u64| match by_rows {
+        true => Strides { row: cols + gap, col: 1 },
+        false => Strides { row: 1, col: rows + gap },
+    };
+    for order in 0..4 {
+        let [a_by_rows, b_by_rows] = [order & 1 > 0, order & 2 > 0];
+        let of = |[m, n, k]: [u64; 3], [a_gap, b_gap]: [u64; 2]| Problem {
+            a: lying(a_by_rows, m, k, a_gap),
+            b: lying(b_by_rows, k, n, b_gap),
+            ..Problem::column_major(Dtype::F64, m, n, k)
+        };
+        assert!(!by_elements(&of([even; 3], [0, 2]))?, "{order}");
+        assert!(by_elements(&of([even; 3], [1, 0]))? && by_elements(&of([even; 3], [0, 1]))?, "{order}");
+        // Along A's line lies m or k, along B's k or n.
+        for (at, lies_along) in [!a_by_rows, b_by_rows, a_by_rows || !b_by_rows].into_iter().enumerate() {
+            let mut sizes = [even; 3];
+            sizes[at] = odd;
+            // What is even in memory all the same.
+            let gap = |by_rows: bool, rows: u64, cols: u64| if by_rows { cols % 2 } else { rows % 2 };
+            let [m, n, k] = sizes;
+            let found = by_elements(&of(sizes, [gap(a_by_rows, m, k), gap(b_by_rows, k, n)]))?;
+            assert_eq!(found, lies_along, "{order} {sizes:?}");
+        }
+    }
+    Ok(())
+}
+
 /// Of every entry whose tiles of C all lie along x: 2^31 of them are refused, and two less taken. One less is a prime, and so of no C
 /// that has so few rows and columns; of that number, which a grid has, no entry is refused either.
 #[test]

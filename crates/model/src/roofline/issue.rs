@@ -111,7 +111,7 @@ fn stage(variant: &Variant, width: f64) -> f64 {
 fn gemm_stage(variant: &Variant, width: f64) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let (steps, threads) = (f64::from(variant.t3), f64::from(variant.threads));
-    let piece = if variant.name == "gemm_mma_elements" { 1.0 } else { width };
+    let piece = if variant.copies_elements() { 1.0 } else { width };
     let copies = f64::from(variant.rows + variant.t2) * steps / piece / threads;
     let multiplied = if variant.mma {
         // A product of 16 x 8 x 4; a load for each 16 rows of A and each 16 columns of B.

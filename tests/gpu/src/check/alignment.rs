@@ -25,14 +25,19 @@ fn make<T: Real>(lab: &Lab, size: Size, storage: [Storage; 3]) -> Outcome<Case<T
 }
 
 /// With A and B by rows or by columns, the sizes with such a remainder, and who is tried with them: entries of two tall matrices and of
-/// vectors in every layout, with enough steps for several rounds; the others where both lie alike.
+/// vectors in every layout, with enough steps for several rounds; those for squares in every layout, with lines of whole 16 bytes; the others
+/// where both lie alike.
 fn asked<T: Real>(lab: &Lab, [a_by_rows, b_by_rows]: [bool; 2], remainder: usize) -> Vec<(Size, Vec<Entry>)> {
     let plain = (a_by_rows == b_by_rows).then(|| ((128 + remainder, 5, 35), lab.entries::<T>()));
     let steps = 1028 + remainder;
-    let tall = [(Kernel::Tsmttsm, (5 + remainder, 5, steps)), (Kernel::Gemv, (128 + remainder, 1, steps))];
-    let tall =
-        tall.map(|(kernel, size)| (size, reduced(T::DTYPE, kernel))).into_iter().filter(|_| lab.device.is_cuda());
-    plain.into_iter().chain(tall).collect()
+    let every_way = [
+        (Kernel::Tsmttsm, (5 + remainder, 5, steps)),
+        (Kernel::Gemv, (128 + remainder, 1, steps)),
+        (Kernel::GemmRing, (128 + remainder, 8, 36)),
+    ];
+    let every_way =
+        every_way.map(|(kernel, size)| (size, reduced(T::DTYPE, kernel))).into_iter().filter(|_| lab.device.is_cuda());
+    plain.into_iter().chain(every_way).collect()
 }
 
 fn sweep<T: Real>(lab: &Lab) -> Outcome {

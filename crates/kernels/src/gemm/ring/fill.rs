@@ -4,8 +4,8 @@
 //!
 //! | the operand's unit stride runs | copies     | a warp's                          |
 //! |--------------------------------|------------|-----------------------------------|
-//! | along k, into a part by lines  | 16 bytes   | a line's steps of a stage         |
-//! | the same                       | an element | the same, of two lines            |
+//! | along k, into a part by lines  | 16 bytes   | steps of a stage, of a few lines  |
+//! | the same                       | an element | the same                          |
 //! | across the lines               | 16 bytes   | neighbours of a step              |
 //! | the same, or nowhere           | an element | neighbours of a step              |
 //! | along k, into a part by steps  | an element | 8 steps of 4 lines: whole sectors |

@@ -111,6 +111,8 @@ const fn at<T, S: Tile>(side: u32, by_lines: bool, line: u32, step: u32) -> u32 
 impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
     const OK: () = {
         assert!(S::STAGES >= 2 && S::STAGES <= 4, "a ring has 2 to 4 stages");
+        assert!(S::THREADS.is_power_of_two() && S::KT.is_power_of_two(), "copies are powers of two apart");
+        assert!(S::BM.is_power_of_two() && S::BN.is_power_of_two(), "copies are powers of two apart");
         assert!(
             !S::PAIRS || S::THREADS >= 2 * S::BM && S::THREADS >= 2 * S::BN,
             "a thread's elements are pairs of steps apart"
