@@ -226,8 +226,8 @@ fn considered<'a>(
     in_question(problem, force).map(move |place| Fit::new(place, problem, machine))
 }
 
-/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall; GEMV's where that side
-/// is 1 and they can load the matrix.
+/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall; those for any shape
+/// where no side is, or that one hardly; GEMV's where that side is 1 and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
     let few = problem.k <= few_steps(problem) || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
     if variant.kernel != Kernel::Gemv && !few && is_vectors(problem) {
@@ -242,7 +242,9 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         // They teach.
         Kernel::Ladder => false,
         Kernel::GemmRing => {
-            problem.operation() == Operation::Gemm
+            let is_skinny = problem.k > crate::shape::SKINNY && !are_two_tall(problem);
+            let is_wide = problem.m.min(problem.n) > MOST_COLUMNS && is_skinny;
+            (is_wide || problem.operation() == Operation::Gemm)
                 && (!variant.mma || variant.copies_elements() != comes_by_pieces(problem))
         }
         Kernel::Tsmttsm => {
@@ -256,6 +258,10 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         }
     }
 }
+
+/// Most columns for which TSM2R's entries alone are considered. More are nearly a whole tile of those for any shape: 64 of f64 took them 0.77 to
+/// 0.97 of the time of the entries that TSM2R had for so many (an H200, 2026-11-25, m = k = 10240 to 40960), and 48 from 1.07 to 1.27 times that of its own.
+const MOST_COLUMNS: u64 = 48;
 
 /// Whether A and B can be copied by 16 bytes, where they begin at such: their lines are aligned to them and end with them.
 fn comes_by_pieces(problem: &Problem) -> bool {

@@ -321,7 +321,7 @@ mod tests {
     fn every_reason_is_listed_once() {
         let by_columns = Problem::column_major(Dtype::F64, 1000, 16, 1000);
         let by_rows = Problem { a: Strides::row_major(1000), ..by_columns };
-        let entry = "dtsm2r_mma_64x32_n64_k16_s3_t128_rows";
+        let entry = "dtsm2r_mma_16x48_n48_k16_s3_t256_rows";
         assert_eq!(said(&by_columns, &Machine::H200, entry), "it wants unit stride along the rows of A");
         let old = "the kernels need compute capability 8.0, Tesla P100-SXM2-16GB has 6.0; it needs compute capability 9.0, Tesla P100-SXM2-16GB has 6.0; ";
         let too_large = |bytes| std::format!("{old}its blocks need {bytes} bytes of shared memory, a block has 49152");
@@ -355,9 +355,9 @@ mod tests {
             )
         );
         // A block may have so much, but an SM keeps more of each than it has left.
-        let by_rows = Problem { a: Strides::row_major(1000), ..Problem::column_major(Dtype::F64, 1000, 64, 1000) };
-        let ring = "dtsm2r_mma_64x32_n64_k16_s3_t128_rows";
-        let shared = crate::VARIANTS.iter().find(|v| v.entry == ring).map(|v| tiling(v, 1000, 64).shared_bytes);
+        let by_rows = Problem { a: Strides::row_major(1000), ..Problem::column_major(Dtype::F64, 1000, 48, 1000) };
+        let ring = "dtsm2r_mma_16x48_n48_k16_s3_t256_rows";
+        let shared = crate::VARIANTS.iter().find(|v| v.entry == ring).map(|v| tiling(v, 1000, 48).shared_bytes);
         let bytes = shared.expect("an entry");
         let kept = Machine { shared_per_sm: bytes, shared_per_block: bytes, ..Machine::H200 };
         let has = std::format!("{bytes} bytes of shared memory, an SM has {bytes} less 1024 of each block");

@@ -199,13 +199,11 @@ macro_rules! mma_variants {
             dtsm2r_mma_16x24_n24_k32_s3_t256:            f64, 8,    1,  3,  24, 32, 3,     1,     false;
             dtsm2r_mma_16x32_n32_k16_s3_t256:            f64, 8,    1,  4,  32, 16, 3,     2,     false;
             dtsm2r_mma_16x48_n48_k16_s3_t256:            f64, 8,    1,  6,  48, 16, 3,     2,     false;
-            dtsm2r_mma_64x32_n64_k16_s3_t128:            f64, 4,    4,  4,  64, 16, 3,     2,     false;
             dtsm2r_mma_16x8_n8_k32_s4_t128_rows:         f64, 4,    1,  1,  8,  32, 4,     2,     true;
             dtsm2r_mma_16x16_n16_k32_s3_t128_rows:       f64, 4,    1,  2,  16, 32, 3,     3,     true;
             dtsm2r_mma_16x24_n24_k32_s3_t128_rows:       f64, 4,    1,  3,  24, 32, 3,     2,     true;
             dtsm2r_mma_16x32_n32_k32_s2_t256_rows:       f64, 8,    1,  4,  32, 32, 2,     2,     true;
             dtsm2r_mma_16x48_n48_k16_s3_t256_rows:       f64, 8,    1,  6,  48, 16, 3,     2,     true;
-            dtsm2r_mma_64x32_n64_k16_s3_t128_rows:       f64, 4,    4,  4,  64, 16, 3,     2,     true;
         }
     };
 }

@@ -169,8 +169,8 @@ fn entries(problem: &Problem) -> impl Iterator<Item = (&'static str, &'static st
     let square = problem.operation() == Operation::Gemm;
     let suits = move |v: &&Variant| match v.kernel {
         Kernel::Gemv => vector && !problem.gram,
-        Kernel::Gemm => !tall,
-        Kernel::GemmRing | Kernel::Ladder => square,
+        Kernel::Gemm | Kernel::GemmRing => !tall,
+        Kernel::Ladder => square,
         _ if square => false,
         _ => v.is_reduced() == tall,
     };

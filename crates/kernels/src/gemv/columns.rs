@@ -7,10 +7,12 @@
 //!
 //! # Thread mapping
 //! LANES = BM / TM threads along the rows, THREADS / LANES groups along k; group g takes columns g, g + GROUPS .. of each
-//! GROUPS·STEPS. By 16 bytes a lane has TM neighbouring rows, by elements every LANES-th.
+//! GROUPS·STEPS. By 16 bytes a lane has TM neighbouring rows, by elements every 32nd of its warp's 32·TM: where columns start
+//! anywhere neighbouring loads share a sector, and only a warp's own come close enough together to fetch it once.
 
 use crate::tsmttsm::Reduced;
 use cuda_std::prelude::*;
+use cuda_std::warp::WARP_LANES;
 
 /// # Safety
 /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
@@ -18,7 +20,12 @@ use cuda_std::prelude::*;
 pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: usize, const STEPS: usize>(
     x: Reduced<T>,
 ) {
-    const { assert!(TM == T::WIDTH && BM % TM == 0 && THREADS % (BM / TM) == 0, "16 bytes a lane, whole groups") };
+    const {
+        assert!(
+            TM == T::WIDTH && BM % (32 * TM) == 0 && THREADS % (BM / TM) == 0,
+            "16 bytes a lane, whole groups of whole warps"
+        )
+    };
     let lanes = const { (BM / TM) as u32 };
     let groups = const { (THREADS * TM / BM) as u32 };
     let t = thread::thread_idx_x();
@@ -30,6 +37,7 @@ pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: u
     let by_16_bytes = p.a.is_aligned(16)
         && (p.k <= 1 || p.a_col % width as u64 == 0)
         && (p.m % width == 0 || tile + BM as u32 <= p.m);
+    let by_elements = |lane: u32, i: usize| (lane / WARP_LANES * width + i as u32) * WARP_LANES + lane % WARP_LANES;
     let mut sums = [T::ZERO; TM];
     let run = Columns { x: &x, parts: (start, end), group: (group, groups) };
 
@@ -40,7 +48,7 @@ pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: u
         // SAFETY: `end` <= k.
         unsafe { run.add::<T::Wide, TM, STEPS>(&mut sums, load, T::ZEROS) };
     } else {
-        let row = |i: usize| tile + i as u32 * lanes + lane;
+        let row = |i: usize| tile + by_elements(lane, i);
         let load = |at: Global<T>, inside: bool| {
             // SAFETY: columns before `end` <= k; rows inside.
             core::array::from_fn(|i| unsafe { at.stream_if(row(i) < p.m && inside, row(i) as u64) })
@@ -51,7 +59,7 @@ pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: u
 
     let sc = Shared::<T>::at(0); // (BM, groups) by columns
     for i in 0..TM {
-        let row = if by_16_bytes { lane * width + i as u32 } else { i as u32 * lanes + lane };
+        let row = if by_16_bytes { lane * width + i as u32 } else { by_elements(lane, i) };
         // SAFETY: an element of each thread's own.
         unsafe { sc.store(group * BM as u32 + row, sums[i]) };
     }

@@ -10,7 +10,7 @@ const SECTOR: f64 = 32.0;
 /// add the sums of all. On an H200 on 2026-11-22 a GEMV of 0.3 to 3 MB in f32 took 1 to 2 us longer than by `gemv_columns`.
 const WIDE_LATENCIES: f64 = 2.5;
 
-/// The ends of a block of [`Kernel::Ring`]. Of the other kernels many small blocks are on an SM at a time, and their ends
+/// The ends of a block of [`Kernel::Ring`] and [`Kernel::GemmRing`]. Of the other kernels many small blocks are on an SM at a time, and their ends
 /// are in the constants that were fitted to them: here they are 0, but where B is filled into shared memory first: 64 x 64 x 64 took
 /// 27.7 us on an H200 on 2026-11-22 by `dtsmm_element_0x1_u4_t256_shared`, 19.5 in f32, of which 16 loads of B one after the other are 9.
 pub(super) struct Ends {
@@ -32,7 +32,7 @@ impl Ends {
         fma_per_s: f64,
         constants: &Constants,
     ) -> Ends {
-        if variant.kernel != Kernel::Ring {
+        if !matches!(variant.kernel, Kernel::Ring | Kernel::GemmRing) {
             let latencies = match variant.kernel {
                 Kernel::Gemv if variant.name == "gemv_wide" => WIDE_LATENCIES,
                 // Each thread waits for an element of B before it loads the next.

@@ -11,6 +11,11 @@ const PIECE_BYTES: f64 = 16.0;
 const REGISTERS: f64 = 4.0;
 /// Instructions of a copy into a stage: an address and the copy.
 const COPY: f64 = 2.0;
+/// Instructions in whose time copies of an element each of a warp's lanes are taken, where one other warp of the scheduler has some to issue. On an
+/// H200 on 2026-11-25 squares of 1439 to 2049 in f32 took 1.05 to 1.25 times as long as those of 1440 to 2048 by 8 x 16 sums.
+const ELEMENT: f64 = 14.0;
+/// Schedulers of an SM, for which those entries are made.
+const SCHEDULERS: f64 = 4.0;
 
 /// Time in which an SM issues the instructions of a block, k whole, s:
 ///
@@ -48,7 +53,7 @@ fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> 
             let own = f64::from(variant.cols);
             k * (own * own + 2.0 * own + constants.step_slots)
         }
-        Kernel::GemmRing => k / t3 * (gemm_stage(variant, width) + constants.gemm_stage_slots),
+        Kernel::GemmRing => k / t3 * (gemm_stage(variant, problem, width) + constants.gemm_stage_slots),
         Kernel::Ring => k / t3 * (stage(variant, width) + constants.stage_slots),
         Kernel::Tsmm | Kernel::Tall => super::tsmm::instructions(variant, problem, constants),
         Kernel::Gemm => k * (fmas * t3 * t2 + (t3 + t2) / width + constants.gemm_step_slots),
@@ -107,19 +112,32 @@ fn stage(variant: &Variant, width: f64) -> f64 {
 }
 
 /// What a warp of a ring for products of any shape issues a stage: multiply-adds, loads from shared memory, and copies of A and
-/// B, by 16 bytes or by elements.
-fn gemm_stage(variant: &Variant, width: f64) -> f64 {
+/// B, by 16 bytes or by elements: the vector units' copy 16 bytes of an operand whose unit stride runs across the lines.
+fn gemm_stage(variant: &Variant, problem: &Problem, width: f64) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let (steps, threads) = (f64::from(variant.t3), f64::from(variant.threads));
-    let piece = if variant.copies_elements() { 1.0 } else { width };
-    let copies = f64::from(variant.rows + variant.t2) * steps / piece / threads;
+    let by_16_bytes = |unit: u64, other: u64| {
+        if variant.mma { !variant.copies_elements() } else { unit == 1 && other % width as u64 == 0 }
+    };
+    // The other warps of a scheduler issue while one waits until its elements are taken.
+    let others = f64::from(variant.min_blocks * variant.threads) / WARP / SCHEDULERS - 1.0;
+    let copies = |lines: u32, (unit, other): (u64, u64)| {
+        let elements = f64::from(lines) * steps / threads;
+        match (by_16_bytes(unit, other), variant.mma) {
+            (true, _) => COPY * elements / width,
+            (false, true) => COPY * elements,
+            (false, false) => elements * (COPY + ELEMENT / others),
+        }
+    };
+    let Problem { a, b, .. } = *problem;
+    let copies = copies(variant.rows, (a.row, a.col)) + copies(variant.t2, (b.col, b.row));
     let multiplied = if variant.mma {
         // A product of 16 x 8 x 4; a load for each 16 rows of A and each 16 columns of B.
         steps / 4.0 * (rows * cols / 128.0 + (rows + cols) / 16.0)
     } else {
         steps * (f64::from(variant.dtype.fmas()) * rows * cols + (rows + cols) / width)
     };
-    multiplied + COPY * copies
+    multiplied + copies
 }
 
 #[cfg(test)]
@@ -174,10 +192,13 @@ mod tests {
             ("ztsm2r_outer_1x4_u1_t128", 1.0 + 20.0),
             // Of 16 steps one product of 16 x 16: two tiles, 4 + 4 loads; copies of A 64 x 32 in twos, of B 32 x 16, 24.
             ("dtsm2r_mma_16x16_n16_k32_s3_t128", (2.0 * 10.0 + 24.0) / 32.0),
-            // 8 x 16 sums and 6 loads a step; of 8 steps 4 copies of both operands' 128 x 8.
-            ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 134.0 + 8.0 / 8.0),
+            // 8 x 16 sums and 6 loads a step; of 8 steps 2 copies of A's 128 x 8, and of B's, by columns, 8 of elements, for which one other
+            // warp issues.
+            ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 134.0 + (4.0 + 8.0 * 16.0) / 8.0),
+            // 8 x 8 sums and 4 loads; 4 copies, and 4 of elements for which two do.
+            ("sgemm_staged_8x8_m128_n64_k8_s3_t128", 68.0 + (4.0 + 4.0 * 9.0) / 8.0),
             // Of 4 steps 8 products of 16 x 8 and 4 loads; of 16 steps 8 copies of both operands' 64 x 16, or 16 of elements.
-            ("dgemm_mma_32x32_m64_n64_k16_s4_t128", 12.0 / 4.0 + 16.0 / 16.0),
+            ("dgemm_mma_32x32_m64_n64_k16_s3_t128", 12.0 / 4.0 + 16.0 / 16.0),
             ("dgemm_mma_elements_32x32_m64_n64_k16_s3_t128", 12.0 / 4.0 + 32.0 / 16.0),
             // Two tall matrices, four groups: of 16 steps two products and, n being odd, 16 loads by elements, and what those of a row
             // take beside that, shared by four warps.

@@ -110,7 +110,7 @@ const fn at<T, S: Tile>(side: u32, by_lines: bool, line: u32, step: u32) -> u32 
 
 impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
     const OK: () = {
-        assert!(S::STAGES >= 2 && S::STAGES <= 4, "a ring has 2 to 4 stages");
+        assert!(S::STAGES == 2 || S::STAGES == 3, "a ring has 2 or 3 stages");
         assert!(S::THREADS.is_power_of_two() && S::KT.is_power_of_two(), "copies are powers of two apart");
         assert!(S::BM.is_power_of_two() && S::BN.is_power_of_two(), "copies are powers of two apart");
         assert!(
@@ -156,6 +156,12 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
         if index + 1 == S::STAGES { 0 } else { index + 1 }
     }
 
+    /// The stage before this one, which was multiplied last.
+    #[inline(always)]
+    fn before(index: u32) -> u32 {
+        if index == 0 { S::STAGES - 1 } else { index - 1 }
+    }
+
     /// Has `steps` multiply this block's part of k, in ascending order.
     ///
     /// # Safety
@@ -171,7 +177,7 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
         }
         let mut a = Copies::<T, A>::new::<S>(x.a, (x.a_row, x.a_col), (row, x.m), S::BM, start);
         let mut b = Copies::<T, B>::new::<S>(x.b, (x.b_col, x.b_row), (col, x.n), S::BN, start);
-        let (mut now, mut last) = (0, 0);
+        let mut now = 0;
         let mut held = W::ZEROS; // multiplied once, while the first operands are loaded
         // SAFETY: `end` <= k. Who reads a stage was done with it at the last barrier before it is filled; who loads from one
         // waited for it, and met the others, before that. All threads take the same turns.
@@ -180,20 +186,21 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
                 let count = (end - start).saturating_sub(stage * S::KT);
                 Self::fill((&mut a, &mut b), Self::stage(stage), count, (0, 1));
                 ptx::cp_async_commit_group();
-                last = Self::behind(last);
             }
             Self::wait();
             thread::sync_threads();
-            for l in (start..end).step_by(S::KT as usize) {
-                let count = (end - l).saturating_sub((S::STAGES - 1) * S::KT);
+            let mut left = end - start; // one number to keep, not two
+            while left > 0 {
+                let (free, count) = (Self::before(now), left.saturating_sub((S::STAGES - 1) * S::KT));
                 for step in 0..W::COUNT {
                     let next = steps.load(Self::stage(now), step);
-                    Self::fill((&mut a, &mut b), Self::stage(last), count, (step, W::COUNT));
+                    Self::fill((&mut a, &mut b), Self::stage(free), count, (step, W::COUNT));
                     steps.multiply(held);
                     held = next;
                 }
                 ptx::cp_async_commit_group();
-                (now, last) = (Self::behind(now), Self::behind(last));
+                now = Self::behind(now);
+                left = left.saturating_sub(S::KT);
                 Self::wait();
                 thread::sync_threads(); // everyone's copies are there, and everyone is done with the stage before
             }
@@ -219,8 +226,7 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
     fn wait() {
         match S::STAGES {
             2 => ptx::cp_async_wait_group::<0>(),
-            3 => ptx::cp_async_wait_group::<1>(),
-            _ => ptx::cp_async_wait_group::<2>(),
+            _ => ptx::cp_async_wait_group::<1>(),
         }
     }
 }
