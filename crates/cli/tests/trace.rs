@@ -169,7 +169,7 @@ fn rungs_of_squares_do_what_they_are_for() {
 fn stages_of_squares_are_filled_by_whole_sectors_and_read_without_conflicts() {
     let bench = Bench::new();
     for (entry, dtype, side) in
-        [("dgemm_mma_32x32_m64_n64_k16_s3_t128", "f64", 64), ("sgemm_staged_8x16_m128_n128_k8_s3_t128", "f32", 128)]
+        [("dgemm_mma_32x32_m64_n64_k32_s3_t128", "f64", 64), ("sgemm_staged_8x16_m128_n128_k8_s3_t128", "f32", 128)]
     {
         for layout in ["ccc", "rcc", "crc", "rrc"] {
             let sides = side.to_string();

@@ -197,8 +197,8 @@ mod tests {
             ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 134.0 + (4.0 + 8.0 * 16.0) / 8.0),
             // 8 x 8 sums and 4 loads; 4 copies, and 4 of elements for which two do.
             ("sgemm_staged_8x8_m128_n64_k8_s3_t128", 68.0 + (4.0 + 4.0 * 9.0) / 8.0),
-            // Of 4 steps 8 products of 16 x 8 and 4 loads; of 16 steps 8 copies of both operands' 64 x 16, or 16 of elements.
-            ("dgemm_mma_32x32_m64_n64_k16_s3_t128", 12.0 / 4.0 + 16.0 / 16.0),
+            // Of 4 steps 8 products of 16 x 8 and 4 loads; of 32 steps 16 copies of both operands' 64 x 32, of 16 steps 16 of elements.
+            ("dgemm_mma_32x32_m64_n64_k32_s3_t128", 12.0 / 4.0 + 32.0 / 32.0),
             ("dgemm_mma_elements_32x32_m64_n64_k16_s3_t128", 12.0 / 4.0 + 32.0 / 16.0),
             // Two tall matrices, four groups: of 16 steps two products and, n being odd, 16 loads by elements, and what those of a row
             // take beside that, shared by four warps.

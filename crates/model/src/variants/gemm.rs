@@ -67,7 +67,6 @@ macro_rules! gemm_mma_variants {
             // entry                                       elem variant       body      warps RB NT BM   BN   KT  stages blocks
             dgemm_mma_32x64_m128_n128_k32_s3_t256:         f64, mma,          body,     8,    2, 8, 128, 128, 32, 3,     1;
             dgemm_mma_32x32_m64_n64_k32_s3_t128:           f64, mma,          body,     4,    2, 4, 64,  64,  32, 3,     2;
-            dgemm_mma_32x32_m64_n64_k16_s3_t128:           f64, mma,          body,     4,    2, 4, 64,  64,  16, 3,     3;
             dgemm_mma_elements_32x32_m64_n64_k16_s3_t128:  f64, mma_elements, elements, 4,    2, 4, 64,  64,  16, 3,     3;
         }
     };
