@@ -173,13 +173,13 @@ fn stages_of_squares_are_filled_by_whole_sectors_and_read_without_conflicts() {
     {
         for layout in ["ccc", "rcc", "crc", "rrc"] {
             let sides = side.to_string();
-            let shape = ["gemm", "--variant", entry, "--dtype", dtype, "--m", &sides, "--n", &sides, "--k", "32"];
+            let shape = ["gemm", "--variant", entry, "--dtype", dtype, "--m", &sides, "--n", &sides, "--k", "160"];
             let trace = traced(&bench, &[&shape[..], &["--layout", layout]].concat());
             for name in ["A", "B"] {
                 let operand = &trace["operands"][name];
                 assert_eq!(
                     (&operand["elements_loaded"], &operand["efficiency"]),
-                    (&(32 * side).into(), &1.0.into()),
+                    (&(160 * side).into(), &1.0.into()),
                     "{layout}"
                 );
             }

@@ -226,25 +226,22 @@ fn considered<'a>(
     in_question(problem, force).map(move |place| Fit::new(place, problem, machine))
 }
 
-/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall; those for any shape
-/// where no side is, or that one hardly; GEMV's where that side is 1 and they can load the matrix.
+/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall; those for
+/// products of any shape where neither side is, and from 49 on; GEMV's where that side is 1 and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
     let few = problem.k <= few_steps(problem) || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
     if variant.kernel != Kernel::Gemv && !few && is_vectors(problem) {
         return false;
     }
+    let least = problem.m.min(problem.n);
+    let has_a_large_operand = problem.k > crate::shape::SKINNY && !are_two_tall(problem);
     match variant.kernel {
-        Kernel::Tsm2r | Kernel::Ring => {
-            let skinny = problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;
-            skinny && !are_two_tall(problem)
-        }
+        Kernel::Tsm2r | Kernel::Ring => least <= crate::shape::SKINNY && has_a_large_operand,
         Kernel::Gemm => true,
         // They teach.
         Kernel::Ladder => false,
         Kernel::GemmRing => {
-            let is_skinny = problem.k > crate::shape::SKINNY && !are_two_tall(problem);
-            let is_wide = problem.m.min(problem.n) > MOST_COLUMNS && is_skinny;
-            (is_wide || problem.operation() == Operation::Gemm)
+            (least > MOST_COLUMNS && has_a_large_operand || problem.operation() == Operation::Gemm)
                 && (!variant.mma || variant.copies_elements() != comes_by_pieces(problem))
         }
         Kernel::Tsmttsm => {
@@ -254,13 +251,15 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         Kernel::Gram => true,
         Kernel::Gemv => variant.suits(problem),
         Kernel::Tsmm | Kernel::Tall => {
-            problem.m.min(problem.n) <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY
+            let is_narrow = least <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY;
+            is_narrow && (least > 1 || suits_a_vector(variant, problem))
         }
     }
 }
 
-/// Most columns for which TSM2R's entries alone are considered. More are nearly a whole tile of those for any shape: 64 of f64 took them 0.77 to
-/// 0.97 of the time of the entries that TSM2R had for so many (an H200, 2026-11-25, m = k = 10240 to 40960), and 48 from 1.07 to 1.27 times that of its own.
+/// Most columns for which TSM2R's entries alone are considered. On an H200 on 2026-11-25, m = k = 10240 to 40960 in f64, `gemm_mma` took 0.77 to
+/// 0.97 of the time of the entries for 64 columns that TSM2R had then, and of 48 1.07 to 1.27 times as long as its own. In f32 64 columns by rows
+/// are faster so where k is 128.
 const MOST_COLUMNS: u64 = 48;
 
 /// Whether A and B can be copied by 16 bytes, where they begin at such: their lines are aligned to them and end with them.
@@ -276,6 +275,18 @@ fn are_two_tall(problem: &Problem) -> bool {
     let Problem { a, b, m, n, .. } = problem;
     let along = |a: u64, b: u64| (a == 1 || *m == 1) && (b == 1 || *n == 1);
     *m.max(n) <= crate::shape::SKINNY && (along(a.row, b.col) || (a.col == 1 && b.row == 1))
+}
+
+/// Whether an entry of a tall A is considered for a few columns by rows and a vector. On an H200 on 2026-11-26, beside what was fastest and predicted to be
+/// that: `tsmm_element`, whose threads have a row each, took 1.3 to 8 times as long with 10 to 30 columns, since the first-level cache does not
+/// keep the lines that a warp opens until their next elements are asked for; `tsmm_bulk`, whose blocks begin late, twice as long with 80 KB to 1 MB.
+fn suits_a_vector(variant: &Variant, problem: &Problem) -> bool {
+    let row_bytes = problem.k * problem.dtype.bytes();
+    match variant.name {
+        "tsmm_element" => row_bytes <= 32,
+        _ if variant.is_bulk() => problem.m.max(problem.n) * row_bytes >= 4 << 20,
+        _ => true,
+    }
 }
 
 /// Most steps of a vector's product for which the kernels of a tall A are considered: those of GEMV have more on their way than

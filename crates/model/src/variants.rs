@@ -185,8 +185,8 @@ macro_rules! staged_variants {
 }
 
 /// The entries that go through a ring of stages and multiply on the matrix units of sm_90: `entry: element, warps, RB,
-/// NT, BN, KT, stages, blocks an SM, whether A's unit stride runs along its rows`; a warp owns 16·RB x 8·NT of C, a block
-/// BN columns.
+/// NT, BN, KT, stages, blocks an SM, whether A's unit stride runs along its rows`; a warp owns 16·RB rows of C and all BN = 8·NT
+/// columns of the block.
 #[macro_export]
 macro_rules! mma_variants {
     ($emit:ident) => {

@@ -61,7 +61,8 @@ impl Edges {
         for &n in &self.cols {
             sizes.extend(self.steps.iter().flat_map(|&k| [(37, n, k), (130, n, k)]));
         }
-        sizes.extend(self.sides.iter().map(|&(m, n)| (m, n, 19)));
+        // Less than a stage of k, and more than a ring has.
+        sizes.extend(self.sides.iter().flat_map(|&(m, n)| [(m, n, 19), (m, n, 131)]));
         sizes.extend(PRIMES);
         sizes
     }

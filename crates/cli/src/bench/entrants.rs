@@ -162,7 +162,7 @@ impl<'b> Bench<'b> {
 }
 
 /// All entries of an element type that are made for the shape: where both sides of C are skinny those of two tall matrices,
-/// where none is those of any shape, else the others, and for vectors those of GEMV. What is left out would run for minutes: a thread a row has few rows here, and long ones.
+/// else those of any shape, for squares with the ladder's and for others with those of a tall A, and for vectors those of GEMV. What is left out would run for minutes: a thread a row has few rows here, and long ones.
 fn entries(problem: &Problem) -> impl Iterator<Item = (&'static str, &'static str)> {
     let tall = problem.gram || (problem.m.max(problem.n) <= SKINNY && problem.k > SKINNY);
     let (dtype, vector) = (problem.dtype, problem.m.min(problem.n) == 1);
@@ -209,8 +209,9 @@ mod tests {
             let names: BTreeSet<&str> = large.iter().chain(&tall).chain(&vector).chain(&square).copied().collect();
             // A vector's are those of a skinny matrix, and its own.
             let own = VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel == Kernel::Gemv).count();
-            // The plain product is a square's too.
-            let plain = VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel == Kernel::Gemm).count();
+            // Those of any shape are a square's too.
+            let of_any = |v: &&Variant| v.dtype == dtype && matches!(v.kernel, Kernel::Gemm | Kernel::GemmRing);
+            let plain = VARIANTS.iter().filter(of_any).count();
             let distinct = large.len() + tall.len() + own + square.len() - plain;
             assert_eq!((names.len(), vector.len()), (distinct, large.len() + own));
             // More than one of a variant: its block shapes.

@@ -14,8 +14,9 @@
 //! The operands of a step are loaded, and a part of the copies go out, between the `mma` of the step before; those of a stage's last step are
 //! multiplied behind the barrier, while the next stage's first are on their way.
 //!
-//! On an H200 on 2026-11-25, in one process with cuBLAS (benches/results/h200/gemm.csv): by columns 57 TFLOP/s at 2048, 54 at 4096, 52 at 8192, 0.95
-//! of its speed, with A transposed 0.90 at 8192. 1023, 1025, 2047, 2049, 4095 and 4097: 1.09 to 1.28.
+//! On an H200 on 2026-11-26, in one process with cuBLAS (benches/results/h200/gemm.csv): by columns 56 TFLOP/s at 2048, 53 at 4096, 50 at 8192, 0.96
+//! to 0.97 of its speed, with A and B transposed 0.91 at 8192. 1025, 2047, 2049, 4095 and 4097: 1.09 to 1.32. Of stages of 16 steps 128 x 128 takes 2 to 4%
+//! longer.
 //!
 //! # Thread mapping
 //! A warp owns 16·RB rows and 8·NT columns; warps side by side along the rows first. Lane (g, q) = (lane / 4, lane mod 4)

@@ -6,11 +6,11 @@
 //! A 2q and 2q + 1, and the same 8 further on), so that its fragment of B is a load of 16 bytes down a column, and its
 //! fragment of A two, of two rows or of two steps each. (`m16n8k16` multiplies no faster, and its fragments would leave no registers for those of the next step.)
 //!
-//! Measured on an H200 on 2026-11-25 at m = k = 20480: 95% of the bound at n = 16, 91% at 32, 69% at 48
+//! Measured on an H200 on 2026-11-26 at m = k = 20480: 96% of the bound at n = 16, 92% at 32, 72% at 48
 //! (benches/results/h200/tsm2r.csv).
 //!
 //! # Thread mapping
-//! A warp owns 16·RB rows and 8·NT columns; warps that share rows are neighbours. Lane (g, q) = (lane / 4, lane % 4)
+//! A warp owns 16·RB rows and all 8·NT columns of the block. Lane (g, q) = (lane / 4, lane % 4)
 //! holds of each 16 x 8 tile of C two columns of two rows: by columns of A rows 2g and 2g + 1, since they come in one
 //! load, by rows g and g + 8.
 
@@ -31,14 +31,12 @@ pub struct Mma<S, const RB: usize, const NT: usize> {
 impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
     const OK: () = {
         assert!(S::KT % 16 == 0, "whole fragments");
-        assert!(S::BN % (8 * NT as u32) == 0, "whole warps along the columns");
-        assert!(S::THREADS / 32 / Self::COLS * 16 * RB as u32 == S::BM, "the warps' sums are the block's");
+        assert!(S::BN == 8 * NT as u32, "a warp has all of the block's columns");
+        assert!(S::THREADS / 32 * 16 * RB as u32 == S::BM, "the warps' sums are the block's");
     };
     /// Lane q's two steps of a half start at FIRST · q, and SECOND further on in the other half.
     const FIRST: u32 = if S::A_BY_ROWS { 2 } else { 4 };
     const SECOND: u32 = if S::A_BY_ROWS { 8 } else { 2 };
-    /// Warps along the columns of C.
-    const COLS: u32 = S::BN / (8 * NT as u32);
 
     /// # Safety
     /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their
@@ -48,21 +46,21 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
         const { Self::OK };
         let (warp, lane) = (thread::thread_idx_x() / warp::WARP_LANES, thread::thread_idx_x() % warp::WARP_LANES);
         let (g, q) = (lane / 4, lane % 4);
-        let (row, col) = (warp / Self::COLS * 16 * RB as u32, warp % Self::COLS * 8 * NT as u32);
+        let row = warp * 16 * RB as u32;
         let rows = if S::A_BY_ROWS { [g, g + 8] } else { [2 * g, 2 * g + 1] };
         // SAFETY: the caller's promise; all lanes of the warp are here.
         unsafe {
             let mut sums = Self {
                 rc: [[[0.0; 4]; NT]; RB],
                 a: ptx::pinned(Ring::<f64, S, true>::at(row + rows[0], Self::FIRST * q)),
-                b: ptx::pinned(Ring::<f64, S, true>::b_at(Self::FIRST * q, col + g)),
+                b: ptx::pinned(Ring::<f64, S, true>::b_at(Self::FIRST * q, g)),
                 shape: PhantomData,
             };
             Ring::<f64, S, true>::run(&x, &mut sums);
             for i in 0..RB {
                 let start = thread::block_idx_x() * S::BM + row + 16 * i as u32;
                 for j in 0..NT {
-                    let first = thread::block_idx_z() * S::BN + col + 8 * j as u32 + 2 * q;
+                    let first = thread::block_idx_z() * S::BN + 8 * j as u32 + 2 * q;
                     let [c00, c01, c10, c11] = sums.rc[i][j];
                     x.write_tile(|r| start + rows[r], |s| first + s as u32, [[c00, c01], [c10, c11]]);
                 }

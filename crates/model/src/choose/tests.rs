@@ -234,7 +234,15 @@ fn a_tall_matrix_times_a_vector_is_a_vectors_product() -> Result<(), Refusal> {
 fn an_entry_has_the_same_parts_of_k_with_any_leading_dimension() {
     let mut cut = 0;
     for variant in VARIANTS.iter().filter(|variant| !variant.is_reduced()) {
-        for (m, n, k) in [(5, 5, 1028), (17, 3, 40_001), (64, 48, 3_000_000), (20_480, 8, 20_480), (700, 13, 9001)] {
+        for (m, n, k) in [
+            (5, 5, 1028),
+            (17, 3, 40_001),
+            (64, 48, 3_000_000),
+            (20_480, 8, 20_480),
+            (700, 13, 9001),
+            (876, 360, 136),
+            (1616, 744, 1292),
+        ] {
             for by_rows in [false, true] {
                 let of = |lines: u64| if by_rows { Strides::row_major(lines) } else { Strides::column_major(lines) };
                 let laid = |gap: u64| {
@@ -397,11 +405,33 @@ fn grids_fit_at_every_edge() -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Of 49 columns on, where k is large and not both are tall, entries of squares are considered.
+#[test]
+fn squares_entries_serve_what_is_nearly_as_wide_as_their_tiles() -> Result<(), Refusal> {
+    let rings = |m, n, k, dtype| -> Result<usize, Refusal> {
+        let p = Problem::column_major(dtype, m, n, k);
+        Ok(candidates(&p, &Machine::H200, None)?.filter(|c| c.variant.kernel == Kernel::GemmRing).count())
+    };
+    for dtype in [Dtype::F32, Dtype::F64] {
+        for (m, n) in [(20_480, 48), (48, 20_480)] {
+            assert_eq!((rings(m, n, 20_480, dtype)?, rings(m, n + n % 2, 64, dtype)?), (0, 0), "{m} {n}");
+        }
+        for (m, n) in [(20_480, 49), (49, 20_480), (64, 20_480)] {
+            assert!(rings(m, n, 65, dtype)? > 0 && rings(m, n, 64, dtype)? == 0, "{dtype} {m} {n}");
+        }
+    }
+    for (m, name) in [(20_480, "gemm_mma"), (20_481, "gemm_mma_elements")] {
+        let chosen = choose(&Problem::column_major(Dtype::F64, m, 64, 20_480), &Machine::H200, None)?;
+        assert_eq!(chosen.variant.name, name);
+    }
+    Ok(())
+}
+
 /// A GPU later than an H200 without matrix units for f64: their entries take as long as others' arithmetic does there.
 #[test]
 fn units_that_are_not_there_take_no_less() -> Result<(), Refusal> {
     let machine = Machine { compute_capability: (12, 0), ..Machine::RTX4090 };
-    for (m, n, k) in [(20_000, 16, 3000), (16, 16, 10_000_000), (1000, 1000, 1000), (10_000_000, 16, 16)] {
+    for (m, n, k) in [(20_000, 16, 3000), (16, 16, 10_000_000), (1001, 1001, 1001), (10_000_000, 16, 16)] {
         let p = Problem::column_major(Dtype::F64, m, n, k);
         let least_s = bound(&p, &machine).seconds();
         let mut seen = 0;

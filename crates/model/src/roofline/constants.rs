@@ -70,8 +70,9 @@ impl Constants {
     /// `stsm2r_staged_8x12_n48` take 1.35 times as long a stage as with 240, three by entries of 8 x 8 1.2 to 1.37 times.
     /// `drained` is from 40960 x 16 x 40960 in f64, 640 blocks in 396 places 3070 us, 1920 blocks 2955 us; `by_rows_f64` is from
     /// a comparison at m = k = 20480, where such an A took 2.4 times as long. Choices moved with the fit and were not timed
-    /// again: benches/NOTES.md has how many. `gemm_pulls` is from 207 squares in f64 by each entry of `gemm_mma` on an H200 (2026-11-25;
-    /// benches/results/h200/gemm-variants.csv), of which 64 x 64 x 16 draws up to 6.5 TB/s: the choices are within 3% of the fastest in 97% of them, in 87% if it is 1.
+    /// again: benches/NOTES.md has how many. `gemm_pulls` is from 207 squares in f64 by each entry of `gemm_mma` on an H200 (2026-11-25), of
+    /// which 64 x 64 drew up to 6.5 TB/s; the choices are within 3% of the fastest in 98% of those of benches/results/h200/gemm-variants.csv, entries of a
+    /// day later, with blocks' ends in the estimate. `gemm_stage_slots` is from stages of 16 steps.
     pub const FITTED: Constants = Constants {
         mma_share: 0.85,
         ring_reads: 0.991,

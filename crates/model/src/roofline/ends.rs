@@ -10,14 +10,14 @@ const SECTOR: f64 = 32.0;
 /// add the sums of all. On an H200 on 2026-11-22 a GEMV of 0.3 to 3 MB in f32 took 1 to 2 us longer than by `gemv_columns`.
 const WIDE_LATENCIES: f64 = 2.5;
 
-/// The ends of a block of [`Kernel::Ring`] and [`Kernel::GemmRing`]. Of the other kernels many small blocks are on an SM at a time, and their ends
+/// The ends of a block of [`Kernel::Ring`] and, but for the storing, of [`Kernel::GemmRing`]. Of the other kernels many small blocks are on an SM at a time, and their ends
 /// are in the constants that were fitted to them: here they are 0, but where B is filled into shared memory first: 64 x 64 x 64 took
 /// 27.7 us on an H200 on 2026-11-22 by `dtsmm_element_0x1_u4_t256_shared`, 19.5 in f32, of which 16 loads of B one after the other are 9.
 pub(super) struct Ends {
     /// Nothing is multiplied while the first stage is on its way; nothing is loaded while the last one is multiplied. The
     /// longer of the two is in the times of all stages, the shorter comes on top. s.
     turn_s: f64,
-    /// The block's part of C is stored, s.
+    /// The block's part of C is stored, s: of a [`Kernel::GemmRing`], whose C is not narrow, it is in the time of all of C.
     store_s: f64,
     /// The same where that is a slot, s.
     slot_store_s: f64,
@@ -43,14 +43,15 @@ impl Ends {
             };
             return Ends { turn_s: latencies * machine.memory_latency_s, store_s: 0.0, slot_store_s: 0.0 };
         }
-        let sms = f64::from(machine.sms);
+        let (sms, is_ring) = (f64::from(machine.sms), variant.kernel == Kernel::Ring);
         let (rows, cols, steps) = (f64::from(variant.rows), f64::from(variant.t2), f64::from(variant.t3));
-        let load_s = rows * steps * problem.dtype.bytes() as f64 * sms / machine.read_bytes_per_s;
+        let loaded = if is_ring { rows } else { rows + cols }; // B of a tall A comes from a cache
+        let load_s = loaded * steps * problem.dtype.bytes() as f64 * sms / machine.read_bytes_per_s;
         let multiply_s = rows * cols * steps * f64::from(variant.dtype.fmas()) * sms / fma_per_s;
         Ends {
             turn_s: machine.memory_latency_s + load_s.min(multiply_s),
-            store_s: store_s(variant, problem, problem.c.row, machine, constants),
-            slot_store_s: store_s(variant, problem, 1, machine, constants),
+            store_s: if is_ring { store_s(variant, problem, problem.c.row, machine, constants) } else { 0.0 },
+            slot_store_s: if is_ring { store_s(variant, problem, 1, machine, constants) } else { 0.0 },
         }
     }
 
@@ -108,6 +109,9 @@ mod tests {
             let found = ends(entry, Strides::row_major(16)).turn_s;
             assert!((found / (shorter + 0.580e-6) - 1.0).abs() <= 1e-3, "{entry}: {found}");
         }
+        // Of a square's tile 256 lines of 8 steps, 8 KiB, and 131072 multiply-adds.
+        let square = ends("sgemm_staged_8x16_m128_n128_k8_s3_t128", Strides::column_major(100_000));
+        assert!((square.turn_s / (0.2325e-6 + 0.580e-6) - 1.0).abs() <= 1e-3 && square.seconds(1) == square.turn_s);
         assert_eq!(ends("stsm2r_prefetch_1x16_u32_t128", Strides::row_major(16)).seconds(1), 0.0);
     }
 }

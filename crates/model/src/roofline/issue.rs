@@ -11,8 +11,9 @@ const PIECE_BYTES: f64 = 16.0;
 const REGISTERS: f64 = 4.0;
 /// Instructions of a copy into a stage: an address and the copy.
 const COPY: f64 = 2.0;
-/// Instructions in whose time copies of an element each of a warp's lanes are taken, where one other warp of the scheduler has some to issue. On an
-/// H200 on 2026-11-25 squares of 1439 to 2049 in f32 took 1.05 to 1.25 times as long as those of 1440 to 2048 by 8 x 16 sums.
+/// Instructions in whose time copies of an element each of a warp's lanes are taken, where one other warp of the scheduler has some to issue. In f32,
+/// on an H200 on 2026-11-25, squares of 1439 to 2049 took 1.05 to 1.25 times as long as those of 1440 to 2048 by 8 x 16 sums; of
+/// the other types it is taken to be the same.
 const ELEMENT: f64 = 14.0;
 /// Schedulers of an SM, for which those entries are made.
 const SCHEDULERS: f64 = 4.0;
@@ -112,25 +113,26 @@ fn stage(variant: &Variant, width: f64) -> f64 {
 }
 
 /// What a warp of a ring for products of any shape issues a stage: multiply-adds, loads from shared memory, and copies of A and
-/// B, by 16 bytes or by elements: the vector units' copy 16 bytes of an operand whose unit stride runs across the lines.
+/// B, by 16 bytes or by elements: the vector units' entries copy 16 bytes of an operand whose unit stride runs across its lines, where those are whole
+/// 16 bytes together. What the leading dimension is does not matter: parts of k, and so bits, follow from the shape.
 fn gemm_stage(variant: &Variant, problem: &Problem, width: f64) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let (steps, threads) = (f64::from(variant.t3), f64::from(variant.threads));
-    let by_16_bytes = |unit: u64, other: u64| {
-        if variant.mma { !variant.copies_elements() } else { unit == 1 && other % width as u64 == 0 }
+    let by_16_bytes = |unit: u64, all: u64| {
+        if variant.mma { !variant.copies_elements() } else { width == 1.0 || unit == 1 && all % width as u64 == 0 }
     };
     // The other warps of a scheduler issue while one waits until its elements are taken.
-    let others = f64::from(variant.min_blocks * variant.threads) / WARP / SCHEDULERS - 1.0;
-    let copies = |lines: u32, (unit, other): (u64, u64)| {
+    let others = (f64::from(variant.min_blocks * variant.threads) / WARP / SCHEDULERS - 1.0).max(1.0);
+    let copies = |lines: u32, unit: u64, all: u64| {
         let elements = f64::from(lines) * steps / threads;
-        match (by_16_bytes(unit, other), variant.mma) {
+        match (by_16_bytes(unit, all), variant.mma) {
             (true, _) => COPY * elements / width,
             (false, true) => COPY * elements,
             (false, false) => elements * (COPY + ELEMENT / others),
         }
     };
-    let Problem { a, b, .. } = *problem;
-    let copies = copies(variant.rows, (a.row, a.col)) + copies(variant.t2, (b.col, b.row));
+    let Problem { a, b, m, n, .. } = *problem;
+    let copies = copies(variant.rows, a.row, m) + copies(variant.t2, b.col, n);
     let multiplied = if variant.mma {
         // A product of 16 x 8 x 4; a load for each 16 rows of A and each 16 columns of B.
         steps / 4.0 * (rows * cols / 128.0 + (rows + cols) / 16.0)
@@ -195,7 +197,7 @@ mod tests {
             // 8 x 16 sums and 6 loads a step; of 8 steps 2 copies of A's 128 x 8, and of B's, by columns, 8 of elements, for which one other
             // warp issues.
             ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 134.0 + (4.0 + 8.0 * 16.0) / 8.0),
-            // 8 x 8 sums and 4 loads; 4 copies, and 4 of elements for which two do.
+            // 8 x 8 sums and 4 loads; 2 copies of A's, and 4 of elements of B's 64 x 8, for which two do.
             ("sgemm_staged_8x8_m128_n64_k8_s3_t128", 68.0 + (4.0 + 4.0 * 9.0) / 8.0),
             // Of 4 steps 8 products of 16 x 8 and 4 loads; of 32 steps 16 copies of both operands' 64 x 32, of 16 steps 16 of elements.
             ("dgemm_mma_32x32_m64_n64_k32_s3_t128", 12.0 / 4.0 + 32.0 / 32.0),

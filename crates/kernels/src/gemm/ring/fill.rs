@@ -20,7 +20,7 @@ use cuda_std::prelude::*;
 use model::launch::{gemm_ring_line, gemm_ring_step};
 
 /// Steps of k that a warp copies of a line where the operand's unit stride runs along k, and lines.
-const STEPS: u32 = 8;
+pub(super) const STEPS: u32 = 8;
 const LINES: u32 = 4;
 
 /// How an operand is copied, and lies in a stage.

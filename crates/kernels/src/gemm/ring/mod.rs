@@ -22,7 +22,7 @@ mod fill;
 use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
-use fill::Copies;
+use fill::{Copies, STEPS};
 use model::launch::{GEMM_BAND as BAND, gemm_ring_line, gemm_ring_step};
 
 pub use fill::{ByLines, BySteps, Either, Elements, Way, lies_by_lines, lies_by_steps};
@@ -110,12 +110,16 @@ const fn at<T, S: Tile>(side: u32, by_lines: bool, line: u32, step: u32) -> u32 
 
 impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
     const OK: () = {
-        assert!(S::STAGES == 2 || S::STAGES == 3, "a ring has 2 or 3 stages");
+        assert!(S::STAGES == 3, "one stage is multiplied, two are on their way");
         assert!(S::THREADS.is_power_of_two() && S::KT.is_power_of_two(), "copies are powers of two apart");
         assert!(S::BM.is_power_of_two() && S::BN.is_power_of_two(), "copies are powers of two apart");
         assert!(
             !S::PAIRS || S::THREADS >= 2 * S::BM && S::THREADS >= 2 * S::BN,
             "a thread's elements are pairs of steps apart"
+        );
+        assert!(
+            !(A::LOOKS || B::LOOKS) || S::KT >= STEPS && S::THREADS / 32 >= S::KT / STEPS,
+            "warps copy whole squares of steps and lines"
         );
     };
     const A_LEN: u32 = if A::BY_LINES { Self::a_at(S::BM, 0) } else { Self::a_at(0, S::KT) };
@@ -221,12 +225,9 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
         }
     }
 
-    /// Waits for the oldest stage in flight.
+    /// Waits for the older of the two stages in flight.
     #[inline(always)]
     fn wait() {
-        match S::STAGES {
-            2 => ptx::cp_async_wait_group::<0>(),
-            _ => ptx::cp_async_wait_group::<1>(),
-        }
+        ptx::cp_async_wait_group::<1>();
     }
 }
