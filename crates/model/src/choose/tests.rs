@@ -414,7 +414,7 @@ fn squares_entries_serve_what_is_nearly_as_wide_as_their_tiles() -> Result<(), R
     };
     for dtype in [Dtype::F32, Dtype::F64] {
         for (m, n) in [(20_480, 48), (48, 20_480)] {
-            assert_eq!((rings(m, n, 20_480, dtype)?, rings(m, n + n % 2, 64, dtype)?), (0, 0), "{m} {n}");
+            assert_eq!((rings(m, n, 20_480, dtype)?, rings(m, n, 64, dtype)?), (0, 0), "{m} {n}");
         }
         for (m, n) in [(20_480, 49), (49, 20_480), (64, 20_480)] {
             assert!(rings(m, n, 65, dtype)? > 0 && rings(m, n, 64, dtype)? == 0, "{dtype} {m} {n}");
