@@ -17,7 +17,8 @@ mod ptx {
 }
 
 use cuda_builder::{Built, CudaBuilder, CudaBuilderError, NvvmArch, rust_src};
-use ptx::archive::{self, Module};
+use ptx::archive;
+use ptx::writer::{self, Module};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs, io};
@@ -116,7 +117,7 @@ fn compile() -> Result<Vec<u8>, String> {
         modules.extend(built.modules.iter().map(|module| Module::new(&module.entry, arch.target_cpu(), &module.ptx)));
     }
     modules.sort_by(|one, other| (&one.entry, &one.arch).cmp(&(&other.entry, &other.arch)));
-    Ok(ptx::writer::pack(&modules))
+    Ok(writer::pack(&modules))
 }
 
 fn build(arch: NvvmArch) -> Result<Built, CudaBuilderError> {
@@ -134,13 +135,13 @@ fn committed() -> Result<(Vec<u8>, &'static str), String> {
         Ok(archive) => archive,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             println!("cargo:warning=there is no {COMMITTED}: the library has no kernels");
-            ptx::writer::pack(&[])
+            writer::pack(&[])
         }
         Err(error) => return Err(format!("{COMMITTED}: {error}")),
     };
     if Path::new(COMMITTED).exists() {
         println!("cargo:rerun-if-changed={COMMITTED}");
     }
-    archive::unpack(&archive).map_err(|damaged| format!("{COMMITTED}: {damaged}"))?;
+    archive::check(&archive).map_err(|damaged| format!("{COMMITTED}: {damaged}"))?;
     Ok((archive, "committed"))
 }

@@ -54,8 +54,7 @@ fn check<T: Watched>(
 #[test]
 fn the_first_columns_become_the_product() -> Result<()> {
     for stream in streams()? {
-        for (m, n, k) in
-            [(1, 1, 1), (5, 3, 4), (3, 7, 8), (1000, 16, 16), (4097, 5, 17), (10_007, 64, 64), (2000, 1, 64)]
+        for (m, n, k) in [(1, 1, 1), (5, 3, 4), (3, 7, 8), (1000, 16, 16), (4097, 5, 17), (2003, 64, 64), (2000, 1, 64)]
         {
             for (by_rows, gap) in [(true, 0), (true, 3), (false, 0), (false, 1)] {
                 check::<f32>(f32::from, &stream, [m, n, k], by_rows, gap)?;

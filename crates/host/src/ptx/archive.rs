@@ -1,47 +1,55 @@
 //! Reads an archive of PTX modules. Also compiled into the build script.
 //!
-//! `LPX1`, the FNV-1a hash of the layout (8 bytes), the layout's length (4 bytes), the layout compressed. The layout:
-//! the number of texts and each text, the number of modules and for each entry, architecture, head, the place of the head
-//! in the text, the text's index. Numbers are 4 bytes, the lowest first; a text is its length and its bytes.
-//! A head is the lines `.version` and `.target`, in which alone a kernel's modules often differ.
+//! `LPX2`, the [`hash`] of all behind it (8 bytes), the lengths of the index, compressed and not, the index compressed, the
+//! blocks compressed. A block is texts, one behind the other: to get at one of them a block is decompressed, not all of
+//! the tens of megabytes. The index: the number of blocks and of each its lengths, compressed and not; the number of
+//! texts and of each its block, where it starts there, its length; the number of modules and of each its entry,
+//! architecture, head, the place of the head in the text, the text's index. Numbers are 4 bytes, the lowest first; words
+//! are their length and their bytes. A head is the lines `.version` and `.target`, in which alone a kernel's modules often
+//! differ.
 
-pub(crate) const MAGIC: &[u8; 4] = b"LPX1";
+use std::sync::OnceLock;
+
+pub(crate) const MAGIC: &[u8; 4] = b"LPX2";
 /// More than any archive needs; a damaged length asks for no more memory than this.
 const MOST_BYTES: usize = 1 << 28;
 
-/// One module; its text is kept without its head.
+/// An archive that is read as far as it is asked for.
+pub(crate) struct Archive<'a> {
+    blocks: Vec<Block<'a>>,
+    modules: Vec<Module>,
+}
+
+/// Texts that are compressed together.
+struct Block<'a> {
+    packed: &'a [u8],
+    length: usize,
+    /// What is in it, once somebody has asked.
+    texts: OnceLock<Result<String, Damaged>>,
+}
+
+/// One module: where its text is, which is kept without its head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Module {
     pub(crate) entry: String,
     /// `sm_90`
     pub(crate) arch: String,
-    pub(crate) head: String,
-    /// Where in `body` the head belongs, bytes.
-    pub(crate) head_at: usize,
-    pub(crate) body: String,
+    head: String,
+    /// Where in the text the head belongs, bytes.
+    head_at: usize,
+    text: Place,
 }
 
-impl Module {
-    /// A module from its text.
-    #[cfg_attr(not(test), allow(dead_code, reason = "the build script makes modules, the library reads them"))]
-    pub(crate) fn new(entry: &str, arch: &str, text: &str) -> Self {
-        let head_at = text.find(".version").unwrap_or(0);
-        let is_head = |line: &&str| line.starts_with(".version") || line.starts_with(".target");
-        let head: String = text[head_at..].split_inclusive('\n').take_while(is_head).collect();
-        let body = format!("{}{}", &text[..head_at], &text[head_at + head.len()..]);
-        Self { entry: entry.to_string(), arch: arch.to_string(), head, head_at, body }
-    }
-
-    /// The whole text.
-    #[cfg_attr(not(test), allow(dead_code, reason = "the library wants texts, the build script only checks"))]
-    pub(crate) fn text(&self) -> String {
-        let (before, after) = self.body.split_at(self.head_at);
-        format!("{before}{}{after}", self.head)
-    }
+/// A text: its block, where it starts there, its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    block: usize,
+    start: usize,
+    length: usize,
 }
 
 /// Why an archive cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Damaged(&'static str);
 
 impl std::fmt::Display for Damaged {
@@ -50,43 +58,94 @@ impl std::fmt::Display for Damaged {
     }
 }
 
-/// All modules of an archive.
-pub(crate) fn unpack(archive: &[u8]) -> Result<Vec<Module>, Damaged> {
-    let mut outer = Reader(archive);
-    if outer.take(MAGIC.len())? != MAGIC {
-        return Err(Damaged("it does not begin as one"));
+/// Finds damage, without decompressing what the kernels are in: for those who build, once, so that those who read need not.
+#[cfg_attr(not(test), allow(dead_code, reason = "the build script has looked at what the library reads"))]
+pub(crate) fn check(archive: &[u8]) -> Result<(), Damaged> {
+    let mut reader = Reader(archive);
+    let (_, low, high) = (reader.take(MAGIC.len())?, reader.number()?, reader.number()?);
+    let is_whole = hash(reader.0) == u64::from(high) << 32 | u64::from(low);
+    let opened = Archive::open(archive).map(|_| ());
+    if is_whole { opened } else { opened.and(Err(Damaged("its contents are not what was written"))) }
+}
+
+impl<'a> Archive<'a> {
+    /// Reads the index.
+    pub(crate) fn open(archive: &'a [u8]) -> Result<Self, Damaged> {
+        let mut outer = Reader(archive);
+        if outer.take(MAGIC.len())? != MAGIC {
+            return Err(Damaged("it does not begin as one"));
+        }
+        let (_, packed, length) = (outer.take(8)?, outer.length()?, outer.length()?);
+        let index = decompressed(outer.take(packed)?, length)?;
+        let mut index = Reader(&index);
+        let blocks = index.list(|index| {
+            let (packed, length) = (index.length()?, index.length()?);
+            Ok(Block { packed: outer.take(packed)?, length, texts: OnceLock::new() })
+        })?;
+        let texts = index.list(|index| {
+            let text = Place { block: index.length()?, start: index.length()?, length: index.length()? };
+            let block = blocks.get(text.block).ok_or(Damaged("a text without a block"))?;
+            let is_inside = text.start.checked_add(text.length).is_some_and(|end| end <= block.length);
+            if is_inside { Ok(text) } else { Err(Damaged("a text beyond its block")) }
+        })?;
+        let modules = index.list(|index| {
+            let [entry, arch, head] = [index.words()?, index.words()?, index.words()?];
+            let (head_at, text) = (index.length()?, index.length()?);
+            let text = *texts.get(text).ok_or(Damaged("a module without a text"))?;
+            if head_at > text.length {
+                return Err(Damaged("a head outside of its text"));
+            }
+            Ok(Module { entry, arch, head, head_at, text })
+        })?;
+        if index.0.is_empty() && outer.0.is_empty() {
+            Ok(Archive { blocks, modules })
+        } else {
+            Err(Damaged("something follows the last module"))
+        }
     }
-    let (low, high) = (outer.number()?, outer.number()?);
-    let length = outer.length()?;
+
+    /// All modules, in their order.
+    #[cfg_attr(not(test), allow(dead_code, reason = "the build script only checks"))]
+    pub(crate) fn modules(&self) -> &[Module] {
+        &self.modules
+    }
+
+    /// A module's whole text.
+    #[cfg_attr(not(test), allow(dead_code, reason = "as above"))]
+    pub(crate) fn text(&self, module: &Module) -> Result<String, Damaged> {
+        let Place { block, start, length } = module.text;
+        let block = self.blocks.get(block).ok_or(Damaged("a text without a block"))?;
+        let texts = block.texts.get_or_init(|| block.decompress()).as_ref().map_err(|damaged| *damaged)?;
+        let body = texts.get(start..start + length).ok_or(Damaged("a text beyond its block"))?;
+        let (before, after) = body.split_at_checked(module.head_at).ok_or(Damaged("a head outside of its text"))?;
+        Ok(format!("{before}{}{after}", module.head))
+    }
+}
+
+impl Block<'_> {
+    fn decompress(&self) -> Result<String, Damaged> {
+        String::from_utf8(decompressed(self.packed, self.length)?).map_err(|_| Damaged("a text that is none"))
+    }
+}
+
+/// Bytes of which so many were compressed.
+fn decompressed(packed: &[u8], length: usize) -> Result<Vec<u8>, Damaged> {
     if length > MOST_BYTES {
         return Err(Damaged("it claims to be larger than any"));
     }
-    let layout = miniz_oxide::inflate::decompress_to_vec_with_limit(outer.0, length)
+    let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(packed, length)
         .map_err(|_| Damaged("it cannot be decompressed"))?;
-    if layout.len() != length || hash(&layout) != u64::from(high) << 32 | u64::from(low) {
-        return Err(Damaged("its contents are not what was written"));
-    }
-    let mut reader = Reader(&layout);
-    let texts = (0..reader.number()?).map(|_| reader.text()).collect::<Result<Vec<_>, _>>()?;
-    let modules = (0..reader.number()?).map(|_| module(&mut reader, &texts)).collect::<Result<Vec<_>, _>>()?;
-    if reader.0.is_empty() { Ok(modules) } else { Err(Damaged("something follows the last module")) }
+    if bytes.len() == length { Ok(bytes) } else { Err(Damaged("it is shorter than it says")) }
 }
 
-fn module(reader: &mut Reader, texts: &[&str]) -> Result<Module, Damaged> {
-    let (entry, arch, head) = (reader.text()?, reader.text()?, reader.text()?);
-    let head_at = reader.length()?;
-    let body = *texts.get(reader.length()?).ok_or(Damaged("a module without a text"))?;
-    if !body.is_char_boundary(head_at) {
-        return Err(Damaged("a head outside of its text"));
-    }
-    let [entry, arch, head, body] = [entry, arch, head, body].map(str::to_string);
-    Ok(Module { entry, arch, head, head_at, body })
-}
-
-/// FNV-1a: against damage, not against intent.
+/// As FNV-1a, by 8 bytes: against damage, not against intent.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+    let step = |hash: u64, part: &[u8]| {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3)
+    };
+    bytes.chunks(8).fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -107,8 +166,13 @@ impl<'a> Reader<'a> {
         usize::try_from(self.number()?).map_err(|_| Damaged("a length that this machine cannot hold"))
     }
 
-    fn text(&mut self) -> Result<&'a str, Damaged> {
+    fn words(&mut self) -> Result<String, Damaged> {
         let length = self.length()?;
-        std::str::from_utf8(self.take(length)?).map_err(|_| Damaged("a text that is none"))
+        String::from_utf8(self.take(length)?.to_vec()).map_err(|_| Damaged("words that are none"))
+    }
+
+    /// Their number and each of them.
+    fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Result<T, Damaged>) -> Result<Vec<T>, Damaged> {
+        (0..self.number()?).map(|_| one(self)).collect()
     }
 }

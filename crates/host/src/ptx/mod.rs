@@ -11,8 +11,8 @@ mod archive;
 #[cfg(test)]
 mod writer;
 
-use archive::Module;
-use std::sync::OnceLock;
+use archive::{Archive, Module};
+use std::sync::LazyLock;
 
 /// Whether the kernels were compiled with this library (`built from source`) or are the ones that its source carries
 /// (`committed`).
@@ -20,22 +20,27 @@ pub const ORIGIN: &str = env!("LANKY_PTX_ORIGIN");
 
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.lpx"));
 
-/// All modules, unpacked once. The build script has unpacked the same bytes, so there is no error to expect.
+/// The build script has checked the same bytes, so there is no error to expect.
+static ARCHIVE: LazyLock<Option<Archive<'_>>> = LazyLock::new(|| Archive::open(PACKED).ok());
+
 fn modules() -> &'static [Module] {
-    static MODULES: OnceLock<Vec<Module>> = OnceLock::new();
-    MODULES.get_or_init(|| archive::unpack(PACKED).unwrap_or_default())
+    ARCHIVE.as_ref().map_or(&[], Archive::modules)
+}
+
+fn text(module: &Module) -> Option<String> {
+    ARCHIVE.as_ref()?.text(module).ok()
 }
 
 /// The module of an entry that suits a device of this compute capability best: of all architectures that the device
 /// accepts, the newest. `None` if there is no such entry, or none for a device that old. The text is a new one; the first
-/// call, of this or of [`all`], unpacks the archive.
+/// call for an entry decompresses it and its neighbours, a quarter of a megabyte or so.
 pub fn module(entry: &str, compute_capability: (u32, u32)) -> Option<String> {
-    best(modules(), entry, compute_capability).map(Module::text)
+    best(modules(), entry, compute_capability).and_then(text)
 }
 
 /// Each module: its entry, its architecture (`sm_90`), its text; sorted by entry, then by architecture.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str, String)> {
-    modules().iter().map(|module| (module.entry.as_str(), module.arch.as_str(), module.text()))
+    modules().iter().filter_map(|module| Some((module.entry.as_str(), module.arch.as_str(), text(module)?)))
 }
 
 fn best<'a>(modules: &'a [Module], entry: &str, (major, minor): (u32, u32)) -> Option<&'a Module> {
@@ -57,20 +62,38 @@ fn capability(arch: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn example() -> Vec<Module> {
-        let module = |entry: &str, arch: &str, version: &str| {
+    fn texts() -> [(&'static str, &'static str, String); 3] {
+        let module = |entry, arch, version: &str| {
             let text = format!(
                 "//\n\n.version {version}\n.target {arch}\n.address_size 64\n\n.visible .entry {entry}() {{}}\n"
             );
-            Module::new(entry, arch, &text)
+            (entry, arch, text)
         };
-        vec![module("a", "sm_80", "7.4"), module("a", "sm_90", "8.0"), module("b", "sm_90", "8.0")]
+        [module("a", "sm_80", "7.4"), module("a", "sm_90", "8.0"), module("b", "sm_90", "8.0")]
+    }
+
+    fn packed(texts: &[(&str, &str, String)]) -> Vec<u8> {
+        let modules: Vec<_> = texts.iter().map(|(entry, arch, text)| writer::Module::new(entry, arch, text)).collect();
+        writer::pack(&modules)
+    }
+
+    /// What is read of an archive that is not looked at before.
+    fn unpacked(packed: &[u8]) -> Result<Vec<(String, String, String)>, archive::Damaged> {
+        let archive = Archive::open(packed)?;
+        let one = |module: &Module| Ok((module.entry.clone(), module.arch.clone(), archive.text(module)?));
+        archive.modules().iter().map(one).collect()
+    }
+
+    fn owned(texts: &[(&str, &str, String)]) -> Vec<(String, String, String)> {
+        texts.iter().map(|(entry, arch, text)| (entry.to_string(), arch.to_string(), text.clone())).collect()
     }
 
     #[test]
     fn the_newest_architecture_that_a_device_accepts_is_taken() {
-        let modules = example();
-        let arch = |entry, capability| best(&modules, entry, capability).map(|module| module.arch.as_str());
+        let packed = packed(&texts());
+        let archive = Archive::open(&packed).expect("an archive");
+        let modules = archive.modules();
+        let arch = |entry, capability| best(modules, entry, capability).map(|module| module.arch.as_str());
         assert_eq!(arch("a", (8, 0)), Some("sm_80"));
         assert_eq!(arch("a", (8, 9)), Some("sm_80"));
         assert_eq!(arch("a", (9, 0)), Some("sm_90"));
@@ -83,8 +106,8 @@ mod tests {
 
     #[test]
     fn what_is_carried_is_whole() {
-        let whole = archive::unpack(PACKED).expect("the archive that was built in");
-        assert_eq!(whole.len(), all().count());
+        assert_eq!(archive::check(PACKED), Ok(()));
+        assert_eq!(Archive::open(PACKED).map(|archive| archive.modules().len()), Ok(all().count()));
         for (entry, arch, text) in all() {
             assert!(text.contains(&format!(".visible .entry {entry}(")), "{entry}");
             let version = if arch == "sm_90" { "8.0" } else { "7.4" };
@@ -97,30 +120,40 @@ mod tests {
 
     #[test]
     fn what_is_packed_is_unpacked_and_equal_text_is_stored_once() {
-        let modules = example();
-        let packed = writer::pack(&modules);
-        assert_eq!(archive::unpack(&packed).unwrap(), modules);
-        assert!(modules[0].text().contains(".version 7.4\n.target sm_80\n.address_size 64\n"));
-        assert_eq!(writer::pack(&modules), packed, "the same bytes each time");
-        let texts = |modules: &[Module]| writer::lay_out(modules).windows(6).filter(|part| part == b".entry").count();
-        assert_eq!(texts(&modules), 2);
-        assert_eq!(archive::unpack(&writer::pack(&[])).unwrap(), []);
-        let headless = Module::new("x", "sm_80", "no header");
-        assert_eq!(headless.text(), "no header");
+        let texts = texts();
+        let archive = packed(&texts);
+        assert_eq!(unpacked(&archive), Ok(owned(&texts)));
+        assert_eq!(packed(&texts), archive, "the same bytes each time");
+        let long = (
+            "c",
+            "sm_90",
+            format!(".version 8.0\n{}", "// so long that a kernel's text is no longer\n".repeat(50_000)),
+        );
+        let alike = |arch, version| ("c", arch, long.2.replace("8.0", version));
+        let pair = packed(&[alike("sm_80", "7.4"), long.clone()]);
+        assert!(pair.len() < packed(std::slice::from_ref(&long)).len() + 100, "equal but for the head");
+        for texts in [&[] as &[_], &[("x", "sm_80", "no header".to_string())], &[long.clone(), texts[0].clone(), long]]
+        {
+            assert_eq!((archive::check(&packed(texts)), unpacked(&packed(texts))), (Ok(()), Ok(owned(texts))));
+        }
     }
 
     #[test]
     fn a_damaged_archive_is_an_error() {
-        let packed = writer::pack(&example());
-        for length in 0..packed.len() {
-            assert!(archive::unpack(&packed[..length]).is_err(), "{length}");
+        let whole = packed(&texts());
+        assert_eq!(archive::check(&whole), Ok(()));
+        for length in 0..whole.len() {
+            assert!(archive::check(&whole[..length]).is_err(), "{length}");
+            let _ = unpacked(&whole[..length]);
         }
-        for at in 0..packed.len() {
-            let mut damaged = packed.clone();
-            damaged[at] ^= 0x10;
-            // The last byte has bits that nobody reads, unless what is compressed ends with it.
-            let is_same = archive::unpack(&damaged).is_ok_and(|found| found == example() && at + 1 == packed.len());
-            assert!(is_same || archive::unpack(&damaged).is_err(), "{at}");
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut damaged = whole.clone();
+                damaged[at] ^= 1 << bit;
+                assert!(archive::check(&damaged).is_err(), "{at}");
+                // Nobody has looked at it before: an error or other words.
+                let _ = unpacked(&damaged);
+            }
         }
     }
 }

@@ -1,21 +1,39 @@
 //! Writes an archive of PTX modules: for the build script, and for the tests.
 
-use super::archive::{MAGIC, Module, hash};
+use super::archive::{MAGIC, hash};
 
-/// An archive of these modules, in this order. The same modules give the same bytes.
-pub(crate) fn pack(modules: &[Module]) -> Vec<u8> {
-    let layout = lay_out(modules);
-    let mut archive = MAGIC.to_vec();
-    archive.extend(hash(&layout).to_le_bytes());
-    archive.extend(number(layout.len()));
-    archive.extend(miniz_oxide::deflate::compress_to_vec(&layout, 9));
-    archive
+/// A block ends with the text that makes it so long, bytes: shorter ones compress worse, longer ones take longer to read.
+const BLOCK: usize = 1 << 18;
+/// How hard to compress: as hard as can be.
+const LEVEL: u8 = 9;
+
+/// A module, its head apart from the rest of its text.
+#[derive(Debug, Clone)]
+pub(crate) struct Module {
+    pub(crate) entry: String,
+    /// `sm_90`
+    pub(crate) arch: String,
+    head: String,
+    /// Where in `body` the head belongs, bytes.
+    head_at: usize,
+    body: String,
 }
 
-/// The archive's contents before compression.
-pub(crate) fn lay_out(modules: &[Module]) -> Vec<u8> {
+impl Module {
+    /// A module from its text.
+    pub(crate) fn new(entry: &str, arch: &str, text: &str) -> Self {
+        let head_at = text.find(".version").unwrap_or(0);
+        let is_head = |line: &&str| line.starts_with(".version") || line.starts_with(".target");
+        let head: String = text[head_at..].split_inclusive('\n').take_while(is_head).collect();
+        let body = format!("{}{}", &text[..head_at], &text[head_at + head.len()..]);
+        Self { entry: entry.to_string(), arch: arch.to_string(), head, head_at, body }
+    }
+}
+
+/// An archive of these modules, in this order, equal texts once. The same modules give the same bytes.
+pub(crate) fn pack(modules: &[Module]) -> Vec<u8> {
     let mut texts: Vec<&str> = Vec::new();
-    let mut index = Vec::new();
+    let mut listed = Vec::new();
     for module in modules {
         let known = texts.iter().position(|text| *text == module.body);
         let text = known.unwrap_or(texts.len());
@@ -23,23 +41,50 @@ pub(crate) fn lay_out(modules: &[Module]) -> Vec<u8> {
             texts.push(&module.body);
         }
         for part in [&module.entry, &module.arch, &module.head] {
-            put(&mut index, part);
+            listed.extend(number(part.len()));
+            listed.extend(part.as_bytes());
         }
-        index.extend(number(module.head_at));
-        index.extend(number(text));
+        listed.extend([module.head_at, text].map(number).as_flattened());
     }
-    let mut layout = number(texts.len()).to_vec();
-    for text in texts {
-        put(&mut layout, text);
+
+    let (blocks, places) = in_blocks(&texts);
+    let packed: Vec<Vec<u8>> = blocks.iter().map(|block| compressed(block.as_bytes())).collect();
+    let mut index = number(blocks.len()).to_vec();
+    for (packed, block) in packed.iter().zip(&blocks) {
+        index.extend([packed.len(), block.len()].map(number).as_flattened());
     }
-    layout.extend(number(modules.len()));
-    layout.extend(index);
-    layout
+    index.extend(number(places.len()));
+    index.extend(places.iter().flat_map(|place| place.map(number)).flatten());
+    index.extend(number(modules.len()));
+    index.extend(listed);
+
+    let packed_index = compressed(&index);
+    let lengths = [packed_index.len(), index.len()].map(number);
+    let contents = [lengths.as_flattened(), &packed_index, &packed.concat()].concat();
+    [&MAGIC[..], &hash(&contents).to_le_bytes(), &contents].concat()
 }
 
-fn put(out: &mut Vec<u8>, text: &str) {
-    out.extend(number(text.len()));
-    out.extend(text.as_bytes());
+/// Texts one behind the other in blocks, and of each its block, where it starts there and its length.
+fn in_blocks(texts: &[&str]) -> (Vec<String>, Vec<[usize; 3]>) {
+    let (mut blocks, mut places): (Vec<String>, Vec<_>) = (Vec::new(), Vec::new());
+    for text in texts {
+        match blocks.last_mut().filter(|block| block.len() < BLOCK) {
+            Some(block) => {
+                let start = block.len();
+                block.push_str(text);
+                places.push([blocks.len() - 1, start, text.len()]);
+            }
+            None => {
+                places.push([blocks.len(), 0, text.len()]);
+                blocks.push(text.to_string());
+            }
+        }
+    }
+    (blocks, places)
+}
+
+fn compressed(bytes: &[u8]) -> Vec<u8> {
+    miniz_oxide::deflate::compress_to_vec(bytes, LEVEL)
 }
 
 /// Texts of kernels are far from 4 GiB; a length beyond would be found as damage.
