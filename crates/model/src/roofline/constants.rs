@@ -26,6 +26,8 @@ pub struct Constants {
     /// Share of a full wave's time that passes, for each place which a last wave leaves empty, while the blocks of the full
     /// waves before it end one after another and the SMs that run dry draw nothing.
     pub drained: f64,
+    /// Share of a wave's time that a product with a vector loses while its last blocks end: SMs are not equally far from the memory.
+    pub uneven: f64,
     /// Issue slots that a warp of a ring spends a stage beside its multiply-adds, loads, moves and copies: the barrier, the
     /// wait, addresses, and what it cannot fill around them.
     pub stage_slots: f64,
@@ -82,6 +84,7 @@ impl Constants {
         slot_cost: 1.358,
         crowded: 0.283,
         drained: 0.1285,
+        uneven: 0.03,
         stage_slots: 139.4,
         lone_warp: 0.35,
         step_slots: 9.0,

@@ -10,6 +10,10 @@ const SECTOR: f64 = 32.0;
 /// add the sums of all. On an H200 on 2026-11-22 a GEMV of 0.3 to 3 MB in f32 took 1 to 2 us longer than by `gemv_columns`.
 const WIDE_LATENCIES: f64 = 2.5;
 
+/// The same of the other kernels of products with vectors: nothing is on its way before a block's first loads, and behind its last ones lanes and groups
+/// are added.
+const VECTOR_LATENCIES: f64 = 2.0;
+
 /// The ends of a block of [`Kernel::Ring`] and, but for the storing, of [`Kernel::GemmRing`]. Of the other kernels many small blocks are on an SM at a time, and their ends
 /// are in the constants that were fitted to them: here they are 0, but where B is filled into shared memory first: 64 x 64 x 64 took
 /// 27.7 us on an H200 on 2026-11-22 by `dtsmm_element_0x1_u4_t256_shared`, 19.5 in f32, of which 16 loads of B one after the other are 9.
@@ -21,6 +25,8 @@ pub(super) struct Ends {
     store_s: f64,
     /// The same where that is a slot, s.
     slot_store_s: f64,
+    /// Whether the first wave's are counted elsewhere: in what a launch takes.
+    first_is_free: bool,
 }
 
 impl Ends {
@@ -35,13 +41,20 @@ impl Ends {
         if !matches!(variant.kernel, Kernel::Ring | Kernel::GemmRing) {
             let latencies = match variant.kernel {
                 Kernel::Gemv if variant.name == "gemv_wide" => WIDE_LATENCIES,
+                Kernel::Gemv if !variant.is_sorensens() => VECTOR_LATENCIES,
                 // Each thread waits for an element of B before it loads the next.
                 Kernel::Tall if variant.entry.ends_with("_shared") => {
                     (problem.k as f64 * problem.n as f64 / f64::from(variant.threads)).max(1.0)
                 }
                 _ => 0.0,
             };
-            return Ends { turn_s: latencies * machine.memory_latency_s, store_s: 0.0, slot_store_s: 0.0 };
+            let first_is_free = variant.kernel == Kernel::Gemv && variant.name != "gemv_wide";
+            return Ends {
+                turn_s: latencies * machine.memory_latency_s,
+                store_s: 0.0,
+                slot_store_s: 0.0,
+                first_is_free,
+            };
         }
         let (sms, is_ring) = (f64::from(machine.sms), variant.kernel == Kernel::Ring);
         let (rows, cols, steps) = (f64::from(variant.rows), f64::from(variant.t2), f64::from(variant.t3));
@@ -52,12 +65,31 @@ impl Ends {
             turn_s: machine.memory_latency_s + load_s.min(multiply_s),
             store_s: if is_ring { store_s(variant, problem, problem.c.row, machine, constants) } else { 0.0 },
             slot_store_s: if is_ring { store_s(variant, problem, 1, machine, constants) } else { 0.0 },
+            first_is_free: false,
         }
     }
 
     /// What a block takes to begin and to end where k is in `splits` parts, s.
-    pub(super) fn seconds(&self, splits: u32) -> f64 {
+    fn seconds(&self, splits: u32) -> f64 {
         self.turn_s + if splits > 1 { self.slot_store_s } else { self.store_s }
+    }
+}
+
+/// What of them comes on top of the time of all stages.
+impl Ends {
+    /// In full waves, of which an SM has a share `full_share` for each block, and a last one, with the share `last_share` or 0, s.
+    pub(super) fn in_waves_s(&self, splits: u32, fulls: f64, full_share: f64, last_share: f64) -> f64 {
+        let first = match (self.first_is_free, fulls > 0.0) {
+            (false, _) => 0.0,
+            (true, true) => full_share,
+            (true, false) => last_share,
+        };
+        self.seconds(splits) * (fulls * full_share + last_share - first)
+    }
+
+    /// In any waves at least, of which one is there, s.
+    pub(super) fn least_s(&self, splits: u32, full_share: f64) -> f64 {
+        if self.first_is_free { 0.0 } else { self.seconds(splits) * full_share }
     }
 }
 
@@ -113,5 +145,19 @@ mod tests {
         let square = ends("sgemm_staged_8x16_m128_n128_k8_s3_t128", Strides::column_major(100_000));
         assert!((square.turn_s / (0.2325e-6 + 0.580e-6) - 1.0).abs() <= 1e-3 && square.seconds(1) == square.turn_s);
         assert_eq!(ends("stsm2r_prefetch_1x16_u32_t128", Strides::row_major(16)).seconds(1), 0.0);
+    }
+
+    /// 2 latencies of 580 ns, shared by two blocks of an SM: 1.5 waves have half of one more than the first, which is a launch's.
+    #[test]
+    fn a_vectors_first_wave_is_the_launchs() {
+        let found = ends("sgemv_columns_4x1_m128n1_u8_t256", Strides::column_major(100_000));
+        let turn_s = VECTOR_LATENCIES * Machine::H200.memory_latency_s;
+        assert_eq!(found.in_waves_s(1, 1.0, 0.5, 0.5), 0.5 * turn_s);
+        assert_eq!(
+            [found.in_waves_s(1, 1.0, 0.5, 0.0), found.in_waves_s(1, 0.0, 0.5, 1.0), found.least_s(1, 0.5)],
+            [0.0; 3]
+        );
+        let ring = ends("stsm2r_staged_8x8_n64_k16_s3_t128", Strides::row_major(16));
+        assert_eq!(ring.in_waves_s(1, 1.0, 0.5, 0.0), ring.least_s(1, 0.5));
     }
 }

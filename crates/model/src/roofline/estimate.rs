@@ -62,7 +62,8 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// and a last wave of few draws what it has in flight. A block of one of s parts of k moves and multiplies 1/s of what one of
 /// the whole k does, and a wave of them takes 1/s of its time.
 ///
-/// Parts of so many steps of k that their blocks lose step take longer by [`Constants::strayed`].
+/// Parts of so many steps of k that their blocks lose step take longer by [`Constants::strayed`]. Blocks of a wave do not end at once: a product
+/// with a vector loses [`Constants::uneven`] of one, whatever their number.
 ///
 /// Kernels that walk over tiles write C, and read it, while they read A: their bandwidth has C's bytes too.
 ///
@@ -104,6 +105,8 @@ pub struct Estimator<'a> {
     last_block_s: (f64, f64),
     /// How much longer waves take, k whole: [`Constants::strayed`].
     strayed: f64,
+    /// What share of a wave is lost at the end of all: [`Constants::uneven`].
+    uneven: f64,
     /// Time that no number of splits changes, s.
     fixed_s: f64,
 }
@@ -208,6 +211,7 @@ impl<'a> Estimator<'a> {
             } else {
                 0.0
             },
+            uneven: if variant.kernel == Kernel::Gemv { constants.uneven } else { 0.0 },
             fixed_s: machine.launch_s
                 + if variant.is_two_tall() { super::reduced::ends_s(variant, machine) } else { 0.0 }
                 + if super::tsmm::streams(variant) {
@@ -237,7 +241,7 @@ impl<'a> Estimator<'a> {
         super::work::count_time();
         let part = 1.0 / f64::from(splits);
         // Some wave has a block, which takes as long as on its own, and begins and ends.
-        let (slots_s, ends_s) = (self.slots_s(splits), self.block.ends.seconds(splits) * self.per_resident);
+        let (slots_s, ends_s) = (self.slots_s(splits), self.block.ends.least_s(splits, self.per_resident));
         let soonest_s = self.fixed_s + slots_s + ends_s + self.shares_s.max(self.alone_s * part);
         if soonest_s * (1.0 - ROUNDING) > limit {
             return f64::INFINITY;
@@ -250,7 +254,9 @@ impl<'a> Estimator<'a> {
             return f64::INFINITY;
         }
         let fulls_s = if fulls > 0.0 { fulls * self.full_s.unwrap_or_else(|| self.full.seconds()) } else { 0.0 };
-        (fulls_s + last.seconds()) * part * (1.0 + self.strayed * part) + rest_s
+        let last_s = last.seconds();
+        let lost_s = self.uneven * if waves.full > 0.0 { fulls_s / fulls } else { last_s };
+        (fulls_s + last_s + lost_s) * part * (1.0 + self.strayed * part) + rest_s
     }
 
     /// How the blocks of all parts are cut into waves.
@@ -274,7 +280,8 @@ impl<'a> Estimator<'a> {
             overhead_s: self.fixed_s
                 + self.slots_s(splits)
                 + self.turns_s(&waves, splits)
-                + (self.fulls(&waves) - waves.full) * self.full.seconds() / f64::from(splits),
+                + (self.fulls(&waves) - waves.full) * self.full.seconds() / f64::from(splits)
+                + self.uneven * if waves.full > 0.0 { self.full.seconds() } else { last.seconds() } / f64::from(splits),
         }
     }
 
@@ -300,7 +307,7 @@ impl<'a> Estimator<'a> {
     /// What of the time in which blocks begin and end is not filled by other blocks of their SM, in all waves, s.
     fn turns_s(&self, waves: &Waves, splits: u32) -> f64 {
         let last = if waves.left > 0 { 1.0 / waves.dealt } else { 0.0 };
-        self.block.ends.seconds(splits) * (waves.full * self.per_resident + last)
+        self.block.ends.in_waves_s(splits, waves.full, self.per_resident, last)
     }
 
     /// The numbers of parts that k may be cut into, ascending: all up to 32, and of more those after which another part
@@ -362,7 +369,7 @@ impl<'a> Estimator<'a> {
     /// What no time with k in `first` to `last` parts is below, s.
     pub(crate) fn least_between_s(&self, first: u32, last: u32) -> f64 {
         let waves_s = self.block.least_waves(self.all, self.an_sm, 1.0 / f64::from(last)).least_s().max(self.shares_s);
-        let ends_s = self.block.ends.seconds(first) * self.per_resident;
+        let ends_s = self.block.ends.least_s(first, self.per_resident);
         (waves_s + ends_s + self.fixed_s + self.slots_s(first)) * (1.0 - ROUNDING)
     }
 

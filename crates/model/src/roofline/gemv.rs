@@ -9,6 +9,8 @@ use crate::{Problem, Variant};
 const BY_ELEMENTS: f64 = 1.35;
 /// Bytes of the widest load.
 const WIDE_BYTES: f64 = 16.0;
+/// Bytes that the memory gives at once.
+const SECTOR_BYTES: f64 = 32.0;
 /// Instructions of a load: an address and the load.
 const LOAD: f64 = 2.0;
 /// Instructions that add lanes' sums, a sum and a halving of the lanes: of each 32 bits a shuffle, and an addition.
@@ -24,9 +26,17 @@ fn by_elements(variant: &Variant, problem: &Problem) -> bool {
     variant.is_sorensens() || variant.name == "gemv_wide" && problem.a.col != problem.m
 }
 
-/// How many times as long as a read kernel's reads those of A take.
+/// How many times as long as a read kernel's reads those of A take. Where columns start anywhere a block's rows of each begin and end within sectors
+/// that other blocks ask for too: so says the number of rows, and no leading dimension, which parts of k must not follow.
 pub(super) fn detour(variant: &Variant, problem: &Problem) -> f64 {
-    if variant.name == "gemv_wide" && by_elements(variant, problem) { BY_ELEMENTS } else { 1.0 }
+    let bytes = problem.dtype.bytes() as f64;
+    match variant.name {
+        "gemv_wide" if by_elements(variant, problem) => BY_ELEMENTS,
+        "gemv_columns" if problem.m * problem.dtype.bytes() % WIDE_BYTES as u64 != 0 => {
+            1.0 + SECTOR_BYTES / (f64::from(variant.rows) * bytes)
+        }
+        _ => 1.0,
+    }
 }
 
 /// Rows that a block has, and steps of k that it takes at a time: places of `gemv_wide` that have no row take columns.
