@@ -34,6 +34,7 @@ fn main() -> ExitCode {
     }
     println!("cargo:rerun-if-changed=build.rs");
     match archive().and_then(|(archive, origin)| {
+        archive::check(&archive).map_err(|damaged| format!("kernels, {origin}: {damaged}"))?;
         Ok((write("kernels.lpx", &archive)?, write("tuned.rs", tuned()?.as_bytes())?, origin))
     }) {
         Ok(((), (), origin)) => {
@@ -142,6 +143,5 @@ fn committed() -> Result<(Vec<u8>, &'static str), String> {
     if Path::new(COMMITTED).exists() {
         println!("cargo:rerun-if-changed={COMMITTED}");
     }
-    archive::check(&archive).map_err(|damaged| format!("{COMMITTED}: {damaged}"))?;
     Ok((archive, "committed"))
 }

@@ -5,13 +5,13 @@
 //! the tens of megabytes. The index: the number of blocks and of each its lengths, compressed and not; the number of
 //! texts and of each its block, where it starts there, its length; the number of modules and of each its entry,
 //! architecture, head, the place of the head in the text, the text's index. Numbers are 4 bytes, the lowest first; words
-//! are their length and their bytes. A head is the lines `.version` and `.target`, in which alone a kernel's modules often
+//! are their length and their bytes. A head is the lines `.version` and `.target`, in which alone a kernel's modules may
 //! differ.
 
 use std::sync::OnceLock;
 
 pub(crate) const MAGIC: &[u8; 4] = b"LPX2";
-/// More than any archive needs; a damaged length asks for no more memory than this.
+/// More than any index or block needs; a damaged length of one asks for no more memory than this.
 const MOST_BYTES: usize = 1 << 28;
 
 /// An archive that is read as far as it is asked for.
@@ -62,10 +62,14 @@ impl std::fmt::Display for Damaged {
 #[cfg_attr(not(test), allow(dead_code, reason = "the build script has looked at what the library reads"))]
 pub(crate) fn check(archive: &[u8]) -> Result<(), Damaged> {
     let mut reader = Reader(archive);
-    let (_, low, high) = (reader.take(MAGIC.len())?, reader.number()?, reader.number()?);
-    let is_whole = hash(reader.0) == u64::from(high) << 32 | u64::from(low);
-    let opened = Archive::open(archive).map(|_| ());
-    if is_whole { opened } else { opened.and(Err(Damaged("its contents are not what was written"))) }
+    if reader.take(MAGIC.len())? != MAGIC {
+        return Err(Damaged("it does not begin as one"));
+    }
+    let (low, high) = (reader.number()?, reader.number()?);
+    if hash(reader.0) != u64::from(high) << 32 | u64::from(low) {
+        return Err(Damaged("its contents are not what was written"));
+    }
+    Archive::open(archive).map(|_| ())
 }
 
 impl<'a> Archive<'a> {
@@ -138,14 +142,14 @@ fn decompressed(packed: &[u8], length: usize) -> Result<Vec<u8>, Damaged> {
     if bytes.len() == length { Ok(bytes) } else { Err(Damaged("it is shorter than it says")) }
 }
 
-/// As FNV-1a, by 8 bytes: against damage, not against intent.
+/// Of words of 8 bytes, whose upper bits are turned down before the next one: against damage, not against intent.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let step = |hash: u64, part: &[u8]| {
         let mut word = [0; 8];
         word[..part.len()].copy_from_slice(part);
-        (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3)
+        (hash.rotate_left(23) ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3)
     };
-    bytes.chunks(8).fold(0xcbf2_9ce4_8422_2325, step)
+    bytes.chunks(8).fold(bytes.len() as u64, step)
 }
 
 struct Reader<'a>(&'a [u8]);

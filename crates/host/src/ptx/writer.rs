@@ -3,7 +3,7 @@
 use super::archive::{MAGIC, hash};
 
 /// A block ends with the text that makes it so long, bytes: shorter ones compress worse, longer ones take longer to read.
-const BLOCK: usize = 1 << 18;
+const BLOCK_BYTES: usize = 1 << 18;
 /// How hard to compress: as hard as can be.
 const LEVEL: u8 = 9;
 
@@ -68,7 +68,7 @@ pub(crate) fn pack(modules: &[Module]) -> Vec<u8> {
 fn in_blocks(texts: &[&str]) -> (Vec<String>, Vec<[usize; 3]>) {
     let (mut blocks, mut places): (Vec<String>, Vec<_>) = (Vec::new(), Vec::new());
     for text in texts {
-        match blocks.last_mut().filter(|block| block.len() < BLOCK) {
+        match blocks.last_mut().filter(|block| block.len() < BLOCK_BYTES) {
             Some(block) => {
                 let start = block.len();
                 block.push_str(text);

@@ -26,7 +26,7 @@ pub struct Constants {
     /// Share of a full wave's time that passes, for each place which a last wave leaves empty, while the blocks of the full
     /// waves before it end one after another and the SMs that run dry draw nothing.
     pub drained: f64,
-    /// Share of a wave's time that a product with a vector loses while its last blocks end: SMs are not equally far from the memory.
+    /// Share of a wave's time that passes while the last blocks of an entry of [`Kernel::Gemv`](crate::Kernel::Gemv) end, which do not end at once.
     pub uneven: f64,
     /// Issue slots that a warp of a ring spends a stage beside its multiply-adds, loads, moves and copies: the barrier, the
     /// wait, addresses, and what it cannot fill around them.
@@ -71,7 +71,8 @@ impl Constants {
     /// `lone_warp` is from m = 10240 to 30720 in f32 on another H200 that day: with 120 blocks of 4 warps on 132 SMs seven cases by
     /// `stsm2r_staged_8x12_n48` take 1.35 times as long a stage as with 240, three by entries of 8 x 8 1.2 to 1.37 times.
     /// `drained` is from 40960 x 16 x 40960 in f64, 640 blocks in 396 places 3070 us, 1920 blocks 2955 us; `by_rows_f64` is from
-    /// a comparison at m = k = 20480, where such an A took 2.4 times as long. Choices moved with the fit and were not timed
+    /// a comparison at m = k = 20480, where such an A took 2.4 times as long. `uneven` is from 192 times of f32 matrices of 0.13 to 6 GB and a vector in
+    /// 1 to 8 waves of blocks on an H200 (2026-11-26). Choices moved with the fit and were not timed
     /// again: benches/NOTES.md has how many. `gemm_pulls` is from 207 squares in f64 by each entry of `gemm_mma` on an H200 (2026-11-25), of
     /// which 64 x 64 drew up to 6.5 TB/s; the choices are within 3% of the fastest in 98% of those of benches/results/h200/gemm-variants.csv, entries of a
     /// day later, with blocks' ends in the estimate. `gemm_stage_slots` is from stages of 16 steps.

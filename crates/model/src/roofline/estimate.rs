@@ -62,14 +62,14 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// and a last wave of few draws what it has in flight. A block of one of s parts of k moves and multiplies 1/s of what one of
 /// the whole k does, and a wave of them takes 1/s of its time.
 ///
-/// Parts of so many steps of k that their blocks lose step take longer by [`Constants::strayed`]. Blocks of a wave do not end at once: a product
-/// with a vector loses [`Constants::uneven`] of one, whatever their number.
+/// Parts of so many steps of k that their blocks lose step take longer by [`Constants::strayed`]. Blocks of a wave do not end at once: entries
+/// of [`Kernel::Gemv`] lose [`Constants::uneven`] of one, whatever their number.
 ///
 /// Kernels that walk over tiles write C, and read it, while they read A: their bandwidth has C's bytes too.
 ///
 /// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them, or what the last block takes for it; C, written, and read where β is not
 /// 0; the launch; and for each wave what a block of a ring takes to begin and to end, as far as its SM holds no others
-/// that fill the time.
+/// that fill the time; of entries for vectors for each wave but the first, which a launch's time has.
 ///
 /// # Source
 /// TSM2X, Eqs. (3) to (12), takes the largest of memory and multipliers; waves, delivery, issue, slots and ends are ours.
@@ -311,7 +311,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// The numbers of parts that k may be cut into, ascending: all up to 32, and of more those after which another part
-    /// gives some SM one block more; no more than its steps, than 256, and than fill the machine eight times.
+    /// gives some SM one block more; no more than its steps, than the kernel may have, and than fill the machine eight times.
     pub fn splits(&self) -> impl Iterator<Item = u32> + '_ {
         self.splits_of(1, self.most_splits)
     }
@@ -549,15 +549,36 @@ mod tests {
                 let most = bandwidth_s + latency_s + delivery_s + arithmetic_s + issue_s + overhead_s;
                 assert!(seconds >= least + overhead_s * 0.999 && seconds <= most, "{terms:?} {seconds}");
             }
+            // Of a vector what is lost at the end is overhead.
+            let (v, problem) = of_h200("dgemv_columns_2x1_m512n1_u8_t256", [20_480, 1, 20_480], false);
+            let estimator = Estimator::new(v, &tiling(v, 20_480, 1), &problem, &machine);
+            for splits in [3, 7, 14] {
+                let (terms, seconds) = (estimator.terms(splits), estimator.seconds(splits));
+                let Terms { bandwidth_s, latency_s, delivery_s, arithmetic_s, issue_s, overhead_s } = terms;
+                let most = bandwidth_s + latency_s + delivery_s + arithmetic_s + issue_s + overhead_s;
+                let least = terms.largest().1 + overhead_s * 0.999;
+                assert!(seconds >= least && seconds <= most, "{splits}: {terms:?} {seconds}");
+            }
         }
     }
 
     #[test]
     fn no_time_is_below_the_least() {
-        for (m, n, k) in [(20480, 16, 20480), (128, 4, 1_000_000), (1000, 7, 300), (100_000, 40, 65)] {
+        let sizes = [
+            (20480, 16, 20480),
+            (128, 4, 1_000_000),
+            (1000, 7, 300),
+            (100_000, 40, 65),
+            (67_001, 1, 22_275),
+            (30, 1, 1_000_000),
+        ];
+        for ((m, n, k), is_sharp) in sizes.into_iter().flat_map(|size| [(size, false), (size, true)]) {
             for v in crate::VARIANTS {
                 let problem = Problem::column_major(v.dtype, m, n, k);
-                let estimator = Estimator::new(v, &tiling(v, m, n), &problem, &Machine::H200);
+                let mut estimator = Estimator::new(v, &tiling(v, m, n), &problem, &Machine::H200);
+                if is_sharp {
+                    estimator.sharpen();
+                }
                 for splits in estimator.splits() {
                     let seconds = estimator.seconds(splits);
                     for (first, last) in
