@@ -160,7 +160,7 @@ fn pages_say_what_the_results_say() {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).expect(path);
     for (pattern, names, page, figure) in [
         ("tsm2r*.csv", &["tsm2r.csv", "tsm2r-variants.csv"][..], "README.md", Some("docs/tsm2r-h200.svg")),
-        ("gemm.csv", &["gemm.csv"], "docs/squares.md", Some("docs/squares-h200.svg")),
+        ("{gemm,gemm-ladder}.csv", &["gemm.csv", "gemm-ladder.csv"], "docs/squares.md", Some("docs/squares-h200.svg")),
         (
             "{tsmm,tsm2l,tsmttsm,gram,gemv,batched}.csv",
             &["tsmm.csv", "tsm2l.csv", "tsmttsm.csv", "gram.csv", "gemv.csv", "batched.csv"],
