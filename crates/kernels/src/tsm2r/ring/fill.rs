@@ -1,15 +1,19 @@
 //! Filling a stage of a ring: which thread copies what, and into which place.
 //!
-//! # Three ways
-//! | A's part of the stage                       | copies              | their addresses                                |
-//! |---------------------------------------------|---------------------|------------------------------------------------|
-//! | inside of A, lines aligned to 16 bytes      | 16 bytes            | an addition each                               |
-//! | inside of A, up to 16 columns of B          | an element          | an addition each                               |
-//! | else                                        | an element, or zero | each with a look at the edges, in a loop that stays one |
+//! # Ways
+//! | A's part of the stage                       | up to 16 columns of B       | more                    |
+//! |---------------------------------------------|-----------------------------|-------------------------|
+//! | whole, lines aligned to 16 bytes            | 16 bytes, an addition each  | the same                |
+//! | at an edge, and no line ends within 16 bytes | the same                   | 16 bytes, in a loop     |
+//! | at another edge                             | what there is of 16 bytes, in a loop | the same       |
+//! | lines not aligned                           | an element, an addition each | an element, in a loop  |
 //!
-//! B's part is copied element by element, neighbouring threads along its unit stride. The branch is the same for all threads; the stage is the same, and so are the
-//! sums. `cp.async` writes zeros without touching memory. Where there are more columns the second way would cost the
-//! first 5% (f32, n = 32, H200, 2026-11-21): it takes registers that multiplying needs.
+//! B's part is copied element by element, neighbouring threads along its unit stride. What lies outside of A or B is zeros, which `cp.async` writes
+//! without touching memory. The branch is the same for all threads; the stage is the same, and so are the sums.
+//!
+//! Loops stay loops where unrolled their addresses and predicates would take registers that multiplying needs: f32 by columns loses 9% of a whole
+//! stage's time at 64 columns, 5% at 32. But all parts of C wait for the slowest block: with A's lower edge copied by elements one block of 20 took
+//! twice as long, and so did the product (m = 10000, n = 4, k = 21544, f32: 383 us; both on an H200 on 2026-11-26).
 
 use super::{Ring, Stage, Tile};
 use crate::product::Product;
@@ -23,8 +27,8 @@ pub(super) struct Source<T> {
     of_b: (u32, u32),
     /// A's lines are aligned to 16 bytes.
     aligned: bool,
-    /// All of the block's rows exist.
-    rows: bool,
+    /// How many of the block's rows exist.
+    rows: u32,
 }
 
 impl<T: Scalar> Source<T> {
@@ -33,19 +37,16 @@ impl<T: Scalar> Source<T> {
     pub(super) fn new<S: Tile, const MMA: bool>(x: &Product<T>, start: u32) -> Self {
         let ld = ld::<T, S>(x);
         let aligned = x.a.is_aligned(16) && ld * size_of::<T>() as u64 % 16 == 0;
-        let (line, along) = Ring::<T, S, MMA>::own(if aligned || !Ring::<T, S, MMA>::BY_ELEMENTS {
-            Ring::<T, S, MMA>::WIDTH
-        } else {
-            1
-        });
+        let (line, along) = Ring::<T, S, MMA>::own(if aligned { Ring::<T, S, MMA>::WIDTH } else { 1 });
         let (row, col) = Ring::<T, S, MMA>::own_of_b(x);
-        let origin = (thread::block_idx_x() * S::BM) as u64 * x.a_row + start as u64 * x.a_col;
+        let first_row = thread::block_idx_x() * S::BM;
+        let origin = first_row as u64 * x.a_row + start as u64 * x.a_col;
         Source {
             a: x.a.starting_at(origin + line as u64 * ld + along as u64),
             b: x.b.starting_at((start + row) as u64 * x.b_row + (first_col::<S>() + col) as u64 * x.b_col),
             of_b: (row, col),
             aligned,
-            rows: (thread::block_idx_x() + 1) as u64 * S::BM as u64 <= x.m as u64,
+            rows: x.m - first_row,
         }
     }
 
@@ -69,30 +70,30 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// Elements of A's part of a stage along its unit stride, and across.
     const LINE: u32 = if S::A_BY_ROWS { S::KT } else { S::BM };
     const LINES: u32 = if S::A_BY_ROWS { S::BM } else { S::KT };
-    /// Whether there is a way of its own for lines that are not aligned.
-    const BY_ELEMENTS: bool = S::BN <= 16;
+    /// Whether there are registers for copies that may not be there, one by one.
+    const UNROLLED: bool = S::BN <= 16;
     /// Columns of B's part that all threads fill at once.
     const COLS: u32 = S::THREADS / S::KT;
 
-    /// Starts the copies of steps `l ..` into a stage.
+    /// Starts the copies of a stage, of which `steps` or all exist.
     ///
     /// # Safety
-    /// As for [`Ring::run`]; `end` <= k, `source` is this stage's, and nobody reads it.
+    /// As for [`Ring::run`]; the steps are A's and B's, `source` is this stage's, and nobody reads it.
     #[inline(always)]
-    pub(super) unsafe fn fill(x: &Product<T>, source: &Source<T>, stage: Stage<T>, l: u32, end: u32) {
+    pub(super) unsafe fn fill(x: &Product<T>, source: &Source<T>, stage: Stage<T>, steps: u32) {
         const { Self::FILLS };
-        // SAFETY: the caller's promise: `end` <= k; what is not guarded lies inside.
+        let there @ [lines, len] = if S::A_BY_ROWS { [source.rows, steps] } else { [steps, source.rows] };
+        let whole = lines >= Self::LINES && len >= Self::LINE;
+        let whole = whole || Self::UNROLLED && (len >= Self::LINE || len % Self::WIDTH == 0);
+        // SAFETY: the caller's promise.
         unsafe {
-            if source.rows && source.aligned && l + S::KT <= end {
-                Self::fill_a(x, stage.a, source.a, Self::WIDTH);
-                Self::fill_b(x, stage.b, source);
-            } else if Self::BY_ELEMENTS && source.rows && l + S::KT <= end {
-                Self::fill_a(x, stage.a, source.a, 1);
-                Self::fill_b(x, stage.b, source);
-            } else {
-                Self::fill_a_guarded(x, stage.a, l, end);
-                Self::fill_b_guarded(x, stage.b, l, end);
+            match source.aligned {
+                true if whole => Self::fill_a(x, stage.a, source.a, there, Self::WIDTH),
+                true => Self::fill_a_in_a_loop(x, stage.a, source.a, there, Self::WIDTH),
+                false if Self::UNROLLED => Self::fill_a(x, stage.a, source.a, there, 1),
+                false => Self::fill_a_in_a_loop(x, stage.a, source.a, there, 1),
             }
+            Self::fill_b(x, stage.b, source, steps);
         }
     }
 
@@ -120,74 +121,65 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         (if S::A_BY_ROWS { Self::at(line, first) } else { Self::at(first, line) }) + along % Self::WIDTH
     }
 
-    /// Starts copying A's part of a stage, `by` elements at once.
+    /// Starts copying A's part of a stage, `by` elements at once, with zeros for what is not there: of so many lines so many elements are.
     ///
     /// # Safety
-    /// The stage lies inside of A, and what is copied at once is aligned to its size.
+    /// They are A's; what is copied at once is aligned to its size, and there or not: there, unless [`Ring::UNROLLED`].
     #[inline(always)]
-    unsafe fn fill_a(x: &Product<T>, sa: Shared<T>, mut from: Global<T>, by: u32) {
+    unsafe fn fill_a(x: &Product<T>, sa: Shared<T>, mut from: Global<T>, [lines, len]: [u32; 2], by: u32) {
         let (line, along) = Self::own(by);
-        let (lines, turns) = at_once(Self::LINE / by, S::THREADS);
-        for i in (0..Self::LINES).step_by(lines as usize) {
+        let (at_once, turns) = at_once(Self::LINE / by, S::THREADS);
+        for i in (0..Self::LINES).step_by(at_once as usize) {
             for turn in 0..turns {
                 let on = turn * S::THREADS * by;
+                let left = if along + on < len { lines.saturating_sub(line) } else { 0 };
                 let into = sa.address(Self::of_line(i + line, along + on));
                 // SAFETY: promised by the caller.
-                unsafe { copy(into, from.address(on as u64), by * Self::BYTES, true) };
+                unsafe { copy(into, from.address(on as u64), by * Self::BYTES, !Self::UNROLLED || i < left) };
             }
-            from = from.starting_at(lines as u64 * ld::<T, S>(x));
+            from = from.starting_at(at_once as u64 * ld::<T, S>(x));
         }
     }
 
-    /// The same element by element, with zeros for what lies outside of A.
+    /// The same in a loop that stays one; of what is copied at once a part may be there.
     ///
     /// # Safety
-    /// `end` <= k.
+    /// The lines and elements are A's; what is copied at once is aligned to its size.
     #[inline(always)]
-    unsafe fn fill_a_guarded(x: &Product<T>, sa: Shared<T>, l: u32, end: u32) {
-        let (line, along) = Self::own(1);
-        let start = thread::block_idx_x() * S::BM;
-        // The loop stays one: unrolled, its addresses would take the registers that multiplying needs.
-        let (lines, _) = const { at_once(Self::LINE, S::THREADS) };
-        for line in (line..ptx::opaque(Self::LINES)).step_by(lines as usize) {
-            for along in (along..Self::LINE).step_by(S::THREADS as usize) {
-                let (row, step) = if S::A_BY_ROWS { (start + line, l + along) } else { (start + along, l + line) };
-                let from = x.a.address(row as u64 * x.a_row + step as u64 * x.a_col);
-                let into = sa.address(Self::of_line(line, along));
-                // SAFETY: the element lies within A where it is copied.
-                unsafe { copy(into, from, Self::BYTES, row < x.m && step < end) };
+    unsafe fn fill_a_in_a_loop(x: &Product<T>, sa: Shared<T>, mut from: Global<T>, [lines, len]: [u32; 2], by: u32) {
+        let (line, along) = Self::own(by);
+        let (at_once, turns) = at_once(Self::LINE / by, S::THREADS);
+        for i in (line..ptx::opaque(Self::LINES)).step_by(at_once as usize) {
+            for turn in 0..turns {
+                let on = turn * S::THREADS * by;
+                let rest = if i < lines { len.saturating_sub(along + on).min(by) } else { 0 };
+                let (into, from) = (sa.address(Self::of_line(i, along + on)), from.address(on as u64));
+                // SAFETY: what is there of them is A's.
+                unsafe {
+                    match by {
+                        1 => copy(into, from, Self::BYTES, rest == 1),
+                        _ => ptx::cp_async_16_first(into, from, rest * Self::BYTES),
+                    }
+                }
             }
+            from = from.starting_at(at_once as u64 * ld::<T, S>(x));
         }
     }
 
-    /// Starts copying B's part of a stage, a row of it a thread, with zeros for the columns that B does not have.
+    /// Starts copying B's part of a stage, a row of it a thread, with zeros for the steps and columns that B does not have.
     ///
     /// # Safety
-    /// The stage's steps are B's.
+    /// The steps are B's.
     #[inline(always)]
-    unsafe fn fill_b(x: &Product<T>, sb: Shared<T>, &Source { b: mut from, of_b: (row, col), .. }: &Source<T>) {
+    unsafe fn fill_b(x: &Product<T>, sb: Shared<T>, source: &Source<T>, steps: u32) {
+        let Source { b: mut from, of_b: (row, col), .. } = *source;
+        let left = if row < steps { x.n.saturating_sub(first_col::<S>() + col) } else { 0 };
         for j in (0..S::BN).step_by(const { Self::COLS as usize }) {
             if S::BN % Self::COLS == 0 || j + col < S::BN {
-                let inside = first_col::<S>() + j + col < x.n;
                 // SAFETY: promised by the caller.
-                unsafe { copy(sb.address(Self::b_at(row, j + col)), from.address(0), Self::BYTES, inside) };
+                unsafe { copy(sb.address(Self::b_at(row, j + col)), from.address(0), Self::BYTES, j < left) };
             }
             from = from.starting_at(Self::COLS as u64 * x.b_col);
-        }
-    }
-
-    /// The same with zeros for what lies outside of B.
-    ///
-    /// # Safety
-    /// `end` <= k.
-    #[inline(always)]
-    unsafe fn fill_b_guarded(x: &Product<T>, sb: Shared<T>, l: u32, end: u32) {
-        let (row, col) = Self::own_of_b(x);
-        for j in (col..ptx::opaque(S::BN)).step_by(const { Self::COLS as usize }) {
-            let inside = l + row < end && first_col::<S>() + j < x.n;
-            let from = x.b.address((l + row) as u64 * x.b_row + (first_col::<S>() + j) as u64 * x.b_col);
-            // SAFETY: the element lies within B where it is copied.
-            unsafe { copy(sb.address(Self::b_at(row, j)), from, Self::BYTES, inside) };
         }
     }
 }

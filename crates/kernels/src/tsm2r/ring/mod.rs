@@ -203,7 +203,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
             // were filled, and waited for, before that. All threads take the same turns.
             unsafe {
                 if l < end {
-                    Self::fill(x, &source, Self::stage(last), l, end);
+                    Self::fill(x, &source, Self::stage(last), end - l);
                     source.advance::<S>(x);
                 }
                 ptx::cp_async_commit_group();
