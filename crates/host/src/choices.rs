@@ -231,13 +231,20 @@ mod tests {
         mma_f64: Some(30e12),
     };
 
+    /// Of the model alone: a machine that has a name in a database follows that.
+    fn alone() -> Choices {
+        let choices = Choices::new(H200);
+        choices.follow(None).expect("no database is of no GPU");
+        choices
+    }
+
     fn product() -> Problem {
         Problem::column_major(Dtype::F64, 20_480, 4, 20_480)
     }
 
     #[test]
     fn a_product_is_thought_about_once() -> Result<()> {
-        let choices = Choices::new(H200);
+        let choices = alone();
         assert_eq!(choices.known(&product()), None);
         let first = choices.choose(&product(), None)?;
         assert_eq!((choices.known(&product()), choices.choose(&product(), None)?), (Some(first), first));
@@ -250,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_forced_variant_is_not_what_the_next_call_gets() -> Result<()> {
-        let choices = Choices::new(H200);
+        let choices = alone();
         let forced = choices.choose(&product(), Some("tsm2r_inner"))?;
         assert_eq!((forced.variant.name, choices.known(&product())), ("tsm2r_inner", None));
         let chosen = choices.choose(&product(), None)?;
@@ -277,7 +284,7 @@ mod tests {
             Problem { c: Strides::column_major(20_481), ..p },
             Problem { reads_c: true, ..p },
         ];
-        let choices = Choices::new(H200);
+        let choices = alone();
         for p in &all {
             assert_eq!(choices.known(p), None, "{p:?}");
             choices.choose(p, None)?;
@@ -291,7 +298,7 @@ mod tests {
 
     #[test]
     fn no_more_are_kept_than_a_program_has() -> Result<()> {
-        let choices = Choices::new(H200);
+        let choices = alone();
         let at =
             |m: usize| Problem { m: 100 + model::shape::span(1, 1, product().a).unwrap_or(1) * m as u64, ..product() };
         for m in 0..=REMEMBERED {
@@ -304,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_product_in_place_is_thought_about_once() -> Result<()> {
-        let choices = Choices::new(H200);
+        let choices = alone();
         let at = |m: usize| Problem::column_major(Dtype::F64, 10_000 + m as u64, 16, 16);
         let first = choices.choose_in_place(&at(0))?;
         assert_eq!(Some(first), model::choose_in_place(&at(0), &H200).ok());
@@ -324,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_thought_about_once() -> Result<()> {
-        let choices = Choices::new(H200);
+        let choices = alone();
         let at = |count: usize| BatchedProblem::column_major(Dtype::F64, (8, 8, 8), 1000 + count as u64);
         let known = |p: &BatchedProblem| lock(&choices.batched).get(p).copied();
         let forced = choices.choose_batched(&at(0), Some("batched_blocked"))?;
@@ -349,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_calibrated_machine_is_chosen_for() -> Result<()> {
-        let choices = Choices::new(H200);
+        let choices = alone();
         let before = choices.choose(&product(), None)?;
         choices.calibrate(&CEILINGS)?;
         assert_eq!((choices.machine().read_bytes_per_s, choices.machine().mma_f64_per_s), (2.0e12, 30e12));

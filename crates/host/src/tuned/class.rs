@@ -28,9 +28,7 @@ impl Class {
     /// The class of a product, and its m, n and k as cells have them: a wide C as its transpose, which is how it is computed.
     /// `None` where an operand has no unit stride.
     pub fn of(problem: &Problem) -> Option<(Class, [u64; 3])> {
-        let operation = problem.operation();
-        let turned = operation != Operation::Gemm && problem.n > problem.m;
-        let p = if turned { problem.transposed() } else { *problem };
+        let (operation, p) = (problem.operation(), upright(problem));
         let by_columns = [by_columns(p.m, p.k, p.a)?, by_columns(p.k, p.n, p.b)?, by_columns(p.m, p.n, p.c)?];
         let class = Class { family: operation.name(), dtype: p.dtype.name(), by_columns, reads_c: p.reads_c };
         Some((class, [p.m, p.n, p.k]))
@@ -72,6 +70,22 @@ impl Class {
         };
         Some(Class { family, dtype, by_columns, reads_c })
     }
+}
+
+/// A product as cells have it.
+fn upright(problem: &Problem) -> Problem {
+    let turned = problem.operation() != Operation::Gemm && problem.n > problem.m;
+    if turned { problem.transposed() } else { *problem }
+}
+
+/// Whether A's and B's lines start at multiples of 16 bytes: kernels copy by these, or by elements, which takes longer.
+pub(super) fn alignment(problem: &Problem) -> [bool; 2] {
+    let p = upright(problem);
+    let of = |rows: u64, cols: u64, strides: Strides| {
+        let bytes = strides.row.max(strides.col).wrapping_mul(p.dtype.bytes());
+        rows == 1 || cols == 1 || bytes % 16 == 0
+    };
+    [of(p.m, p.k, p.a), of(p.k, p.n, p.b)]
 }
 
 /// `ccc`, `rcc`: for op(A), op(B) and C whether it lies by columns.

@@ -1,26 +1,26 @@
 //! The databases that the library carries: every file of crates/host/tuned.
 
 use super::Database;
+use super::text::origin;
 use model::Machine;
 use std::sync::{Arc, OnceLock};
 
 /// (file, its text), by build.rs.
 const SHIPPED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/tuned.rs"));
 
+/// Each as it was read, once a plan for its GPU asked: thousands of lines. Nothing where this version reads no such file; a test has it
+/// read all.
+static READ: [OnceLock<Option<Arc<Database>>>; SHIPPED.len()] = [const { OnceLock::new() }; SHIPPED.len()];
+
 /// The database that this library carries for a GPU: of its name, compute capability and number of multiprocessors.
 pub fn shipped(machine: &Machine) -> Option<Arc<Database>> {
-    static READ: OnceLock<Vec<Arc<Database>>> = OnceLock::new();
-    among(READ.get_or_init(|| whole(SHIPPED)), machine)
+    let at = place(SHIPPED, machine)?;
+    READ[at].get_or_init(|| Database::parse(SHIPPED[at].1).ok().map(Arc::new)).clone()
 }
 
-/// Those that this version reads: a test has it read all.
-fn whole(files: &[(&str, &str)]) -> Vec<Arc<Database>> {
-    files.iter().filter_map(|(_, text)| Database::parse(text).ok()).map(Arc::new).collect()
-}
-
-/// The one of a GPU.
-fn among(all: &[Arc<Database>], machine: &Machine) -> Option<Arc<Database>> {
-    all.iter().find(|database| database.check(machine).is_ok()).cloned()
+/// Which of the files is of a GPU, by their heads.
+fn place(files: &[(&str, &str)], machine: &Machine) -> Option<usize> {
+    files.iter().position(|(_, text)| origin(text).is_ok_and(|origin| origin.check(machine).is_ok()))
 }
 
 #[cfg(test)]
@@ -35,12 +35,18 @@ mod tests {
             Database::new(origin, []).to_string()
         };
         let (h100, h200) = (of("NVIDIA H100 PCIe", 114), of("NVIDIA H200", 132));
-        let all = whole(&[("h100.tuned", &h100), ("damaged.tuned", "lanky"), ("h200.tuned", &h200)]);
-        assert_eq!(all.len(), 2);
-        assert_eq!(among(&all, &Machine::H200).map(|database| database.origin().sms), Some(132));
+        let all = [("h100.tuned", h100.as_str()), ("damaged.tuned", "lanky"), ("h200.tuned", h200.as_str())];
+        assert_eq!(place(&all, &Machine::H200), Some(2));
         // A slice of one, or another of the same name, is another GPU.
-        assert_eq!(among(&all, &Machine { sms: 16, ..Machine::H200 }), None);
-        assert_eq!(among(&all, &Machine::A100), None);
+        assert_eq!(place(&all, &Machine { sms: 16, ..Machine::H200 }), None);
+        assert_eq!(place(&all, &Machine::A100), None);
+    }
+
+    #[test]
+    fn an_h200_has_one_and_gets_the_same_twice() {
+        let [first, second] = [shipped(&Machine::H200), shipped(&Machine::H200)].map(|read| read.expect("it is whole"));
+        assert!(Arc::ptr_eq(&first, &second) && first.check(&Machine::H200).is_ok());
+        assert!(shipped(&Machine::A100).is_none());
     }
 
     /// A file that this version cannot read would be left out without a word.

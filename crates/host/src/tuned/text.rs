@@ -2,8 +2,10 @@
 
 use super::{Cell, Class, Database, Origin, Timed, VERSION};
 use model::{VARIANTS, Variant};
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 /// What the first line begins with.
 const MAGIC: &str = "lanky tuned ";
@@ -74,6 +76,11 @@ impl Database {
         checked?;
         Ok(Database { origin, cells: found })
     }
+}
+
+/// What a text says that it is of; its cells are not looked at.
+pub(super) fn origin(text: &str) -> Result<Origin, String> {
+    heads(&mut text.lines().zip(1..).skip(1)).map(|(origin, _)| origin)
 }
 
 /// What it is of, and how many cells follow; the lines up to the columns are taken.
@@ -187,9 +194,13 @@ fn cell(text: &str) -> Result<Cell, String> {
     })
 }
 
+/// A database names two of a thousand in each of its thousands of lines.
+static BY_ENTRY: LazyLock<HashMap<&str, &Variant>> =
+    LazyLock::new(|| VARIANTS.iter().map(|variant| (variant.entry, variant)).collect());
+
 /// An entry that may be chosen for an element type: sums of atomics are not the same twice.
 fn variant(entry: &str, dtype: model::Dtype, gram: bool) -> Result<&'static Variant, String> {
-    let found = VARIANTS.iter().find(|variant| variant.entry == entry);
+    let found = BY_ENTRY.get(entry).copied();
     let found = found.ok_or_else(|| format!("entry {entry} is none of this version's: tune again"))?;
     if found.dtype != dtype || (found.kernel == model::Kernel::Gram) != gram || found.adds_atomically() {
         return Err(format!("entry {entry} does not compute this product"));

@@ -16,14 +16,14 @@ pub fn database(machine: &model::Machine, sms: u32) -> Database {
     let p = problem(LENGTHS);
     let mut weighed: Vec<model::Choice> = model::candidates(&p, machine, None).expect("it is served").collect();
     weighed.sort_by(|a, b| a.estimate.seconds.total_cmp(&b.estimate.seconds));
-    let timed = |choice: &model::Choice, more| Timed {
+    let timed = |choice: &model::Choice, more, ns| Timed {
         variant: choice.variant,
         parts: choice.splits + more,
         expected_parts: choice.splits,
-        ns: 5_000.0,
+        ns,
     };
     let (class, lengths) = Class::of(&p).expect("unit strides");
-    let (best, model) = (timed(&weighed[1], 1), timed(&weighed[0], 0));
+    let (best, model) = (timed(&weighed[1], 1, 5_000.0), timed(&weighed[0], 0, 6_000.0));
     let origin =
         Origin { gpu: "Fake".into(), compute_capability: machine.compute_capability, sms, ..Origin::default() };
     Database::new(origin, [Cell { class, lengths, best, model, noise: 0.0, fraction: 0.5 }])
@@ -61,7 +61,7 @@ fn what_was_measured_is_launched() {
         let [x, y, z] = after.grid;
         let expected = format!("{} {x} {y} {z} {} {}", after.variant.entry, after.threads, after.shared_bytes);
         assert_eq!(launches().first(), Some(&expected));
-        assert_eq!(plan(&device, (m + 1, n, k))?.entry(), Some(best.variant.entry));
+        assert_eq!(plan(&device, (m + 2, n, k))?.entry(), Some(best.variant.entry));
         // Not where a variant is asked for, C is read, or the model alone is to decide.
         let shape = |rows, cols| Shape::packed(rows, cols, Layout::ColumnMajor, Dtype::F64);
         let builder = || Plan::gemm(&device, shape(m, k), shape(k, n), shape(m, n));

@@ -172,7 +172,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// The steps are B's.
     #[inline(always)]
     unsafe fn fill_b(x: &Product<T>, sb: Shared<T>, source: &Source<T>, steps: u32) {
-        let Source { b: mut from, of_b: (row, col), .. } = *source;
+        let &Source { b: mut from, of_b: (row, col), .. } = source;
         let left = if row < steps { x.n.saturating_sub(first_col::<S>() + col) } else { 0 };
         for j in (0..S::BN).step_by(const { Self::COLS as usize }) {
             if S::BN % Self::COLS == 0 || j + col < S::BN {
