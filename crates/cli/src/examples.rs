@@ -37,7 +37,7 @@ pub const PLAN: &str = "\
 Examples:
   lanky plan 20480 4 20480
   lanky plan 1000000 16 1000000 --gpu rtx4090 --paper
-Environment: LANKY_TUNED a database of lanky tune that plans follow (none: the model alone).";
+Environment: LANKY_TUNED a database of lanky tune that plans follow (unset: the library's of the GPU; none: the model alone).";
 
 pub const BENCH: &str = "\
 Examples:
@@ -55,7 +55,7 @@ Examples:
   lanky trace tsm2r --variant tsm2r_shared_rowmajor --svg warp.svg";
 
 pub const TUNE: &str = "\
-Plans follow a database where LANKY_TUNED names its file, or a program loads it (Device::load_tuned); see README.md.
+Plans follow the library's database of the GPU, or the one that LANKY_TUNED names or a program loads (Device::load_tuned); see README.md.
 Examples:
   lanky tune
   lanky tune --family gemv --dtype f64 --budget 5m --compare --map maps

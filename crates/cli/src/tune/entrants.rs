@@ -1,8 +1,9 @@
 //! What is timed at a shape: what the model thinks of, and none that it thinks far behind.
 
-use lanky::tuned::FAR;
 use model::{Choice, Machine, Parts, Problem, Refusal, VARIANTS, Variant, candidates, choose, choose_given};
 
+/// An entry that the model expects to take so many times as long as its own choice is not timed.
+const FAR: f64 = 2.0;
 /// Entries at most.
 const ENTRIES: usize = 12;
 /// Entries that are expected to take no more than so many times as long as the model's choice are also timed with half and with

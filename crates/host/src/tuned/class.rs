@@ -78,14 +78,27 @@ fn upright(problem: &Problem) -> Problem {
     if turned { problem.transposed() } else { *problem }
 }
 
-/// Whether A's and B's lines start at multiples of 16 bytes: kernels copy by these, or by elements, which takes longer.
+/// Whether A's and B's lines start at multiples of 16 bytes: kernels copy by these, or by elements, which takes longer. TSM2R's copy B by
+/// elements in any case.
 pub(super) fn alignment(problem: &Problem) -> [bool; 2] {
     let p = upright(problem);
     let of = |rows: u64, cols: u64, strides: Strides| {
         let bytes = strides.row.max(strides.col).wrapping_mul(p.dtype.bytes());
         rows == 1 || cols == 1 || bytes % 16 == 0
     };
-    [of(p.m, p.k, p.a), of(p.k, p.n, p.b)]
+    [of(p.m, p.k, p.a), p.operation() == Operation::Tsm2r || of(p.k, p.n, p.b)]
+}
+
+/// Whether the lines of A, B and C follow each other without gaps, as those of cells.
+pub(super) fn is_packed(p: &Problem) -> bool {
+    let of = |rows: u64, cols: u64, strides: Strides| {
+        let (along, across, step) = match strides.row {
+            1 => (rows, cols, strides.col),
+            _ => (cols, rows, strides.row),
+        };
+        across == 1 || step == along
+    };
+    of(p.m, p.k, p.a) && of(p.k, p.n, p.b) && of(p.m, p.n, p.c)
 }
 
 /// `ccc`, `rcc`: for op(A), op(B) and C whether it lies by columns.
@@ -148,6 +161,36 @@ mod tests {
         assert_eq!(Class::of(&Problem { b: Strides { row: 3, col: 1 }, ..vector }), None, "x with a step");
         // A leading dimension beyond the lines changes nothing.
         assert_eq!(Class::of(&Problem { a: Strides::column_major(1024), ..p }), Class::of(&p));
+    }
+
+    #[test]
+    fn lines_are_aligned_where_there_are_several() {
+        let p = Problem::column_major(Dtype::F32, 1000, 100, 300);
+        assert_eq!(alignment(&p), [true, true]);
+        assert_eq!(alignment(&Problem { a: Strides::column_major(1001), ..p }), [false, true]);
+        assert_eq!(alignment(&Problem { b: Strides::row_major(102), ..p }), [true, false]);
+        assert_eq!(alignment(&Problem { dtype: Dtype::C64, b: Strides::row_major(102), ..p }), [true, true]);
+        // One line has no next one; of TSM2R's B nobody asks; a wide product is its transpose.
+        assert_eq!(alignment(&Problem::column_major(Dtype::F32, 1001, 1, 1)), [true, true]);
+        let skinny = Problem::column_major(Dtype::F32, 1000, 4, 303);
+        assert_eq!((alignment(&skinny), alignment(&skinny.transposed())), ([true, true], [true, true]));
+        let odd = Problem::column_major(Dtype::F32, 1001, 4, 304);
+        assert_eq!((alignment(&odd), alignment(&odd.transposed())), ([false, true], [false, true]));
+    }
+
+    #[test]
+    fn gaps_are_seen_where_there_are_several_lines() {
+        let p = Problem::column_major(Dtype::F64, 1000, 4, 300);
+        assert!(is_packed(&p) && is_packed(&p.transposed()));
+        for gaps in [
+            Problem { a: Strides::column_major(1002), ..p },
+            Problem { b: Strides::row_major(6), ..p },
+            Problem { c: Strides::column_major(1002), ..p },
+        ] {
+            assert!(!is_packed(&gaps), "{gaps:?}");
+        }
+        let vector = Problem::column_major(Dtype::F64, 1000, 1, 300);
+        assert!(is_packed(&Problem { b: Strides { row: 1, col: 7 }, c: Strides { row: 1, col: 7 }, ..vector }));
     }
 
     #[test]

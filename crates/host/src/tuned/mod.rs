@@ -10,15 +10,17 @@
 //! The library looks for no file and reads no variable of the environment; the program `lanky` reads LANKY_TUNED.
 //!
 //! # What it decides
-//! A cell is a shape with the entry and the parts of k that took least of all that were timed there. A product asks the nearest
-//! cell, by the distance of the logarithms of m, n and k, of those of its own [`Class`]: family, element type, layouts of op(A),
-//! op(B) and C, and whether C is read; and of those whose lines of A and B are aligned to 16 bytes as its own are, or are not. At the very lengths of the cell it gets the entry with the parts that were timed. At
-//! others, no length more than [`REACH`] times or less than one [`REACH`]-th of the cell's, it gets the entry with the parts
-//! that the model expects to be best, times what was best at the cell over what the model expected there: if that should be
-//! faster than the model's own choice, by what the model expects of both, times what the cell says of such expectations
-//! ([`Cell::gain`]), by more than what was timed is sure of ([`SURE`], [`ELSEWHERE`], three times the cell's noise). It
-//! gets neither where the entry cannot run (the rules are those of [`model::choose()`]); then, and where there is no cell, the
-//! model decides. So it does for [`tsmm_in_place`](crate::tsmm_in_place) and for variants that are asked for by name.
+//! A cell is a shape with the entry and the parts of k that took least of all that were timed there. A product asks the
+//! nearest cell, by the distance of the logarithms of m, n and k, of those of its own [`Class`]: family, element type,
+//! layouts of op(A), op(B) and C, and whether C is read; and of those whose lines of A and B are aligned to 16 bytes as
+//! its own are, or are not. At the very lengths of the cell, without gaps between lines, it gets the entry with the parts
+//! that were timed. Else, no length more than [`REACH`] times or less than one [`REACH`]-th of the cell's, it gets the
+//! entry with the parts that the model expects to be best, times what was best at the cell over what the model expected
+//! there: if that should be faster than the model's own choice, by what the model expects of both, times what the cell
+//! says of such expectations ([`Cell::gain`]), by more than what was timed is sure of ([`SURE`], [`ELSEWHERE`], three
+//! times the cell's noise). It gets neither where the entry cannot run (the rules are those of [`model::choose()`]); then,
+//! where the model has come to the cell's entry by itself, and where there is no cell, the model decides. So it does for
+//! [`tsmm_in_place`](crate::tsmm_in_place) and for variants that are asked for by name.
 //!
 //! # The same bits
 //! The same plan gives the same bits every time, tuned or not. But a database changes which plan is made, and with it the order
@@ -33,19 +35,17 @@ pub use shipped::shipped;
 
 use crate::error::{Error, Result};
 use crate::text::read_text;
-use class::alignment;
+use class::{alignment, is_packed};
 use model::{Choice, Chooser, Machine, Parts, Problem, Variant, choose_given};
 use std::path::Path;
 
 /// A cell speaks for lengths up to so many times its own, and down to one of so many parts of them.
 pub const REACH: u64 = 8;
-/// An entry that the model expects to take so many times as long as its own choice is not timed.
-pub const FAR: f64 = 2.0;
-/// What a cell says of lengths that are not its own is followed where it promises so much: 5%. Of the cells of an H200, each asked what
-/// its nearest neighbour says of it, 103 of 8128 then get something else though the model's choice is as good as the best; without any
-/// such rule it was 1206.
+/// What a cell says of lengths that are not its own is followed where it promises so much: 5%. Of the 8128 cells that an
+/// H200 had on 2026-11-26, each asked what its nearest neighbour says of it, 103 got something else though the model's
+/// choice was as good as the best; with no such rule it was 1206.
 pub const SURE: f64 = 1.05;
-/// So much where the model's own choice is another entry than it was at the cell, of which nothing was timed: 25%.
+/// So much where the model's own choice is another entry than the two of the cell: 25%.
 pub const ELSEWHERE: f64 = 1.25;
 /// The version of the text that is written and read.
 pub const VERSION: u32 = 1;
@@ -140,7 +140,11 @@ impl Cell {
 
     /// Whether `choice` gains enough over `own` that it is followed.
     fn is_sure(&self, machine: &Machine, choice: &Choice, own: &Choice) -> bool {
-        let least = if own.variant.entry == self.model.variant.entry { SURE } else { ELSEWHERE };
+        let (own_entry, model_entry) = (own.variant.entry, self.model.variant.entry);
+        if own_entry == self.best.variant.entry && own_entry != model_entry {
+            return false; // the model has come to the same, and knows no less of its parts of k
+        }
+        let least = if own_entry == model_entry { SURE } else { ELSEWHERE };
         let least = least.max(1.0 + 3.0 * self.noise);
         self.gain(machine, choice, own).is_some_and(|gain| gain >= least)
     }
@@ -212,14 +216,14 @@ impl Database {
     /// were measured, which the model checks and estimates: the one choice that is not the model's.
     pub fn choose(&self, problem: &Problem, machine: &Machine, own: &Choice) -> Option<Choice> {
         let cell = self.nearest(problem)?;
-        let is_there = Class::of(problem).is_some_and(|(_, lengths)| lengths == cell.lengths);
+        let is_there = Class::of(problem).is_some_and(|(_, lengths)| lengths == cell.lengths) && is_packed(problem);
         let Timed { variant, parts, expected_parts, ns } = cell.best;
         let parts = match is_there {
             true => Parts::Exactly(parts),
             false => Parts::Scaled { measured: parts, expected: expected_parts },
         };
         let mut choice = choose_given(problem, machine, variant.entry, parts).ok()?;
-        // What was timed at this very shape needs nobody's expectation.
+        // What was timed at this very shape, without gaps, needs nobody's expectation.
         if choice.variant.adds_atomically() || (!is_there && !cell.is_sure(machine, &choice, own)) {
             return None;
         }

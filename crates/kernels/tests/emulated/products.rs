@@ -56,12 +56,13 @@ fn lying(mut case: Case, layout: Layout) -> Case {
     case
 }
 
-/// Two cases for a ring: whole stages that are aligned to 16 bytes, more of them than the ring has, between a block and a
-/// stage that are not whole; and columns that are not all there.
-fn aligned(variant: &Variant) -> [Case; 2] {
+/// Three cases for a ring: whole stages that are aligned to 16 bytes, more of them than the ring has, between a block and a
+/// stage that are not whole, which end within 16 bytes or behind them; and columns that are not all there.
+fn aligned(variant: &Variant) -> [Case; 3] {
     let [rows, cols, step] = tile(variant);
-    let long = Case::plain(rows + 1, cols, (variant.stages + 1) * step + 3);
-    [long, Case { n: cols + 1, splits: 2, beta: 0.5, ..Case::plain(rows, 1, 4 * step) }].map(|case| {
+    let ends = [3, 4].map(|over| Case::plain(rows + over, cols, (variant.stages + 1) * step + over));
+    let few = Case { n: cols + 1, splits: 2, beta: 0.5, ..Case::plain(rows, 1, 4 * step) };
+    [ends[0], ends[1], few].map(|case| {
         let case = lying(case, variant.layout);
         let line = if case.by_rows[0] { case.k } else { case.m };
         Case { gap: u64::from(line.next_multiple_of(4) - line), ..case }
