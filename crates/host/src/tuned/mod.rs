@@ -43,7 +43,7 @@ use std::path::Path;
 pub const REACH: u64 = 8;
 /// What a cell says of lengths that are not its own is followed where it promises so much: 5%. Of the 8128 cells that an
 /// H200 had on 2026-11-26, each asked what its nearest neighbour says of it, 103 got something else though the model's
-/// choice was as good as the best; with no such rule it was 1206.
+/// choice was as good as the best, by this and [`ELSEWHERE`] alone; by neither it was 1206.
 pub const SURE: f64 = 1.05;
 /// So much where the model's own choice is another entry than the two of the cell: 25%.
 pub const ELSEWHERE: f64 = 1.25;
