@@ -1,12 +1,12 @@
 //! Filling a stage of a ring: which thread copies what, and into which place.
 //!
 //! # Ways
-//! | A's part of the stage                       | up to 16 columns of B       | more                    |
-//! |---------------------------------------------|-----------------------------|-------------------------|
-//! | whole, lines aligned to 16 bytes            | 16 bytes, an addition each  | the same                |
-//! | at an edge, and no line ends within 16 bytes | the same                   | 16 bytes, in a loop     |
-//! | at another edge                             | what there is of 16 bytes, in a loop | the same       |
-//! | lines not aligned                           | an element, an addition each | an element, in a loop  |
+//! | A's part of the stage                        | up to 16 columns of B                | more                  |
+//! |----------------------------------------------|--------------------------------------|-----------------------|
+//! | whole, lines aligned to 16 bytes             | 16 bytes, if they are there          | 16 bytes              |
+//! | at an edge, and no line ends within 16 bytes | the same                             | 16 bytes, in a loop   |
+//! | at another edge                              | what there is of 16 bytes, in a loop | the same              |
+//! | lines not aligned                            | an element, if it is there           | an element, in a loop |
 //!
 //! B's part is copied element by element, neighbouring threads along its unit stride. What lies outside of A or B is zeros, which `cp.async` writes
 //! without touching memory. The branch is the same for all threads; the stage is the same, and so are the sums.
@@ -84,11 +84,11 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         const { Self::FILLS };
         let there @ [lines, len] = if S::A_BY_ROWS { [source.rows, steps] } else { [steps, source.rows] };
         let whole = lines >= Self::LINES && len >= Self::LINE;
-        let whole = whole || Self::UNROLLED && (len >= Self::LINE || len % Self::WIDTH == 0);
+        let by_16_bytes = whole || Self::UNROLLED && (len >= Self::LINE || len % Self::WIDTH == 0);
         // SAFETY: the caller's promise.
         unsafe {
             match source.aligned {
-                true if whole => Self::fill_a(x, stage.a, source.a, there, Self::WIDTH),
+                true if by_16_bytes => Self::fill_a(x, stage.a, source.a, there, Self::WIDTH),
                 true => Self::fill_a_in_a_loop(x, stage.a, source.a, there, Self::WIDTH),
                 false if Self::UNROLLED => Self::fill_a(x, stage.a, source.a, there, 1),
                 false => Self::fill_a_in_a_loop(x, stage.a, source.a, there, 1),
