@@ -1,19 +1,20 @@
 //! Filling a stage of a ring: which thread copies what, and into which place.
 //!
 //! # Ways
-//! | A's part of the stage                        | up to 16 columns of B                | more                  |
-//! |----------------------------------------------|--------------------------------------|-----------------------|
-//! | whole, lines aligned to 16 bytes             | 16 bytes, if they are there          | 16 bytes              |
-//! | at an edge, and no line ends within 16 bytes | the same                             | 16 bytes, in a loop   |
-//! | at another edge                              | what there is of 16 bytes, in a loop | the same              |
-//! | lines not aligned                            | an element, if it is there           | an element, in a loop |
+//! | A's part of the stage                        | up to 16 columns of B                       | more                  |
+//! |----------------------------------------------|---------------------------------------------|-----------------------|
+//! | whole, lines aligned to 16 bytes             | 16 bytes; where lines are rows, if they are there | 16 bytes        |
+//! | at an edge, and no line ends within 16 bytes | 16 bytes, if they are there                 | 16 bytes, in a loop   |
+//! | at another edge                              | what there is of 16 bytes, in a loop        | the same              |
+//! | lines not aligned                            | an element, if it is there                  | an element, in a loop |
 //!
 //! B's part is copied element by element, neighbouring threads along its unit stride. What lies outside of A or B is zeros, which `cp.async` writes
 //! without touching memory. The branch is the same for all threads; the stage is the same, and so are the sums.
 //!
 //! Loops stay loops where unrolled their addresses and predicates would take registers that multiplying needs: f32 by columns loses 9% of a whole
 //! stage's time at 64 columns, 5% at 32. But all parts of C wait for the slowest block: with A's lower edge copied by elements one block of 20 took
-//! twice as long, and so did the product (m = 10000, n = 4, k = 21544, f32: 383 us; both on an H200 on 2026-11-26).
+//! twice as long, and so did the product (m = 10000, n = 4, k = 21544, f32: 383 us). Whole stages by columns have copies of their own, for asking
+//! costs f32 7% at 2 to 4 columns where blocks are fewer than SMs, c64 5 to 7% at 5 to 16 columns (all on H200s on 2026-11-26).
 
 use super::{Ring, Stage, Tile};
 use crate::product::Product;
@@ -72,6 +73,8 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     const LINES: u32 = if S::A_BY_ROWS { S::BM } else { S::KT };
     /// Whether there are registers for copies that may not be there, one by one.
     const UNROLLED: bool = S::BN <= 16;
+    /// Whether whole stages have copies of their own, which ask nothing.
+    const WHOLE_APART: bool = !S::A_BY_ROWS;
     /// Columns of B's part that all threads fill at once.
     const COLS: u32 = S::THREADS / S::KT;
 
@@ -88,9 +91,12 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         // SAFETY: the caller's promise.
         unsafe {
             match source.aligned {
-                true if by_16_bytes => Self::fill_a(x, stage.a, source.a, there, Self::WIDTH),
+                true if by_16_bytes && (!Self::UNROLLED || Self::WHOLE_APART && whole) => {
+                    Self::fill_a(x, stage.a, source.a, there, Self::WIDTH, true)
+                }
+                true if by_16_bytes => Self::fill_a(x, stage.a, source.a, there, Self::WIDTH, false),
                 true => Self::fill_a_in_a_loop(x, stage.a, source.a, there, Self::WIDTH),
-                false if Self::UNROLLED => Self::fill_a(x, stage.a, source.a, there, 1),
+                false if Self::UNROLLED => Self::fill_a(x, stage.a, source.a, there, 1, false),
                 false => Self::fill_a_in_a_loop(x, stage.a, source.a, there, 1),
             }
             Self::fill_b(x, stage.b, source, steps);
@@ -124,9 +130,9 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// Starts copying A's part of a stage, `by` elements at once, with zeros for what is not there: of so many lines so many elements are.
     ///
     /// # Safety
-    /// They are A's; what is copied at once is aligned to its size, and there or not: there, unless [`Ring::UNROLLED`].
+    /// They are A's; what is copied at once is aligned to its size, and there or not: there, if the stage is `whole`.
     #[inline(always)]
-    unsafe fn fill_a(x: &Product<T>, sa: Shared<T>, mut from: Global<T>, [lines, len]: [u32; 2], by: u32) {
+    unsafe fn fill_a(x: &Product<T>, sa: Shared<T>, mut from: Global<T>, [lines, len]: [u32; 2], by: u32, whole: bool) {
         let (line, along) = Self::own(by);
         let (at_once, turns) = at_once(Self::LINE / by, S::THREADS);
         for i in (0..Self::LINES).step_by(at_once as usize) {
@@ -135,7 +141,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
                 let left = if along + on < len { lines.saturating_sub(line) } else { 0 };
                 let into = sa.address(Self::of_line(i + line, along + on));
                 // SAFETY: promised by the caller.
-                unsafe { copy(into, from.address(on as u64), by * Self::BYTES, !Self::UNROLLED || i < left) };
+                unsafe { copy(into, from.address(on as u64), by * Self::BYTES, whole || i < left) };
             }
             from = from.starting_at(at_once as u64 * ld::<T, S>(x));
         }
