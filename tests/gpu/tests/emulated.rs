@@ -9,8 +9,8 @@ fn driver() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        // Of the whole workspace, as CI's tests are: by the features of one crate alone the kernels would be compiled anew.
-        let build = ["build", "--locked", "--workspace", "--message-format", "json"];
+        // Of the whole workspace and with examples, by whose features its tests were compiled: by fewer all kernels would be once more.
+        let build = ["build", "--locked", "--workspace", "--lib", "--examples", "--message-format", "json"];
         let output =
             Command::new(cargo).args(build).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo starts");
         let said = String::from_utf8_lossy(&output.stdout);
