@@ -4,8 +4,8 @@
 //! What limits [`super::prefetch`] from some columns on is B: every lane is handed every element of it. With TM rows a
 //! thread each element that comes from shared memory serves TM multiply-adds; with A in shared memory too
 //! ([`super::ring`]) there are registers for that, and A may lie by rows. From 16 columns on the columns too are shared
-//! out: 8 x 8 sums take 4 loads a step, 4 x 16 take 5. Measured on an H200 on 2026-11-25 in f32 at m = k = 20480: 93% of
-//! the bound at n = 7, 87% at 16, 72% at 24 (benches/results/h200/tsm2r.csv); from there on the multipliers limit.
+//! out: 8 x 8 sums take 4 loads a step, 4 x 16 take 5. Measured on an H200 on 2026-11-26 in f32 at m = k = 20480: 93% of
+//! the bound at n = 7, 91% at 16, 76% at 24 (benches/results/h200/tsm2r.csv); from there on the multipliers limit.
 //!
 //! # Thread mapping
 //! Thread t is (r, c) = (t / COLS, t % COLS), COLS = BN / TN: neighbours share rows, so a warp's loads of A ask for few

@@ -1,12 +1,12 @@
 //! Filling a stage of a ring: which thread copies what, and into which place.
 //!
 //! # Ways
-//! | A's part of the stage                        | up to 16 columns of B                       | more                  |
-//! |----------------------------------------------|---------------------------------------------|-----------------------|
-//! | whole, lines aligned to 16 bytes             | 16 bytes; where lines are rows, if they are there | 16 bytes        |
-//! | at an edge, and no line ends within 16 bytes | 16 bytes, if they are there                 | 16 bytes, in a loop   |
-//! | at another edge                              | what there is of 16 bytes, in a loop        | the same              |
-//! | lines not aligned                            | an element, if it is there                  | an element, in a loop |
+//! | A's part of the stage                        | up to 16 columns of B                   | more                  |
+//! |----------------------------------------------|-----------------------------------------|-----------------------|
+//! | whole, lines aligned to 16 bytes             | 16 bytes; by rows, if they are there    | 16 bytes              |
+//! | at an edge, and no line ends within 16 bytes | 16 bytes, if they are there             | 16 bytes, in a loop   |
+//! | at another edge                              | what there is of 16 bytes, in a loop    | the same              |
+//! | lines not aligned                            | an element, if it is there              | an element, in a loop |
 //!
 //! B's part is copied element by element, neighbouring threads along its unit stride. What lies outside of A or B is zeros, which `cp.async` writes
 //! without touching memory. The branch is the same for all threads; the stage is the same, and so are the sums.
@@ -88,7 +88,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         let there @ [lines, len] = if S::A_BY_ROWS { [source.rows, steps] } else { [steps, source.rows] };
         let whole = lines >= Self::LINES && len >= Self::LINE;
         let by_16_bytes = whole || Self::UNROLLED && (len >= Self::LINE || len % Self::WIDTH == 0);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise. What asks nothing is of a whole stage: beyond 16 columns no other is copied by 16 bytes.
         unsafe {
             match source.aligned {
                 true if by_16_bytes && (!Self::UNROLLED || Self::WHOLE_APART && whole) => {
@@ -130,9 +130,9 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// Starts copying A's part of a stage, `by` elements at once, with zeros for what is not there: of so many lines so many elements are.
     ///
     /// # Safety
-    /// They are A's; what is copied at once is aligned to its size, and there or not: there, if the stage is `whole`.
+    /// They are A's; what is copied at once is aligned to its size, and there or not: there, if it is `unasked`.
     #[inline(always)]
-    unsafe fn fill_a(x: &Product<T>, sa: Shared<T>, mut from: Global<T>, [lines, len]: [u32; 2], by: u32, whole: bool) {
+    unsafe fn fill_a(x: &Product<T>, sa: Shared<T>, mut from: Global<T>, [lines, len]: [u32; 2], by: u32, unasked: bool) {
         let (line, along) = Self::own(by);
         let (at_once, turns) = at_once(Self::LINE / by, S::THREADS);
         for i in (0..Self::LINES).step_by(at_once as usize) {
@@ -141,7 +141,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
                 let left = if along + on < len { lines.saturating_sub(line) } else { 0 };
                 let into = sa.address(Self::of_line(i + line, along + on));
                 // SAFETY: promised by the caller.
-                unsafe { copy(into, from.address(on as u64), by * Self::BYTES, whole || i < left) };
+                unsafe { copy(into, from.address(on as u64), by * Self::BYTES, unasked || i < left) };
             }
             from = from.starting_at(at_once as u64 * ld::<T, S>(x));
         }
