@@ -18,7 +18,10 @@ fn driver() -> &'static PathBuf {
         // CI, which compiled all tests, asks for this: as a rule a build of fewer crates, or none, went before.
         let compiles_kernels = |line: &str| line.contains("crates/kernels#") && line.contains(r#""fresh":false"#);
         let once = std::env::var_os("LANKY_COMPILED_ONCE").is_some();
-        assert!(!once || !said.lines().any(compiles_kernels), "the kernels were compiled again, by other features than the tests'");
+        assert!(
+            !once || !said.lines().any(compiles_kernels),
+            "the kernels were compiled again, by other features than the tests'"
+        );
         let library = said.split('"').find(|word| word.ends_with("/libcuda.so")).expect("a library was built");
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("emulated-gpu");
         std::fs::create_dir_all(&folder).expect("the target folder can be written");

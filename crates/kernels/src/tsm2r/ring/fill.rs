@@ -132,7 +132,14 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// # Safety
     /// They are A's; what is copied at once is aligned to its size, and there or not: there, if it is `unasked`.
     #[inline(always)]
-    unsafe fn fill_a(x: &Product<T>, sa: Shared<T>, mut from: Global<T>, [lines, len]: [u32; 2], by: u32, unasked: bool) {
+    unsafe fn fill_a(
+        x: &Product<T>,
+        sa: Shared<T>,
+        mut from: Global<T>,
+        [lines, len]: [u32; 2],
+        by: u32,
+        unasked: bool,
+    ) {
         let (line, along) = Self::own(by);
         let (at_once, turns) = at_once(Self::LINE / by, S::THREADS);
         for i in (0..Self::LINES).step_by(at_once as usize) {
