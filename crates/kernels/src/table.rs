@@ -192,6 +192,14 @@ mod reduced_tables {
         use crate::tsmttsm as entries;
         model::gram_staged_variants!(rows);
     }
+    mod lines {
+        use crate::tsmttsm as entries;
+        model::tsmttsm_lines_variants!(rows);
+    }
+    mod gram_lines {
+        use crate::tsmttsm as entries;
+        model::gram_lines_variants!(rows);
+    }
     mod gram_mma {
         use crate::tsmttsm as entries;
         model::gram_mma_variants!(rows);
@@ -227,12 +235,21 @@ mod reduced_tables {
     }
 
     pub fn reduced(entry: &str) -> Option<Reduced> {
-        let tall = [tiles::reduced, mma::reduced, folded::reduced, staged::reduced, ring::reduced, packed::reduced];
+        let tall = [
+            tiles::reduced,
+            mma::reduced,
+            folded::reduced,
+            staged::reduced,
+            lines::reduced,
+            ring::reduced,
+            packed::reduced,
+        ];
         let gram = [
             gram::reduced,
             gram_mma::reduced,
             gram_folded::reduced,
             gram_staged::reduced,
+            gram_lines::reduced,
             gram_ring::reduced,
             gram_packed::reduced,
         ];

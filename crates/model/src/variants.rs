@@ -312,7 +312,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 34] = [
+const TABLES: [&[Variant]; 36] = [
     TSM2R,
     STAGED,
     MMA,
@@ -342,6 +342,8 @@ const TABLES: [&[Variant]; 34] = [
     tsmttsm::GRAM_FOLDED,
     tsmttsm::STAGED,
     tsmttsm::GRAM_STAGED,
+    tsmttsm::LINES,
+    tsmttsm::GRAM_LINES,
     tsmttsm::RING,
     tsmttsm::GRAM_RING,
     tsmttsm::PACKED,
@@ -401,7 +403,12 @@ impl Variant {
     /// Whether it is one of those that has its rows come through a ring of stages.
     pub const fn is_staged(&self) -> bool {
         let rings = matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged" | b"tsmttsm_ring" | b"gram_ring");
-        rings || self.is_packed_ring()
+        rings || self.is_packed_ring() || self.is_by_lines()
+    }
+
+    /// Whether that ring's stages keep lines along k, as tall matrices by columns have them.
+    pub const fn is_by_lines(&self) -> bool {
+        matches!(self.name.as_bytes(), b"tsmttsm_lines" | b"gram_lines")
     }
 
     /// Whether its rows come through that ring by bulk copies, where they are packed.

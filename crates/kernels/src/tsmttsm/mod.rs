@@ -10,6 +10,7 @@
 //! |---|---|---|
 //! | [`tiles`] | K only; K and N; 2-D tiles; transposed; leap-frogging; unrolling | sums on the vector units |
 //! | [`staged`] | | the same, rows coming through a ring of stages in shared memory |
+//! | [`lines`] | | the same, of tall matrices that lie by columns: stages keep lines along k |
 //! | [`mma`] | | fragments straight from device memory to the matrix units: f64 ([`fragments`]) and c128 ([`complex`]), from sm_90 |
 //! | [`ring`] | | the same from a ring of stages, where several warps share C |
 //! | [`packed`] | | the same of f64 rows that lie behind each other, by bulk copies, whatever their width |
@@ -41,6 +42,7 @@ pub mod complex;
 pub mod finish;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod fragments;
+pub mod lines;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod mma;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
@@ -152,6 +154,28 @@ macro_rules! gram_staged_entries {
     };
 }
 model::gram_staged_variants!(gram_staged_entries);
+
+macro_rules! lines_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $kt:literal, $blocks:literal;)*) => {
+        $(reduced_entry!(
+            $entry,
+            $elem,
+            lines::Lines::<$elem, tiles::Block<$threads, $bm, $bn, { tiles::DEALT }, false, false>, $tm, $tn, $kt, { <$elem as Scalar>::WIDTH }>::body
+        );)*
+    };
+}
+model::tsmttsm_lines_variants!(lines_entries);
+
+macro_rules! gram_lines_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $kt:literal, $blocks:literal;)*) => {
+        $(reduced_entry!(
+            $entry,
+            $elem,
+            lines::Lines::<$elem, tiles::Block<$threads, $bm, $bn, { tiles::DEALT }, true, false>, $tm, $tn, $kt, { <$elem as Scalar>::WIDTH }>::body
+        );)*
+    };
+}
+model::gram_lines_variants!(gram_lines_entries);
 
 macro_rules! mma_entries {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $depth:literal, $blocks:literal;)*) => {

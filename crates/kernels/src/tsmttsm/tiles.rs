@@ -26,6 +26,8 @@ pub const LEAPFROG: u32 = 1;
 pub const INTERLEAVED: u32 = 2;
 /// The same as [`LEAPFROG`], lanes and loads running along k.
 pub const ALONG: u32 = 3;
+/// Of [`super::lines`]: a tile's lines are as many apart as there are tiles.
+pub const DEALT: u32 = 4;
 
 /// What a block is.
 pub trait Shape {
@@ -35,7 +37,7 @@ pub trait Shape {
     const BM: u32;
     /// Columns of C.
     const BN: u32;
-    /// One of the four above.
+    /// One of those above.
     const HOW: u32;
     /// Whether B is A.
     const GRAM: bool;
@@ -204,6 +206,7 @@ where
     fn line<const SIDE: usize>(tile: u32, tiles: u32, index: usize) -> u32 {
         let width = if SIDE % T::WIDTH == 0 { T::WIDTH } else { 1 };
         match S::HOW {
+            DEALT => index as u32 * tiles + tile,
             INTERLEAVED => ((index / width) as u32 * tiles + tile) * width as u32 + (index % width) as u32,
             _ => tile * SIDE as u32 + index as u32,
         }
@@ -345,6 +348,16 @@ where
                         self.rc[i][j] = ra[s][i].fma(rb[j], self.rc[i][j]);
                     }
                 }
+            }
+        }
+    }
+
+    /// rc(i, j) += Σ a(i, s) · b(s), s ascending, of one j.
+    #[inline(always)]
+    pub(super) fn multiply_line(&mut self, ra: &[[T; STEPS]; TM], j: usize, rb: [T; STEPS]) {
+        for s in 0..STEPS {
+            for i in 0..TM {
+                self.rc[i][j] = ra[i][s].fma(rb[s], self.rc[i][j]);
             }
         }
     }

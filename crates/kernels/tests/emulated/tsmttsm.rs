@@ -191,29 +191,58 @@ fn gram_matrices_are_hermitian_to_the_bit() {
         "zgram_staged_2x2_m8n8_u4_t256",
         "zgram_mma_16x16_m16n16_d4_t256",
         "zgram_ring_16x16_m64n64_d2_t320",
+        "cgram_lines_4x4_m16n16_u4_t256",
     ] {
         let variant = model::VARIANTS.iter().find(|v| v.entry == entry).expect("a row of the table");
-        let Some(Reduced::C128(function)) = table::reduced(entry) else { panic!("{entry}") };
-        let m = variant.rows;
-        for (splits, finish) in [(1, Finish::Direct), (3, Finish::SecondLaunch), (3, Finish::LastBlock)] {
-            for conj in 0..4 {
-                let case = Case { splits, conj, ..Case::plain(m, m, 700) };
-                let case = Case { by_rows: [false, true, false], ..case };
-                let [at_a, _, at_c] = layouts(variant, case);
-                let third = |x: Complex<f64>| Complex::new(x.re / 3.0, x.im / 7.0);
-                let a: Vec<Complex<f64>> = at_a.filled(1).into_iter().map(third).collect();
-                let c = vec![watched::Element::canary(); at_c.len];
-                let (_, got, _) = run(variant, function, case, (finish, Triangle::Full), [&a, &a, &c]);
-                for (i, j) in (0..m).flat_map(|i| (0..m).map(move |j| (i, j))) {
-                    let is_hermitian = matches!(conj, 1 | 2);
-                    let (x, y) = (got[at_c.at(i, j)], got[at_c.at(j, i)].conj_if(is_hermitian));
-                    assert!(
-                        x == y && (!is_hermitian || i != j || x.im == 0.0),
-                        "{entry} {finish:?} {conj}: {x:?} {y:?}"
-                    );
-                }
-                assert!(got[at_c.at(m - 1, 0)].im != 0.0, "{entry}");
-            }
+        match table::reduced(entry) {
+            Some(Reduced::C64(function)) => are_hermitian(variant, function),
+            Some(Reduced::C128(function)) => are_hermitian(variant, function),
+            _ => panic!("{entry}"),
         }
+    }
+}
+
+fn are_hermitian<T: Element + PartialEq + std::fmt::Debug>(variant: &Variant, function: ReducedFn<T>) {
+    let m = variant.rows;
+    for (splits, finish) in [(1, Finish::Direct), (3, Finish::SecondLaunch), (3, Finish::LastBlock)] {
+        for conj in 0..4 {
+            let case = Case { splits, conj, ..Case::plain(m, m, 700) };
+            let case = Case { by_rows: [false, true, false], ..case };
+            let [at_a, _, at_c] = layouts(variant, case);
+            let third = |x: T| x.mul(T::factor(1.0 / 3.0));
+            let a: Vec<T> = at_a.filled(1).into_iter().map(third).collect();
+            let c = vec![watched::Element::canary(); at_c.len];
+            let (_, got, _) = run(variant, function, case, (finish, Triangle::Full), [&a, &a, &c]);
+            let is_real = |x: T| x == x.real_if(true);
+            for (i, j) in (0..m).flat_map(|i| (0..m).map(move |j| (i, j))) {
+                let is_hermitian = matches!(conj, 1 | 2);
+                let (x, y) = (got[at_c.at(i, j)], got[at_c.at(j, i)].conj_if(is_hermitian));
+                assert!(
+                    x == y && (!is_hermitian || i != j || is_real(x)),
+                    "{} {finish:?} {conj}: {x:?} {y:?}",
+                    variant.entry
+                );
+            }
+            assert!(!is_real(got[at_c.at(m - 1, 0)]), "{}", variant.entry);
+        }
+    }
+}
+
+/// Of lines along k each byte is read once, in whole sectors, and what is multiplied meets in no bank; adding the groups' sums does, at the end.
+#[test]
+fn lines_are_read_once_and_meet_in_no_bank() {
+    for variant in model::VARIANTS.iter().filter(|v| v.is_by_lines()) {
+        let [m, n, k] = [variant.rows, variant.t2, 24 * tiling(variant, 1, 1).k_step];
+        let counters = check(variant, Case { by_rows: [true, false, false], ..Case::plain(m, n, k) });
+        for (operand, lines) in [("A", m), ("B", n)] {
+            let loads = counters.operand(operand).loads;
+            let bytes = u64::from(lines) * u64::from(k) * variant.dtype.bytes();
+            let is_there = operand == "A" || variant.kernel != Kernel::Gram;
+            let expected = if is_there { (bytes, bytes) } else { (0, 0) };
+            assert_eq!((loads.bytes_used, loads.bytes_moved), expected, "{} {operand}", variant.entry);
+        }
+        let loads = counters.shared.loads;
+        let at_the_end = u64::from(m * n * variant.stages);
+        assert!(loads.bank_conflicts <= at_the_end, "{}: {loads:?}, at the end {at_the_end}", variant.entry);
     }
 }

@@ -133,6 +133,12 @@ pub const fn pitch(side: u32, elem_bytes: u32) -> u32 {
     side + 32 / elem_bytes
 }
 
+/// Elements from line to line of a stage of `steps` steps, whole rounds of the banks: three pieces of 16 bytes more, for the vector units. The same
+/// piece of eight lines, and two pieces side by side of four, have different banks.
+pub const fn line_pitch(steps: u32, elem_bytes: u32) -> u32 {
+    steps + 48 / elem_bytes
+}
+
 /// Rows from lane to lane of a step of packed rows of A and B, so many columns, of which half a warp loads four columns of four rows at a
 /// time: 4, 2 or 1, of columns that are odd, even, or multiples of 4. They meet in no bank but where columns are multiples of 8.
 pub const fn spacing(m: u32, n: u32) -> u32 {
@@ -176,7 +182,11 @@ pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
     let line = |side: u32| if variant.mma { pitch(side, elem_bytes) } else { side };
     let lines = line(variant.rows) + if variant.kernel == crate::Kernel::Gram { 0 } else { line(variant.t2) };
-    let ring = if variant.is_staged() { STAGES * k_step(variant) * lines } else { 0 };
+    let ring = match (variant.is_staged(), variant.is_by_lines()) {
+        (true, true) => STAGES * line_pitch(k_step(variant), elem_bytes) * lines,
+        (true, false) => STAGES * k_step(variant) * lines,
+        _ => 0,
+    };
     // A sum of each of its rows for each thread, or group of lanes that have added theirs, before they are added.
     let sums = match (variant.kernel, variant.layout) {
         (crate::Kernel::Gemv, crate::Layout::Rows) => variant.rows * (variant.stages / 32),

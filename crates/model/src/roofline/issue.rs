@@ -69,8 +69,11 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let groups = f64::from(variant.stages);
     let multiple = |length: u64| length.wrapping_mul(problem.dtype.bytes()) % PIECE_BYTES as u64 == 0;
-    let wide = multiple(problem.m) && multiple(problem.n) && multiple(problem.a.row.max(problem.a.col));
-    let width = if wide || variant.name.ends_with("_along") { width } else { 1.0 };
+    // Of a ring of rows on the vector units lines along k are copied by elements; of one of lines they are loaded by 16 bytes, however they are copied.
+    let turned = variant.is_staged() && !variant.mma && !variant.is_by_lines() && problem.a.col == 1 && problem.m > 1;
+    let wide = multiple(problem.m) && multiple(problem.n) && multiple(problem.a.row.max(problem.a.col)) && !turned;
+    let along = variant.name.ends_with("_along") || variant.is_by_lines();
+    let width = if wide || along { width } else { 1.0 };
     let lines = if problem.gram && variant.mma { rows } else { rows + cols };
     let counted = if variant.mma {
         // Of real numbers 16 x 8 x 16 together, of complex ones half of that, and of lines an element in 32 a lane.
@@ -82,7 +85,8 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
             + lines / width * COPY
             + constants.step_slots / f64::from(variant.t3)
     };
-    let single = if wide { 0.0 } else { reduced::by_element(variant) };
+    let copied_wide = if variant.is_by_lines() { multiple(problem.k) } else { wide };
+    let single = if copied_wide { 0.0 } else { reduced::by_element(variant) };
     counted * reduced::fitted(variant).issue / groups + single
 }
 

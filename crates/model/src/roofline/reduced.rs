@@ -81,6 +81,9 @@ const RING_C128: Fitted = Fitted { latency: 0.5, units: (1.1, 0.3), handed: 0.68
 const RING_C128_GRAM: Fitted = Fitted { units: (0.91, 1.76), handed: 0.1, ..MATRIX };
 const STAGED: Fitted =
     Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 10.7, ends: (13.3, 0.0), issue: 1.59, ..VECTOR };
+/// As those of rows, until they are measured.
+const LINES: Fitted =
+    Fitted { latency: 2.0, units: (1.6, 1.0), by_element: 14.0, ends: (8.0, 0.0), issue: 1.3, reads: 1.2, ..VECTOR };
 const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
 const TILES_F32: Fitted = Fitted {
     latency: 0.87,
@@ -104,6 +107,9 @@ const TILES_F64: Fitted = Fitted {
 /// Of an entry of two tall matrices.
 pub(super) fn fitted(variant: &Variant) -> &'static Fitted {
     let (is_gram, is_f32) = (variant.kernel == Kernel::Gram, matches!(variant.dtype, Dtype::F32 | Dtype::C64));
+    if variant.is_by_lines() {
+        return &LINES;
+    }
     if variant.is_packed_ring() {
         return if is_gram { &PACKED_F64_GRAM } else { &PACKED_F64 };
     }
@@ -150,7 +156,7 @@ pub(super) fn bandwidth_s(
 pub(super) fn by_element(variant: &Variant) -> f64 {
     let (rows, cols) = (f64::from(variant.rows), f64::from(variant.t2));
     let (own_rows, own_cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
-    let lines = match (variant.is_staged() && variant.mma, variant.kernel) {
+    let lines = match (variant.is_staged() && variant.mma || variant.is_by_lines(), variant.kernel) {
         (true, Kernel::Gram) => rows,
         (true, _) => rows + cols,
         _ => rows * cols * (own_rows + own_cols) / (own_rows * own_cols),

@@ -32,16 +32,11 @@ macro_rules! tsmttsm_variants {
             stsmttsm_leapfrog_4x4_m8n8_u2_t256:            f32, leapfrog, 256, 8, 8, 4, 4, 2, 0;
             stsmttsm_leapfrog_4x4_m16n16_u2_t256:          f32, leapfrog, 256, 16, 16, 4, 4, 2, 0;
             stsmttsm_leapfrog_8x8_m16n16_u1_t256:          f32, leapfrog, 256, 16, 16, 8, 8, 1, 0;
-            stsmttsm_leapfrog_8x4_m32n32_u1_t256:          f32, leapfrog, 256, 32, 32, 8, 4, 1, 0;
-            stsmttsm_leapfrog_8x8_m32n32_u1_t256:          f32, leapfrog, 256, 32, 32, 8, 8, 1, 0;
-            stsmttsm_leapfrog_8x4_m64n16_u1_t256:          f32, leapfrog, 256, 64, 16, 8, 4, 1, 0;
-            stsmttsm_leapfrog_8x8_m64n64_u1_t256:          f32, leapfrog, 256, 64, 64, 8, 8, 1, 0;
             stsmttsm_atomic_4x4_m16n16_u2_t256:            f32, atomic, 256, 16, 16, 4, 4, 2, 0;
             stsmttsm_along_1x1_m1n1_u8_t256:               f32, along, 256, 1, 1, 1, 1, 8, 0;
             stsmttsm_along_2x2_m2n2_u4_t256:               f32, along, 256, 2, 2, 2, 2, 4, 0;
             stsmttsm_along_4x4_m4n4_u4_t256:               f32, along, 256, 4, 4, 4, 4, 4, 0;
             stsmttsm_along_4x4_m16n16_u4_t256:             f32, along, 256, 16, 16, 4, 4, 4, 0;
-            stsmttsm_along_4x4_m32n32_u4_t256:             f32, along, 256, 32, 32, 4, 4, 4, 0;
 
             dtsmttsm_whole_1x1_m1n1_u8_t256:               f64, whole, 256, 1, 1, 1, 1, 8, 0;
             dtsmttsm_whole_2x2_m2n2_u4_t256:               f64, whole, 256, 2, 2, 2, 2, 4, 0;
@@ -129,8 +124,6 @@ macro_rules! gram_variants {
             sgram_whole_4x4_m4n4_u4_t256:                  f32, whole, 256, 4, 4, 4, 4, 4, 0;
             sgram_leapfrog_4x4_m8n8_u2_t256:               f32, leapfrog, 256, 8, 8, 4, 4, 2, 0;
             sgram_leapfrog_4x4_m16n16_u2_t256:             f32, leapfrog, 256, 16, 16, 4, 4, 2, 0;
-            sgram_leapfrog_8x8_m32n32_u1_t256:             f32, leapfrog, 256, 32, 32, 8, 8, 1, 0;
-            sgram_leapfrog_8x8_m64n64_u1_t256:             f32, leapfrog, 256, 64, 64, 8, 8, 1, 0;
             sgram_along_4x4_m4n4_u4_t256:                  f32, along, 256, 4, 4, 4, 4, 4, 0;
             sgram_along_4x4_m16n16_u4_t256:                f32, along, 256, 16, 16, 4, 4, 4, 0;
 
@@ -319,6 +312,41 @@ macro_rules! gram_staged_variants {
     };
 }
 
+/// The entries of TSMTTSM of tall matrices by columns, through a ring of stages of lines along k: as [`tsmttsm_staged_variants`].
+#[macro_export]
+macro_rules! tsmttsm_lines_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                  elem threads BM BN TM TN KT blocks
+            stsmttsm_lines_4x4_m16n16_u8_t256:     f32, 256, 16, 16, 4, 4, 128, 0;
+            stsmttsm_lines_8x8_m32n32_u4_t256:     f32, 256, 32, 32, 8, 8, 64, 2;
+            stsmttsm_lines_8x8_m64n16_u4_t256:     f32, 256, 64, 16, 8, 8, 64, 2;
+            stsmttsm_lines_8x8_m64n64_u8_t256:     f32, 256, 64, 64, 8, 8, 32, 2;
+
+            ctsmttsm_lines_4x4_m16n16_u2_t256:     c64, 256, 16, 16, 4, 4, 32, 3;
+            ctsmttsm_lines_4x4_m32n32_u4_t256:     c64, 256, 32, 32, 4, 4, 16, 3;
+        }
+    };
+}
+
+/// The same of Gram matrices.
+#[macro_export]
+macro_rules! gram_lines_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                               elem threads BM BN TM TN KT blocks
+            sgram_lines_4x4_m8n8_u4_t256:       f32, 256, 8,  8,  4, 4, 256, 0;
+            sgram_lines_4x4_m16n16_u8_t256:     f32, 256, 16, 16, 4, 4, 128, 0;
+            sgram_lines_8x8_m32n32_u8_t256:     f32, 256, 32, 32, 8, 8, 128, 2;
+            sgram_lines_8x8_m64n64_u16_t256:    f32, 256, 64, 64, 8, 8, 64, 2;
+
+            cgram_lines_4x4_m16n16_u4_t256:     c64, 256, 16, 16, 4, 4, 64, 3;
+            cgram_lines_4x4_m32n32_u8_t256:     c64, 256, 32, 32, 4, 4, 32, 3;
+            cgram_lines_4x4_m64n64_u16_t256:    c64, 256, 64, 64, 4, 4, 16, 3;
+        }
+    };
+}
+
 macro_rules! staged_rows {
     ($kernel:ident, $name:literal; $($entry:ident: $elem:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
@@ -335,6 +363,14 @@ macro_rules! tsmttsm_staged_rows {
 
 macro_rules! gram_staged_rows {
     ($($rows:tt)*) => { staged_rows!(Gram, "gram_staged"; $($rows)*) };
+}
+
+macro_rules! tsmttsm_lines_rows {
+    ($($rows:tt)*) => { staged_rows!(Tsmttsm, "tsmttsm_lines"; $($rows)*) };
+}
+
+macro_rules! gram_lines_rows {
+    ($($rows:tt)*) => { staged_rows!(Gram, "gram_lines"; $($rows)*) };
 }
 
 macro_rules! rows {
@@ -455,3 +491,5 @@ pub(super) const GRAM_FOLDED: &[Variant] = gram_folded_variants!(gram_folded_row
 pub(super) const STAGED: &[Variant] = tsmttsm_staged_variants!(tsmttsm_staged_rows);
 /// Gram matrices through a ring.
 pub(super) const GRAM_STAGED: &[Variant] = gram_staged_variants!(gram_staged_rows);
+pub(super) const LINES: &[Variant] = tsmttsm_lines_variants!(tsmttsm_lines_rows);
+pub(super) const GRAM_LINES: &[Variant] = gram_lines_variants!(gram_lines_rows);

@@ -1,0 +1,178 @@
+//! `tsmttsm_lines`, `gram_lines`: columns of tall matrices that lie along k, through a ring of stages in shared memory.
+//!
+//! # Idea
+//! By columns a row of the tall matrices is an element of each of m + n lines. Copied to rows of a stage, as [`super::staged`] does, they
+//! move one by one and meet in the same banks. Here a stage keeps lines as they are: 16 bytes of them are copied together, and
+//! loaded together, which are STEPS steps of k. TM + TN loads of 16 bytes are STEPS·TM·TN multiply-adds, as many as by rows.
+//! # Thread mapping
+//! As [`super::tiles`] with [`super::tiles::DEALT`] tiles: a tile has every so many-th line, so that neighbours load neighbouring lines. Group g
+//! multiplies pieces of STEPS steps g, g + G, .. of a stage.
+//!
+//! Lines of a stage are [`line_pitch`] apart, three pieces of 16 bytes more than whole rounds of the banks: eight lanes of a load, one piece of
+//! eight lines or two of four, meet in no bank.
+//! # Tails
+//! A piece that k ends in is copied as far as it goes, and zeros for the rest. Lines that do not begin at multiples of 16 bytes are copied by
+//! elements, neighbours of a line by neighbours.
+//! # Source
+//! Ours.
+
+use super::Reduced;
+use super::tiles::{HandIn, Tiles};
+use core::marker::PhantomData;
+use cuda_std::prelude::*;
+use cuda_std::warp::WarpShuffleValue;
+use model::launch::reduced::{STAGES, line_pitch};
+
+/// A block of shape S with TM x TN sums a thread, KT steps a stage, and STEPS in 16 bytes.
+pub struct Lines<T, S, const TM: usize, const TN: usize, const KT: usize, const STEPS: usize>(PhantomData<(T, S)>);
+
+/// One matrix on its way into the stages.
+#[derive(Clone, Copy)]
+struct Source<T> {
+    of: Global<T>,
+    /// From line to line, and along one.
+    across: u64,
+    down: u64,
+    /// Lines there are from the block's first on.
+    lines: u32,
+    /// Whether 16 bytes of each line are neighbours, and aligned.
+    wide: bool,
+}
+
+impl<T: Scalar> Source<T> {
+    /// From line `first` on.
+    #[inline(always)]
+    fn new(of: Global<T>, across: u64, down: u64, lines: u32, first: u32) -> Self {
+        let wide = down == 1 && (across % T::WIDTH as u64 == 0 || lines == 1) && of.is_aligned(16);
+        let of = of.starting_at(first as u64 * across);
+        Source { of, across, down, lines: lines.saturating_sub(first), wide }
+    }
+}
+
+impl<T: Scalar, S: HandIn<T>, const TM: usize, const TN: usize, const KT: usize, const STEPS: usize>
+    Lines<T, S, TM, TN, KT, STEPS>
+where
+    T::Word: WarpShuffleValue,
+{
+    const OK: () = {
+        assert!(STEPS == T::WIDTH, "loads of 16 bytes");
+        assert!(Self::PIECES % Tiles::<T, S, TM, TN, STEPS>::GROUPS == 0, "groups have as many pieces of a stage each");
+        assert!(S::THREADS % KT as u32 == 0, "a thread copies the same step of each of its lines");
+    };
+    /// Pieces of 16 bytes of a line of a stage.
+    const PIECES: u32 = (KT / STEPS) as u32;
+    const PITCH: u32 = line_pitch(KT as u32, size_of::<T>() as u32);
+    const A_LEN: u32 = S::BM * Self::PITCH;
+    /// A Gram matrix's B is its A.
+    const B_LEN: u32 = if S::GRAM { 0 } else { S::BN * Self::PITCH };
+
+    /// # Safety
+    /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
+    #[inline(always)]
+    pub unsafe fn body(x: Reduced<T>) {
+        const { Self::OK };
+        let mut sums = Tiles::<T, S, TM, TN, STEPS>::new();
+        let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
+        let p = &x.p;
+        let a = Source::new(p.a, p.a_row, p.a_col, p.m, row);
+        let b = Source::new(p.b, p.b_col, p.b_row, p.n, col);
+        let kt = KT as u32;
+        let (start, end) = p.part(kt);
+        let stages = (end - start).div_ceil(kt);
+        // SAFETY: `end` <= k, and parts begin at whole stages. A stage is filled behind a barrier after which nobody reads it, and read
+        // behind the barrier after everyone's copies have come. All threads take the same turns.
+        unsafe {
+            for ahead in 0..ptx::opaque(STAGES - 1) {
+                Self::fill_both(&a, &b, ahead, (start + ahead * kt, end));
+            }
+            for at in 0..stages {
+                ptx::cp_async_wait_group::<{ STAGES - 2 }>();
+                thread::sync_threads();
+                let ahead = at + STAGES - 1;
+                Self::fill_both(&a, &b, ahead % STAGES, (start + ahead * kt, end));
+                Self::multiply(&mut sums, at % STAGES, p.conj_b());
+            }
+            ptx::cp_async_wait_group::<0>();
+            thread::sync_threads(); // the stages' memory is the sums' now
+            sums.hand_in(&x);
+        }
+    }
+
+    #[inline(always)]
+    fn stage(index: u32) -> Shared<T> {
+        Shared::at(index * (Self::A_LEN + Self::B_LEN))
+    }
+
+    /// # Safety
+    /// As for [`Lines::fill`].
+    #[inline(always)]
+    unsafe fn fill_both(a: &Source<T>, b: &Source<T>, stage: u32, steps: (u32, u32)) {
+        if steps.0 < steps.1 {
+            // SAFETY: what this is promised is what `fill` asks for, of both parts of the stage.
+            unsafe {
+                Self::fill(a, Self::stage(stage), S::BM, steps);
+                if !S::GRAM {
+                    Self::fill(b, Self::stage(stage).starting_at(Self::A_LEN), S::BN, steps);
+                }
+            }
+        }
+        ptx::cp_async_commit_group();
+    }
+
+    /// Starts copying KT steps of `side` lines from step l on, as far as there are some before `end`; zeros where there is nothing.
+    ///
+    /// # Safety
+    /// The matrix spans its elements, l < `end` <= k, and l is a multiple of KT; nobody reads the stage; all lanes of the warp are here.
+    #[inline(always)]
+    unsafe fn fill(source: &Source<T>, stage: Shared<T>, side: u32, (l, end): (u32, u32)) {
+        // SAFETY: all lanes are here. Where a thread's pieces are is worked out for each stage: to keep it takes registers.
+        let t = unsafe { ptx::pinned(thread::thread_idx_x()) } % S::THREADS;
+        if source.wide {
+            let step = t % Self::PIECES * STEPS as u32;
+            let there = (end - l).saturating_sub(step).min(STEPS as u32);
+            for line in (t / Self::PIECES..side).step_by((S::THREADS / Self::PIECES) as usize) {
+                let count = if line < source.lines { there } else { 0 };
+                let from = if count > 0 { line as u64 * source.across + (l + step) as u64 } else { 0 };
+                let (into, from) = (stage.address(line * Self::PITCH + step), source.of.address(from));
+                // SAFETY: `count` elements of the matrix; the place is in the stage, and both are aligned.
+                unsafe { ptx::cp_async_16_first(into, from, count * size_of::<T>() as u32) };
+            }
+        } else {
+            let step = t % KT as u32;
+            for line in (t / KT as u32..ptx::opaque(side)).step_by((S::THREADS / KT as u32) as usize) {
+                let inside = l + step < end && line < source.lines;
+                let from = if inside { line as u64 * source.across + (l + step) as u64 * source.down } else { 0 };
+                let (into, from) = (stage.address(line * Self::PITCH + step), source.of.address(from));
+                // SAFETY: inside the matrix, or nothing is read; the place is in the stage.
+                unsafe {
+                    match size_of::<T>() {
+                        8 => ptx::cp_async_8(into, from, inside),
+                        _ => ptx::cp_async_4(into, from, inside),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Multiplies this group's pieces of a stage.
+    ///
+    /// # Safety
+    /// The stage is whole.
+    #[inline(always)]
+    unsafe fn multiply(sums: &mut Tiles<T, S, TM, TN, STEPS>, stage: u32, conj_b: bool) {
+        let sa = Self::stage(stage);
+        let sb = if S::GRAM { sa } else { sa.starting_at(Self::A_LEN) };
+        for piece in (sums.group()..ptx::opaque(Self::PIECES)).step_by(Tiles::<T, S, TM, TN, STEPS>::GROUPS as usize) {
+            let load = |lines: Shared<T>, line: u32| -> [T; STEPS] {
+                // SAFETY: a piece of a line is in the stage, and aligned.
+                let wide = unsafe { lines.load_wide(line * Self::PITCH + piece * STEPS as u32) };
+                core::array::from_fn(|step| wide[step])
+            };
+            let ra: [[T; STEPS]; TM] = core::array::from_fn(|i| load(sa, sums.row(i)));
+            for j in 0..TN {
+                let rb = load(sb, sums.col(j)).map(|b| b.conj_if(conj_b));
+                sums.multiply_line(&ra, j, rb);
+            }
+        }
+    }
+}
