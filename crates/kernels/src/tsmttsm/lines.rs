@@ -9,10 +9,16 @@
 //! multiplies pieces of STEPS steps g, g + G, .. of a stage.
 //!
 //! Lines of a stage are [`line_pitch`] apart, three pieces of 16 bytes more than whole rounds of the banks: eight lanes of a load, one piece of
-//! eight lines or two of four, meet in no bank.
+//! up to eight lines or two of two, meet in no bank.
 //! # Tails
 //! A piece that k ends in is copied as far as it goes, and zeros for the rest. Lines that do not begin at multiples of 16 bytes are copied by
 //! elements, neighbours of a line by neighbours.
+//! # Determinism
+//! A sum runs over a group's pieces in ascending order, four steps of f32 or two of c64 at a time.
+//! # Cost
+//! Of a 64 x 64 C in f32 a step is 512 bytes, 30 cycles of an SM's share of the memory on an H200, and 4096 multiply-adds, 32 cycles of its vector units;
+//! its loads from shared memory take 16. Of 16 x 16 128 bytes are 7 cycles, and multiply-adds 2.
+//! Measured: `benches/results/h200/columns.csv`.
 //! # Source
 //! Ours.
 

@@ -103,8 +103,6 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("ctsmttsm_leapfrog_4x4_m4n4_u2_t256", 120, 80),
     ("ctsmttsm_leapfrog_4x4_m64n16_u1_t256", 112, 118),
     ("ctsmttsm_leapfrog_4x4_m8n8_u2_t256", 128, 113),
-    ("ctsmttsm_lines_4x4_m16n16_u2_t256", 80, 80),
-    ("ctsmttsm_lines_4x4_m32n32_u4_t256", 80, 78),
     ("ctsmttsm_staged_4x4_m16n16_u4_t256", 128, 124),
     ("ctsmttsm_staged_4x4_m32n32_u8_t256", 128, 176),
     ("ctsmttsm_staged_4x4_m64n16_u4_t256", 128, 128),

@@ -134,7 +134,7 @@ pub const fn pitch(side: u32, elem_bytes: u32) -> u32 {
 }
 
 /// Elements from line to line of a stage of `steps` steps, whole rounds of the banks: three pieces of 16 bytes more, for the vector units. The same
-/// piece of eight lines, and two pieces side by side of four, have different banks.
+/// piece of eight lines, and two pieces side by side of two, have different banks.
 pub const fn line_pitch(steps: u32, elem_bytes: u32) -> u32 {
     steps + 48 / elem_bytes
 }
@@ -245,6 +245,23 @@ mod tests {
             let bytes = v.dtype.bytes() as u32;
             for side in [v.rows, v.t2] {
                 assert_eq!((side * bytes % 128, pitch(side, bytes) * bytes % 128), (0, 32), "{}", v.entry);
+            }
+        }
+    }
+
+    /// Eight lanes load 16 bytes each, all banks together: a piece of up to eight lines, or two of two.
+    #[test]
+    fn pieces_of_lines_meet_in_no_bank() {
+        for v in VARIANTS.iter().filter(|v| v.is_by_lines()) {
+            let bytes = v.dtype.bytes() as u32;
+            let pitch = line_pitch(k_step(v), bytes) * bytes / 16;
+            for (lines, pieces) in [(8, 1), (2, 2)] {
+                let mut quarters = [false; 8];
+                for (line, piece) in (0..lines).flat_map(|line| (0..pieces).map(move |piece| (line, piece))) {
+                    let quarter = (line * pitch + piece) as usize % 8;
+                    assert!(!quarters[quarter], "{}: line {line}, piece {piece}", v.entry);
+                    quarters[quarter] = true;
+                }
             }
         }
     }

@@ -317,8 +317,8 @@ const SECTOR_BYTES: u64 = 32;
 
 /// Copies of elements that lie along k into rows across it: eight lanes meet in a bank.
 ///
-/// On an H200 on 2026-11-26, 1 GB of columns along k: rings of f64 took as long as this says, of c128 up to 1.5 times as long, entries of f32 and c64
-/// 1.1 to 1.4 times.
+/// On an H200 on 2026-11-26, 1 GB of columns along k: rings of f64 took as long as this says, of c128 up to 1.5 times as long, on the vector units 0.7 to
+/// 1.3 times.
 const TURNED: f64 = 2.0;
 
 /// Fragments of lines along k that are no whole pieces of 16 bytes: loads of elements in place of pieces. In f64 on an H200 on 2026-11-26, 8 to 64
@@ -340,6 +340,37 @@ mod tests {
     use super::*;
     use crate::launch::tiling;
     use crate::{Dtype, Strides, VARIANTS};
+
+    /// Tall matrices by columns: rings of rows copy them turned, rings of lines as they are, and the matrix units' loads need whole pieces.
+    #[test]
+    fn what_lines_along_k_cost() {
+        let variant = |entry: &str| VARIANTS.iter().find(|v| v.entry == entry).expect("an entry");
+        let by_columns = |dtype, k: u64| Problem {
+            a: Strides::column_major(k).transposed(),
+            ..Problem::column_major(dtype, 64, 64, k)
+        };
+        let by_rows = |dtype, k: u64| Problem {
+            a: Strides::row_major(64).transposed(),
+            b: Strides::row_major(64),
+            ..by_columns(dtype, k)
+        };
+        for (entry, columns, odd, rows) in [
+            ("stsmttsm_lines_8x8_m64n64_u8_t256", 1.0, 1.0, UNFIT),
+            ("stsmttsm_along_4x4_m16n16_u4_t256", 1.0, 1.0, UNFIT),
+            ("stsmttsm_staged_8x8_m64n64_u8_t256", TURNED, TURNED, 1.0),
+            ("ztsmttsm_ring_32x32_m64n64_d1_t128", TURNED, TURNED, 1.0),
+            ("dtsmttsm_mma_32x32_m64n64_d1_t256", 1.0, SPLIT, 1.0),
+            ("ztsmttsm_mma_32x32_m32n32_d1_t256", 1.0, 1.0, 1.0),
+        ] {
+            let v = variant(entry);
+            let found = [by_columns(v.dtype, 1000), by_columns(v.dtype, 1001), by_rows(v.dtype, 1001)]
+                .map(|p| detour(v, &p, &Constants::FITTED));
+            assert_eq!(found, [columns, odd, rows], "{entry}");
+        }
+        let gram = Problem { gram: true, ..by_columns(Dtype::F64, 1001) };
+        let gram = Problem { b: gram.a.transposed(), ..gram };
+        assert_eq!(detour(variant("dgram_mma_32x32_m32n32_d3_t256"), &gram, &Constants::FITTED), SPLIT_GRAM);
+    }
 
     /// Of 4 x 4 squares below the diagonal and on it 10, of warps' squares too; a complex product is four of real numbers.
     #[test]

@@ -322,9 +322,6 @@ macro_rules! tsmttsm_lines_variants {
             stsmttsm_lines_8x8_m32n32_u4_t256:     f32, 256, 32, 32, 8, 8, 64, 2;
             stsmttsm_lines_8x8_m64n16_u4_t256:     f32, 256, 64, 16, 8, 8, 64, 2;
             stsmttsm_lines_8x8_m64n64_u8_t256:     f32, 256, 64, 64, 8, 8, 32, 2;
-
-            ctsmttsm_lines_4x4_m16n16_u2_t256:     c64, 256, 16, 16, 4, 4, 32, 3;
-            ctsmttsm_lines_4x4_m32n32_u4_t256:     c64, 256, 32, 32, 4, 4, 16, 3;
         }
     };
 }
