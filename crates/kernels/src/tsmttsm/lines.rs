@@ -11,12 +11,12 @@
 //! Lines of a stage are [`line_pitch`] apart, three pieces of 16 bytes more than whole rounds of the banks: eight lanes of a load, one piece of
 //! up to eight lines or two of two, meet in no bank.
 //! # Tails
-//! A piece that k ends in is copied as far as it goes, and zeros for the rest. Lines that do not begin at multiples of 16 bytes are copied by
-//! elements, neighbours of a line by neighbours.
+//! A piece that k ends in is copied as far as it goes, and zeros for the rest. Lines that do not begin at multiples of 16 bytes, or do not run along k,
+//! are copied by elements, neighbours of a line by neighbours.
 //! # Determinism
 //! A sum runs over a group's pieces in ascending order, four steps of f32 or two of c64 at a time.
 //! # Cost
-//! Of a 64 x 64 C in f32 a step is 512 bytes, 30 cycles of an SM's share of the memory on an H200, and 4096 multiply-adds, 32 cycles of its vector units;
+//! Of a 64 x 64 C in f32 a step is 512 bytes, 29 cycles of an SM's share of the memory on an H200, and 4096 multiply-adds, 32 cycles of its vector units;
 //! its loads from shared memory take 16. Of 16 x 16 128 bytes are 7 cycles, and multiply-adds 2.
 //! Measured: `benches/results/h200/columns.csv`.
 //! # Source
@@ -34,7 +34,7 @@ pub struct Lines<T, S, const TM: usize, const TN: usize, const KT: usize, const 
 
 /// One matrix on its way into the stages.
 #[derive(Clone, Copy)]
-struct Source<T> {
+struct LineSource<T> {
     of: Global<T>,
     /// From line to line, and along one.
     across: u64,
@@ -45,13 +45,13 @@ struct Source<T> {
     wide: bool,
 }
 
-impl<T: Scalar> Source<T> {
+impl<T: Scalar> LineSource<T> {
     /// From line `first` on.
     #[inline(always)]
     fn new(of: Global<T>, across: u64, down: u64, lines: u32, first: u32) -> Self {
         let wide = down == 1 && (across % T::WIDTH as u64 == 0 || lines == 1) && of.is_aligned(16);
         let of = of.starting_at(first as u64 * across);
-        Source { of, across, down, lines: lines.saturating_sub(first), wide }
+        LineSource { of, across, down, lines: lines.saturating_sub(first), wide }
     }
 }
 
@@ -80,8 +80,8 @@ where
         let mut sums = Tiles::<T, S, TM, TN, STEPS>::new();
         let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
         let p = &x.p;
-        let a = Source::new(p.a, p.a_row, p.a_col, p.m, row);
-        let b = Source::new(p.b, p.b_col, p.b_row, p.n, col);
+        let a = LineSource::new(p.a, p.a_row, p.a_col, p.m, row);
+        let b = LineSource::new(p.b, p.b_col, p.b_row, p.n, col);
         let kt = KT as u32;
         let (start, end) = p.part(kt);
         let stages = (end - start).div_ceil(kt);
@@ -112,7 +112,7 @@ where
     /// # Safety
     /// As for [`Lines::fill`].
     #[inline(always)]
-    unsafe fn fill_both(a: &Source<T>, b: &Source<T>, stage: u32, steps: (u32, u32)) {
+    unsafe fn fill_both(a: &LineSource<T>, b: &LineSource<T>, stage: u32, steps: (u32, u32)) {
         if steps.0 < steps.1 {
             // SAFETY: what this is promised is what `fill` asks for, of both parts of the stage.
             unsafe {
@@ -130,7 +130,7 @@ where
     /// # Safety
     /// The matrix spans its elements, l < `end` <= k, and l is a multiple of KT; nobody reads the stage; all lanes of the warp are here.
     #[inline(always)]
-    unsafe fn fill(source: &Source<T>, stage: Shared<T>, side: u32, (l, end): (u32, u32)) {
+    unsafe fn fill(source: &LineSource<T>, stage: Shared<T>, side: u32, (l, end): (u32, u32)) {
         // SAFETY: all lanes are here. Where a thread's pieces are is worked out for each stage: to keep it takes registers.
         let t = unsafe { ptx::pinned(thread::thread_idx_x()) } % S::THREADS;
         if source.wide {
@@ -174,9 +174,9 @@ where
                 let wide = unsafe { lines.load_wide(line * Self::PITCH + piece * STEPS as u32) };
                 core::array::from_fn(|step| wide[step])
             };
-            let ra: [[T; STEPS]; TM] = core::array::from_fn(|i| load(sa, sums.row(i)));
+            let ra: [[T; STEPS]; TM] = core::array::from_fn(|i| load(sa, sums.row(i))); // (TM, STEPS)
             for j in 0..TN {
-                let rb = load(sb, sums.col(j)).map(|b| b.conj_if(conj_b));
+                let rb = load(sb, sums.col(j)).map(|b| b.conj_if(conj_b)); // (STEPS)
                 sums.multiply_line(&ra, j, rb);
             }
         }

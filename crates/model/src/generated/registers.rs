@@ -337,6 +337,7 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("sgram_along_4x4_m4n4_u4_t256", 56, 48),
     ("sgram_leapfrog_4x4_m16n16_u2_t256", 78, 80),
     ("sgram_leapfrog_4x4_m8n8_u2_t256", 77, 64),
+    ("sgram_leapfrog_8x8_m64n64_u1_t256", 166, 166),
     ("sgram_lines_4x4_m16n16_u8_t256", 60, 64),
     ("sgram_lines_4x4_m8n8_u4_t256", 64, 64),
     ("sgram_lines_8x8_m32n32_u8_t256", 128, 128),

@@ -85,6 +85,7 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
             + lines / width * COPY
             + constants.step_slots / f64::from(variant.t3)
     };
+    // Whatever its leading dimension: parts of k follow from the shape.
     let copied_wide = if variant.is_by_lines() { multiple(problem.k) } else { wide };
     let single = if copied_wide { 0.0 } else { reduced::by_element(variant) };
     counted * reduced::fitted(variant).issue / groups + single
@@ -175,6 +176,24 @@ mod tests {
         // Half the schedulers take twice the time.
         let half = Machine { register_partitions: 2, ..h200 };
         assert!((issue_s(v, &problem, &half, &none) / wanted - 2.0).abs() <= 1e-12);
+    }
+
+    /// Lines along k: a ring of rows copies them by elements, whatever m and n are, and a ring of lines those of a k that is no whole pieces.
+    #[test]
+    fn lines_along_k_are_copied_by_elements_or_pieces() {
+        let by_columns = |k: u64| Problem {
+            a: crate::Strides::column_major(k).transposed(),
+            ..Problem::column_major(Dtype::F32, 64, 64, k)
+        };
+        let by_rows = Problem { a: crate::Strides::row_major(64).transposed(), ..by_columns(1000) };
+        let a_row = |entry, p: &Problem| reduced_row(variant(entry), p, 4.0, &Constants::FITTED);
+        let (rows, lines) = ("stsmttsm_staged_8x8_m64n64_u8_t256", "stsmttsm_lines_8x8_m64n64_u8_t256");
+        assert_eq!(
+            a_row(lines, &by_columns(1001)) - a_row(lines, &by_columns(1000)),
+            reduced::by_element(variant(lines))
+        );
+        assert!(a_row(rows, &by_columns(1000)) > a_row(rows, &by_rows) + reduced::by_element(variant(rows)));
+        assert_eq!(a_row(rows, &by_columns(1000)), a_row(rows, &by_columns(1001)));
     }
 
     /// A step of k: f64 in one row and 4 columns: 4 multiply-adds, 2 loads of B, one of A; by elements of the cache 4 of B.

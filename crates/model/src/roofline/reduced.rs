@@ -81,10 +81,10 @@ const RING_C128: Fitted = Fitted { latency: 0.5, units: (1.1, 0.3), handed: 0.68
 const RING_C128_GRAM: Fitted = Fitted { units: (0.91, 1.76), handed: 0.1, ..MATRIX };
 const STAGED: Fitted =
     Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 10.7, ends: (13.3, 0.0), issue: 1.59, ..VECTOR };
-/// From 83 times of f32 and 20 of c64 of 2026-11-26, driver 580.159, 1 GB by columns: within 15% where a tile of C is full and lines are aligned; those
-/// of tiles with fewer lines take up to 1.3 times the estimate.
+/// From some 80 times of f32 and c64 of 2026-11-26, driver 580.159, 1 GB by columns: where lines are aligned and a tile of C is full three quarters are within
+/// 15%; those that are not take 1.2 to 1.5 times the estimate. More would be nearer, but by the issue of instructions a block an SM would do, and two are faster.
 const LINES: Fitted =
-    Fitted { latency: 2.0, units: (1.5, 1.2), by_element: 30.0, ends: (8.0, 0.0), issue: 1.7, reads: 1.1, ..VECTOR };
+    Fitted { latency: 2.0, units: (1.6, 1.6), by_element: 16.0, ends: (8.0, 0.0), issue: 1.2, reads: 1.15, ..VECTOR };
 const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
 const TILES_F32: Fitted = Fitted {
     latency: 0.87,

@@ -124,6 +124,7 @@ macro_rules! gram_variants {
             sgram_whole_4x4_m4n4_u4_t256:                  f32, whole, 256, 4, 4, 4, 4, 4, 0;
             sgram_leapfrog_4x4_m8n8_u2_t256:               f32, leapfrog, 256, 8, 8, 4, 4, 2, 0;
             sgram_leapfrog_4x4_m16n16_u2_t256:             f32, leapfrog, 256, 16, 16, 4, 4, 2, 0;
+            sgram_leapfrog_8x8_m64n64_u1_t256:             f32, leapfrog, 256, 64, 64, 8, 8, 1, 0;
             sgram_along_4x4_m4n4_u4_t256:                  f32, along, 256, 4, 4, 4, 4, 4, 0;
             sgram_along_4x4_m16n16_u4_t256:                f32, along, 256, 16, 16, 4, 4, 4, 0;
 
@@ -488,5 +489,6 @@ pub(super) const GRAM_FOLDED: &[Variant] = gram_folded_variants!(gram_folded_row
 pub(super) const STAGED: &[Variant] = tsmttsm_staged_variants!(tsmttsm_staged_rows);
 /// Gram matrices through a ring.
 pub(super) const GRAM_STAGED: &[Variant] = gram_staged_variants!(gram_staged_rows);
+/// The rows of both, of lines along k.
 pub(super) const LINES: &[Variant] = tsmttsm_lines_variants!(tsmttsm_lines_rows);
 pub(super) const GRAM_LINES: &[Variant] = gram_lines_variants!(gram_lines_rows);
