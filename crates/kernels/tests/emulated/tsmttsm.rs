@@ -1,7 +1,7 @@
 //! Products of two tall matrices, however they are finished; and Gram matrices.
 
 use crate::harness::{Case, Element, Layout, are, order};
-use cuda_std::{Complex, Global, Scalar};
+use cuda_std::Global;
 use lanky_kernels::table::{self, Reduced, ReducedFn};
 use model::launch::reduced::{Finish, Triangle, WORK_HEAD_BYTES};
 use model::launch::tiling;

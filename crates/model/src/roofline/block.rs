@@ -291,6 +291,9 @@ fn reduced_detour(variant: &Variant, problem: &Problem) -> f64 {
     if variant.is_staged() && !along {
         return if is_fit { 1.0 } else { TURNED };
     }
+    if variant.is_by_lines() {
+        return if is_fit { 1.0 } else { SECTOR_BYTES as f64 / problem.dtype.bytes() as f64 };
+    }
     // The matrix units' fragments are loaded either way, but along k by 16 bytes.
     let is_either =
         variant.mma && both.into_iter().all(|(across, down, lines)| suits(across, down, lines) || down == 1);
@@ -341,7 +344,8 @@ mod tests {
     use crate::launch::tiling;
     use crate::{Dtype, Strides, VARIANTS};
 
-    /// Tall matrices by columns: rings of rows copy them turned, rings of lines as they are, and the matrix units' loads need whole pieces.
+    /// Tall matrices by columns: rings of rows copy them turned, rings of lines as they are, where of rows a sector has one element; the matrix units' loads need
+    /// whole pieces.
     #[test]
     fn what_lines_along_k_cost() {
         let variant = |entry: &str| VARIANTS.iter().find(|v| v.entry == entry).expect("an entry");
@@ -355,7 +359,7 @@ mod tests {
             ..by_columns(dtype, k)
         };
         for (entry, columns, odd, rows) in [
-            ("stsmttsm_lines_8x8_m64n64_u8_t256", 1.0, 1.0, UNFIT),
+            ("stsmttsm_lines_8x8_m64n64_u8_t256", 1.0, 1.0, 8.0),
             ("stsmttsm_along_4x4_m16n16_u4_t256", 1.0, 1.0, UNFIT),
             ("stsmttsm_staged_8x8_m64n64_u8_t256", TURNED, TURNED, 1.0),
             ("ztsmttsm_ring_32x32_m64n64_d1_t128", TURNED, TURNED, 1.0),

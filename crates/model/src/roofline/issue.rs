@@ -86,7 +86,8 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
             + constants.step_slots / f64::from(variant.t3)
     };
     // Whatever its leading dimension: parts of k follow from the shape.
-    let copied_wide = if variant.is_by_lines() { multiple(problem.k) } else { wide };
+    let along_k = (problem.a.col == 1 || problem.m == 1) && (problem.b.row == 1 || problem.n == 1);
+    let copied_wide = if variant.is_by_lines() { along_k && multiple(problem.k) } else { wide };
     let single = if copied_wide { 0.0 } else { reduced::by_element(variant) };
     counted * reduced::fitted(variant).issue / groups + single
 }
@@ -185,13 +186,18 @@ mod tests {
             a: crate::Strides::column_major(k).transposed(),
             ..Problem::column_major(Dtype::F32, 64, 64, k)
         };
-        let by_rows = Problem { a: crate::Strides::row_major(64).transposed(), ..by_columns(1000) };
+        let by_rows = Problem {
+            a: crate::Strides::row_major(64).transposed(),
+            b: crate::Strides::row_major(64),
+            ..by_columns(1000)
+        };
         let a_row = |entry, p: &Problem| reduced_row(variant(entry), p, 4.0, &Constants::FITTED);
         let (rows, lines) = ("stsmttsm_staged_8x8_m64n64_u8_t256", "stsmttsm_lines_8x8_m64n64_u8_t256");
         assert_eq!(
             a_row(lines, &by_columns(1001)) - a_row(lines, &by_columns(1000)),
             reduced::by_element(variant(lines))
         );
+        assert_eq!(a_row(lines, &by_rows), a_row(lines, &by_columns(1001)));
         assert!(a_row(rows, &by_columns(1000)) > a_row(rows, &by_rows) + reduced::by_element(variant(rows)));
         assert_eq!(a_row(rows, &by_columns(1000)), a_row(rows, &by_columns(1001)));
     }
