@@ -81,8 +81,8 @@ const RING_C128: Fitted = Fitted { latency: 0.5, units: (1.1, 0.3), handed: 0.68
 const RING_C128_GRAM: Fitted = Fitted { units: (0.91, 1.76), handed: 0.1, ..MATRIX };
 const STAGED: Fitted =
     Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 10.7, ends: (13.3, 0.0), issue: 1.59, ..VECTOR };
-/// From some 80 times of f32 and c64 of 2026-11-26, driver 580.159, 1 GB by columns: where lines are aligned and a tile of C is full three quarters are within
-/// 15%; those that are not take 1.2 to 1.5 times the estimate. More would be nearer, but by the issue of instructions a block an SM would do, and two are faster.
+/// Held to benches/results/h200/columns.csv and its variants, f32 and c64, 1 GB by columns: where lines are aligned and a tile of C is full three quarters are
+/// within 15%; a tile that is not takes up to 1.6 times the estimate, and lines that are not aligned up to 1.6, both 1.9. More would be nearer, but by the issue of instructions a block an SM would do, and two are faster.
 const LINES: Fitted =
     Fitted { latency: 2.0, units: (1.6, 1.6), by_element: 16.0, ends: (8.0, 0.0), issue: 1.2, reads: 1.15, ..VECTOR };
 const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
@@ -95,7 +95,7 @@ const TILES_F32: Fitted = Fitted {
     issue: 2.58,
     ..VECTOR
 };
-/// From 40 times of lines along k of 2026-11-26, driver 580.159.
+/// From lines along k of 2026-11-26, driver 580.159: of the fastest tiles within 16%; what others take is overestimated.
 const ALONG_C64: Fitted = Fitted { issue: 1.8, ..TILES_F32 };
 const TILES_F64: Fitted = Fitted {
     latency: 1.0,

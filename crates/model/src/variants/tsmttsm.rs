@@ -489,6 +489,7 @@ pub(super) const GRAM_FOLDED: &[Variant] = gram_folded_variants!(gram_folded_row
 pub(super) const STAGED: &[Variant] = tsmttsm_staged_variants!(tsmttsm_staged_rows);
 /// Gram matrices through a ring.
 pub(super) const GRAM_STAGED: &[Variant] = gram_staged_variants!(gram_staged_rows);
-/// The rows of both, of lines along k.
+/// Those through a ring of lines along k.
 pub(super) const LINES: &[Variant] = tsmttsm_lines_variants!(tsmttsm_lines_rows);
+/// Gram matrices through such a ring.
 pub(super) const GRAM_LINES: &[Variant] = gram_lines_variants!(gram_lines_rows);
