@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::entries::Share;
 use crate::lab::Outcome;
 use host::Device;
 
@@ -14,6 +15,7 @@ usage: lanky-gpu-tests COMMAND [--device cuda:N|cpu] [options]
   busy                  multiplies until its input ends
   beyond                touches what is not mapped   --only behind|before|written
   first                 the first call of this process              [--limit SECONDS]
+With --share I/N checks try an N-th of the entries, one of 0/N to N-1/N; all without.
 The device is cuda:0 unless another is named. Exit codes: 0 all passed, 1 a failure, 2 wrong usage, 3 no device.";
 
 /// The options of all commands.
@@ -30,11 +32,14 @@ pub struct Args {
     pub csv: Option<String>,
     /// What loading may add to a first call, s.
     pub limit: f64,
+    /// The entries that are tried.
+    pub share: Share,
 }
 
 impl Args {
     fn new(command: String) -> Args {
-        Args { command, device: "cuda:0".to_owned(), only: Vec::new(), log2: 32, csv: None, limit: f64::INFINITY }
+        let (device, share) = ("cuda:0".to_owned(), Share { at: 0, of: 1 });
+        Args { command, device, only: Vec::new(), log2: 32, csv: None, limit: f64::INFINITY, share }
     }
 
     /// From the words behind the program's name.
@@ -59,6 +64,7 @@ impl Args {
             "--log2" => self.log2 = value.parse()?,
             "--csv" => self.csv = Some(value),
             "--limit" => self.limit = value.parse()?,
+            "--share" => self.share = share(&value)?,
             _ => return Err(format!("there is no option {option}").into()),
         }
         Ok(())
@@ -74,6 +80,17 @@ impl Args {
             (_, Some(number)) => Ok(Some(number.parse()?)),
             (name, None) => Err(format!("{name} is not cuda:N or cpu").into()),
         }
+    }
+}
+
+/// A share from `I/N`.
+fn share(text: &str) -> Outcome<Share> {
+    let (at, of) = text.split_once('/').ok_or_else(|| format!("{text} is no share I/N"))?;
+    let share = Share { at: at.parse()?, of: of.parse()? };
+    if share.at < share.of {
+        Ok(share)
+    } else {
+        Err(format!("of {text} there is nothing: shares are 0/N to N-1/N").into())
     }
 }
 
@@ -99,7 +116,15 @@ mod tests {
         assert_eq!((args.ordinal()?, args.log2), (Some(2), 30));
         assert_eq!(args.only, ["a", "b"]);
         assert_eq!(parse("check --device cpu")?.ordinal()?, None);
-        for wrong in ["check --device", "check --sort x", "large --log2 x"] {
+        assert_eq!(parse("small --share 2/3")?.share, Share { at: 2, of: 3 });
+        for wrong in [
+            "check --device",
+            "check --sort x",
+            "large --log2 x",
+            "small --share 1",
+            "small --share 3/3",
+            "small --share 0/0",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
         assert!(parse("check --device gpu")?.ordinal().is_err());

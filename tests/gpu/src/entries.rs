@@ -7,16 +7,56 @@ use crate::case::{Case, Spec};
 use crate::lab::{Lab, Outcome, ensure};
 use crate::real::Real;
 use host::{Error, Plan};
+use model::variants::batched::{BATCHED, Batched};
 use model::variants::tsmm::widest;
 use model::{Dtype, Kernel, Layout, VARIANTS, Variant};
+use std::sync::OnceLock;
 
 /// What a plan is asked for: an entry, or nothing, so that the model chooses.
 pub type Entry = Option<&'static str>;
 
+/// Which of so many shares of the entries is tried: all of the one where none was asked for.
+static SHARE: OnceLock<Share> = OnceLock::new();
+
+/// One of several shares, into which entries are dealt like cards: each share has some of every kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Its number, from 0.
+    pub at: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Share {
+    /// Of a list what is this share's.
+    pub fn of<T>(self, all: &'static [T]) -> impl Iterator<Item = &'static T> {
+        all.iter().skip(self.at).step_by(self.of)
+    }
+
+    /// Makes it the one that is tried, before anything is.
+    pub fn choose(self) {
+        SHARE.get_or_init(|| self);
+    }
+}
+
+fn share() -> Share {
+    *SHARE.get_or_init(|| Share { at: 0, of: 1 })
+}
+
+/// The entries that are tried, but those of batches.
+pub fn tried() -> impl Iterator<Item = &'static Variant> {
+    share().of(VARIANTS)
+}
+
+/// Those of batches.
+pub fn tried_of_batches() -> impl Iterator<Item = &'static Batched> {
+    share().of(BATCHED)
+}
+
 /// The model's choice, and if asked for each entry of an element type; those of two tall matrices and of vectors are in
 /// [`Spec::groups_of_all`].
 pub fn all(dtype: Dtype, forced: bool) -> Vec<Entry> {
-    let forced = VARIANTS.iter().filter(|v| forced && v.dtype == dtype && !v.is_reduced());
+    let forced = tried().filter(|v| forced && v.dtype == dtype && !v.is_reduced());
     [None].into_iter().chain(forced.map(|v| Some(v.entry))).collect()
 }
 
@@ -80,7 +120,7 @@ pub fn reduced_sizes((m, n, k): (usize, usize, usize)) -> [(Kernel, (usize, usiz
 /// The entries of these kernels that give the same bits again.
 pub fn reduced(dtype: Dtype, kernel: Kernel) -> Vec<Entry> {
     let asked = |v: &&Variant| v.dtype == dtype && v.kernel == kernel && !v.adds_atomically();
-    VARIANTS.iter().filter(asked).map(|v| Some(v.entry)).collect()
+    tried().filter(asked).map(|v| Some(v.entry)).collect()
 }
 
 /// A group of [`Spec::groups_of_all`]; in place of that of two tall matrices all entries of those that serve this size: some take
@@ -161,6 +201,7 @@ pub mod tests {
     use crate::operand::Storage;
     use crate::shapes::Edges;
     use model::{Choice, Machine, Problem, Refusal, Strides, choose};
+    use std::collections::HashSet;
 
     /// A case as the model is told of it.
     pub fn problem(spec: &Spec, dtype: Dtype) -> Problem {
@@ -210,6 +251,20 @@ pub mod tests {
             }
         }
         assert!(refusals > 1000, "{refusals}");
+    }
+
+    /// Each entry is in one share, and each share has some of every kernel and type.
+    #[test]
+    fn shares_are_all_entries() {
+        for of in [1, 3, 7] {
+            let shares: Vec<Vec<&Variant>> = (0..of).map(|at| Share { at, of }.of(VARIANTS).collect()).collect();
+            let together = || shares.iter().flatten();
+            assert_eq!(together().count(), VARIANTS.len());
+            assert!(VARIANTS.iter().all(|v| together().any(|other| other.entry == v.entry)), "of {of}");
+            let kinds = |share: &[&Variant]| share.iter().map(|v| (v.kernel, v.dtype)).collect::<HashSet<_>>();
+            let all = kinds(&VARIANTS.iter().collect::<Vec<_>>());
+            assert!(shares.iter().all(|share| kinds(share) == all), "of {of}");
+        }
     }
 
     #[test]

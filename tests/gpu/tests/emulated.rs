@@ -35,15 +35,25 @@ fn driver() -> &'static PathBuf {
 /// A GPU where plans have fewer blocks.
 const SLICE: &str = "sms=16";
 
-/// Runs the program there; all passes, nothing is skipped, and there is so much of it at least.
+/// Parts into which the entries are dealt where these tests take turns.
+const SHARES: usize = 3;
+
+/// Runs the program there; all passes, nothing is skipped, and there is so much of it at least. By all entries; where LANKY_TURN, a
+/// number, says whose turn it is, by every third one, which is CI's, whose next commit tries the next third.
 fn passes(command: &str, only: &[&str], least: usize) {
-    said_on("", command, only, least);
+    match std::env::var("LANKY_TURN") {
+        Err(_) => said_on("", command, &[], only, least),
+        Ok(turn) => {
+            let turn: usize = turn.parse().expect("LANKY_TURN is a number");
+            said_on("", command, &["--share", &format!("{}/{SHARES}", turn % SHARES)], only, least / SHARES)
+        }
+    };
 }
 
-/// The same on the GPU that these words describe; what the program said.
-fn said_on(words: &str, command: &str, only: &[&str], least: usize) -> String {
+/// The same on the GPU that these words describe, with more options; what the program said.
+fn said_on(words: &str, command: &str, options: &[&str], only: &[&str], least: usize) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_lanky-gpu-tests"));
-    program.arg(command).args(only.iter().flat_map(|name| ["--only", name]));
+    program.arg(command).args(options).args(only.iter().flat_map(|name| ["--only", name]));
     program.env("LD_LIBRARY_PATH", driver()).env("FAKE_CUDA", words).env_remove("LANKY_SKIPPED");
     let output = program.output().expect("the program starts");
     let said = String::from_utf8_lossy(&output.stdout);
@@ -112,25 +122,25 @@ fn operands_end_where_mapped_memory_does() {
 
 #[test]
 fn rounds_leave_nothing_behind() {
-    passes("check", &["cycles"], 1);
+    said_on("", "check", &[], &["cycles"], 1);
 }
 
 /// Every 50th entry, three replays each.
 #[test]
 fn graphs() {
-    said_on(SLICE, "check", &["capture"], 134);
+    said_on(SLICE, "check", &[], &["capture"], 134);
 }
 
 /// Every 50th entry, and plans with slots and with tickets, on two streams; threads that make all and drop it.
 #[test]
 fn streams_and_threads() {
-    said_on(SLICE, "check", &["streams", "threads"], 39);
+    said_on(SLICE, "check", &[], &["streams", "threads"], 39);
 }
 
 /// Which computes for itself here: the bits of all that is compared, and that the other one is there to the end.
 #[test]
 fn beside_another_process() {
-    passes("check", &["load"], 2);
+    said_on("", "check", &[], &["load"], 2);
 }
 
 /// A slice, a whole GPU, and one of another kind, which has fewer kernels: plans for all of them, and what they compute, whose bits are
@@ -138,7 +148,7 @@ fn beside_another_process() {
 #[test]
 fn three_gpus_give_the_same_bits() {
     let bits = |words: &str| {
-        let said = said_on(words, "check", &["across"], 57);
+        let said = said_on(words, "check", &[], &["across"], 57);
         let line = said.lines().find(|line| line.starts_with("note    across: all bits of small")).map(str::to_owned);
         line.unwrap_or_else(|| panic!("{words}: {said}"))
     };
@@ -150,7 +160,7 @@ fn three_gpus_give_the_same_bits() {
 /// Every fifth entry: a column by itself, others of NaN; columns and rows in another order.
 #[test]
 fn columns_depend_on_themselves() {
-    passes("check", &["columns"], 279);
+    said_on("", "check", &[], &["columns"], 279);
 }
 
 /// Random data within the bound of each plan's chain; NaN and infinities where zeros are on the other side.

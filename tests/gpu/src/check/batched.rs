@@ -13,12 +13,11 @@ pub use special::run as run_special;
 
 use crate::case::{ALPHAS, BETAS};
 use crate::compare::bitwise;
-use crate::entries::Entry;
+use crate::entries::{Entry, tried_of_batches};
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::operand::{Operand, Storage};
 use crate::real::{Element, conj_if, hash, integer, times, unit};
 use host::{BatchMut, BatchRef, Complex, Dtype, Error, MatMut, MatRef, gemm_batched, gemm_batched_by};
-use model::variants::batched::BATCHED;
 
 const RUNS: usize = 100;
 /// m, n, k: one, edges of tiles of 2, 4 and 8, odd and even, all different, the largest, and more than the entries take.
@@ -293,7 +292,7 @@ pub fn recordable<T: Element>(lab: &Lab, size: (usize, usize, usize)) -> Outcome
 
 /// The model's choice, and on a GPU each entry of an element type.
 fn entries(lab: &Lab, dtype: Dtype) -> Vec<Entry> {
-    let forced = BATCHED.iter().filter(|v| lab.device.is_cuda() && v.dtype == dtype).map(|v| Some(v.entry));
+    let forced = tried_of_batches().filter(|v| lab.device.is_cuda() && v.dtype == dtype).map(|v| Some(v.entry));
     [None].into_iter().chain(forced).collect()
 }
 

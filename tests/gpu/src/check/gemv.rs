@@ -3,13 +3,13 @@
 use crate::case::{ALPHAS, BETAS, Spec};
 use crate::check::repeat::{self, RUNS};
 use crate::compare::equal;
-use crate::entries::{Entry, takes};
+use crate::entries::{Entry, takes, tried};
 use crate::lab::{Lab, Outcome, named};
 use crate::operand::Storage;
 use crate::oracle::exact;
 use crate::real::{Real, unit};
 use host::{Dtype, gemv};
-use model::{Kernel, VARIANTS};
+use model::Kernel;
 
 /// Rows and steps: at the edges of tiles of 8 to 1024 rows and of 32 to 1024 steps, few of either, and so many steps that they
 /// are cut.
@@ -55,7 +55,7 @@ pub fn small<T: Real>(lab: &Lab) -> Outcome {
 pub fn entries(lab: &Lab, dtype: Dtype, spec: &Spec) -> Vec<Entry> {
     let ((m, n, k), [a, b, _]) = (spec.size, spec.storage);
     let of_vectors = |v: &&model::Variant| lab.device.is_cuda() && v.dtype == dtype && v.kernel == Kernel::Gemv;
-    let forced = VARIANTS.iter().filter(of_vectors).map(|v| Some(v.entry));
+    let forced = tried().filter(of_vectors).map(|v| Some(v.entry));
     let suits = |entry: &Entry| takes(*entry, spec.size, a.strides(m, k), b.strides(k, n));
     [None].into_iter().chain(forced.filter(suits)).collect()
 }
@@ -130,7 +130,7 @@ fn same_bits<T: Real>(lab: &Lab) -> Outcome {
 mod tests {
     use super::*;
     use model::launch::reduced::Finish;
-    use model::{Machine, Problem, Strides, choose};
+    use model::{Machine, Problem, Strides, VARIANTS, choose};
     use std::collections::HashSet;
 
     /// Of every entry some case has k whole and, unless the entry always has, one is finished by the last block and one by a

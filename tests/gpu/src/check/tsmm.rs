@@ -4,13 +4,13 @@ use crate::case::{Case, Spec};
 use crate::check::capture::replayed;
 use crate::compare::{bitwise, equal};
 use crate::driver::Driver;
-use crate::entries::Entry;
+use crate::entries::{Entry, tried};
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::oracle::exact;
 use crate::real::{Real, integer, unit};
 use host::{Error, tsmm_in_place};
 use model::variants::tsmm::widest;
-use model::{Dtype, VARIANTS, Variant};
+use model::{Dtype, Variant};
 
 const RUNS: usize = 100;
 /// Rows of which every block takes several tiles, and the most steps and columns of them: widths are the affair of the edges.
@@ -27,7 +27,7 @@ pub fn run(lab: &Lab) -> Outcome {
 
 /// The entries of a type, each with the most columns and steps of k that it serves.
 pub fn tall(dtype: Dtype) -> impl Iterator<Item = (&'static Variant, (usize, usize))> {
-    let of_type = VARIANTS.iter().filter(move |v| v.dtype == dtype);
+    let of_type = tried().filter(move |v| v.dtype == dtype);
     of_type.filter_map(|v| widest(v).map(|(columns, steps)| (v, (columns as usize, steps as usize))))
 }
 

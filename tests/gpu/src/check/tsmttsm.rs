@@ -3,12 +3,13 @@
 use crate::case::{ALPHAS, BETAS, Spec};
 use crate::check::repeat::{self, RUNS};
 use crate::compare::{alike, equal, within};
+use crate::entries::tried;
 use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::{Operand, Storage};
 use crate::oracle::{by_definition, chain, dot_of_integers, exact, near};
 use crate::real::{Real, integer, unit};
 use host::{Plan, PlanBuilder, Triangle};
-use model::{Kernel, VARIANTS, Variant};
+use model::{Kernel, Variant};
 use rayon::prelude::*;
 
 /// The sizes and steps of which the bits are compared.
@@ -36,7 +37,7 @@ pub fn small<T: Real>(lab: &Lab) -> Outcome {
 
 /// Entries of an element type; the model's choice alone on the CPU.
 fn entries<T: Real>(lab: &Lab, kernel: Kernel) -> Vec<Option<&'static Variant>> {
-    let forced = VARIANTS.iter().filter(|v| lab.device.is_cuda() && v.dtype == T::DTYPE && v.kernel == kernel);
+    let forced = tried().filter(|v| lab.device.is_cuda() && v.dtype == T::DTYPE && v.kernel == kernel);
     [None].into_iter().chain(forced.map(Some)).collect()
 }
 
@@ -349,7 +350,7 @@ mod tests {
     use super::*;
     use crate::entries::tests::problem;
     use host::Device;
-    use model::{Machine, Parts, Problem, Refusal, Strides, choose, choose_given};
+    use model::{Machine, Parts, Problem, Refusal, Strides, VARIANTS, choose, choose_given};
 
     /// Of every entry some bits are compared with others, in the parts of k of those.
     #[test]

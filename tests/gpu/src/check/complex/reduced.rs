@@ -5,11 +5,12 @@ use super::{dtype, integers};
 use crate::check::repeat;
 use crate::check::tsmttsm::{SIDES, asked_for, has_few_tiles, named, serves, specs};
 use crate::compare::equal_parts;
+use crate::entries::tried;
 use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::{Operand, Storage};
 use crate::real::{Real, integer, unit};
 use host::{Complex, MatRef, Plan, PlanBuilder, Scalar, Shape, Triangle};
-use model::{Kernel, VARIANTS, Variant};
+use model::{Kernel, Variant};
 use rayon::prelude::*;
 
 /// From one part of k to more than one block adds.
@@ -34,7 +35,7 @@ fn entries<R: Real>(lab: &Lab, kernel: Kernel) -> Vec<Option<&'static Variant>>
 where
     Complex<R>: Scalar,
 {
-    let forced = VARIANTS.iter().filter(|v| lab.device.is_cuda() && v.dtype == dtype::<R>() && v.kernel == kernel);
+    let forced = tried().filter(|v| lab.device.is_cuda() && v.dtype == dtype::<R>() && v.kernel == kernel);
     [None].into_iter().chain(forced.map(Some)).collect()
 }
 
