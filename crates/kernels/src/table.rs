@@ -220,6 +220,14 @@ mod reduced_tables {
         use crate::tsmttsm as entries;
         model::gram_ring_variants!(rows);
     }
+    mod lines_mma {
+        use crate::tsmttsm as entries;
+        model::tsmttsm_lines_mma_variants!(rows);
+    }
+    mod gram_lines_mma {
+        use crate::tsmttsm as entries;
+        model::gram_lines_mma_variants!(rows);
+    }
     mod packed {
         use crate::tsmttsm as entries;
         model::tsmttsm_packed_variants!(rows);
@@ -242,6 +250,7 @@ mod reduced_tables {
             staged::reduced,
             lines::reduced,
             ring::reduced,
+            lines_mma::reduced,
             packed::reduced,
         ];
         let gram = [
@@ -251,6 +260,7 @@ mod reduced_tables {
             gram_staged::reduced,
             gram_lines::reduced,
             gram_ring::reduced,
+            gram_lines_mma::reduced,
             gram_packed::reduced,
         ];
         let tables = tall.into_iter().chain(gram).chain([gemv::reduced as fn(&str) -> Option<Reduced>]);

@@ -312,7 +312,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 36] = [
+const TABLES: [&[Variant]; 38] = [
     TSM2R,
     STAGED,
     MMA,
@@ -346,6 +346,8 @@ const TABLES: [&[Variant]; 36] = [
     tsmttsm::GRAM_LINES,
     tsmttsm::RING,
     tsmttsm::GRAM_RING,
+    tsmttsm::LINES_MMA,
+    tsmttsm::GRAM_LINES_MMA,
     tsmttsm::PACKED,
     tsmttsm::GRAM_PACKED,
     gemv::ROWS,

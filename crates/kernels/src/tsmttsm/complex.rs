@@ -72,6 +72,17 @@ impl Fragments for Elem {
             [0, 4].map(|row| unsafe { from.load(row * pitch + place) })
         })
     }
+
+    #[inline(always)]
+    unsafe fn of_lines<const COUNT: usize>(stage: Shared<Elem>, pitch: u32, l: u32, line: u32) -> [[Elem; 2]; COUNT] {
+        let (g, q) = lane();
+        let from = stage.starting_at((line + g) * pitch + l + q);
+        core::array::from_fn(|at| {
+            let place = Self::SIDE * at as u32 * pitch;
+            // SAFETY: the stage has rows l to l + 7 of the fragments' lines, as `of_lines`'s caller promised.
+            [0, 4].map(|row| unsafe { from.load(place + row) })
+        })
+    }
 }
 
 impl Squares for Elem {

@@ -12,7 +12,7 @@
 //! | any | g, g + 8 | elements |
 //!
 //! The rows are the same everywhere, so that sums have the same bits however A and B lie. From a stage in shared memory it has
-//! columns 2g, 2g + 1 of rows q, q + 4, q + 8, q + 12.
+//! columns 2g, 2g + 1 of rows q, q + 4, q + 8, q + 12, from one of lines what it has along k.
 //! A's two columns are rows g and g + 8 of a fragment; B's two belong to two fragments of 8 columns.
 
 use cuda_std::prelude::*;
@@ -63,6 +63,17 @@ pub trait Fragments: Scalar {
     /// They are in the stage, whose rows are aligned to 16 bytes.
     unsafe fn staged<const COUNT: usize>(stage: Shared<Self>, pitch: u32, l: u32, line: u32)
     -> [Self::Fragment; COUNT];
+
+    /// The same of a stage of lines, `pitch` elements apart, as by `DOWN`.
+    ///
+    /// # Safety
+    /// They are in the stage, whose lines are aligned to 16 bytes.
+    unsafe fn of_lines<const COUNT: usize>(
+        stage: Shared<Self>,
+        pitch: u32,
+        l: u32,
+        line: u32,
+    ) -> [Self::Fragment; COUNT];
 }
 
 /// A lane's part of squares of C.
@@ -218,6 +229,24 @@ impl Fragments for f64 {
                 // lines are 16 bytes, aligned.
                 let wide = unsafe { from.load_wide(4 * i as u32 * pitch + 16 * at as u32) };
                 (all[at][2 * i], all[at][2 * i + 1]) = (wide[0], wide[1]);
+            }
+        }
+        all
+    }
+
+    #[inline(always)]
+    unsafe fn of_lines<const COUNT: usize>(stage: Shared<f64>, pitch: u32, l: u32, line: u32) -> [[f64; 8]; COUNT] {
+        let (g, q) = lane();
+        let from = stage.starting_at((line + g) * pitch + l + 2 * q);
+        let mut all = [[0.0; 8]; COUNT];
+        for at in 0..COUNT {
+            for r in 0..2 {
+                for half in 0..2 {
+                    // SAFETY: the stage has rows l to l + 15 of the fragments' lines, as `of_lines`'s caller promised; two rows are
+                    // 16 bytes, aligned.
+                    let wide = unsafe { from.load_wide((16 * at + 8 * r) as u32 * pitch + 8 * half as u32) };
+                    (all[at][4 * half + r], all[at][4 * half + 2 + r]) = (wide[0], wide[1]);
+                }
             }
         }
         all

@@ -12,7 +12,7 @@
 //! up to eight lines or two of two, meet in no bank.
 //! # Tails
 //! A piece that k ends in is copied as far as it goes, and zeros for the rest. Lines that do not begin at multiples of 16 bytes, or do not run along k,
-//! are copied by elements, neighbours of a line by neighbours.
+//! are copied by elements: [`super::stages`].
 //! # Determinism
 //! A sum runs over a group's pieces in ascending order, four steps of f32 or two of c64 at a time.
 //! # Cost
@@ -23,6 +23,7 @@
 //! Ours.
 
 use super::Reduced;
+use super::stages::{Place, Source};
 use super::tiles::{HandIn, Tiles};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
@@ -31,29 +32,6 @@ use model::launch::reduced::{STAGES, line_pitch};
 
 /// A block of shape S with TM x TN sums a thread, KT steps a stage, and STEPS in 16 bytes.
 pub struct Lines<T, S, const TM: usize, const TN: usize, const KT: usize, const STEPS: usize>(PhantomData<(T, S)>);
-
-/// One matrix on its way into the stages.
-#[derive(Clone, Copy)]
-struct LineSource<T> {
-    of: Global<T>,
-    /// From line to line, and along one.
-    across: u64,
-    down: u64,
-    /// Lines there are from the block's first on.
-    lines: u32,
-    /// Whether 16 bytes of each line are neighbours, and aligned.
-    wide: bool,
-}
-
-impl<T: Scalar> LineSource<T> {
-    /// From line `first` on.
-    #[inline(always)]
-    fn new(of: Global<T>, across: u64, down: u64, lines: u32, first: u32) -> Self {
-        let wide = down == 1 && (across % T::WIDTH as u64 == 0 || lines == 1) && of.is_aligned(16);
-        let of = of.starting_at(first as u64 * across);
-        LineSource { of, across, down, lines: lines.saturating_sub(first), wide }
-    }
-}
 
 impl<T: Scalar, S: HandIn<T>, const TM: usize, const TN: usize, const KT: usize, const STEPS: usize>
     Lines<T, S, TM, TN, KT, STEPS>
@@ -68,6 +46,8 @@ where
     /// Pieces of 16 bytes of a line of a stage.
     const PIECES: u32 = (KT / STEPS) as u32;
     const PITCH: u32 = line_pitch(KT as u32, size_of::<T>() as u32);
+    const A: Place = Place { steps: KT as u32, side: S::BM, pitch: Self::PITCH };
+    const B: Place = Place { steps: KT as u32, side: S::BN, pitch: Self::PITCH };
     const A_LEN: u32 = S::BM * Self::PITCH;
     /// A Gram matrix's B is its A.
     const B_LEN: u32 = if S::GRAM { 0 } else { S::BN * Self::PITCH };
@@ -80,14 +60,18 @@ where
         let mut sums = Tiles::<T, S, TM, TN, STEPS>::new();
         let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
         let p = &x.p;
-        let a = LineSource::new(p.a, p.a_row, p.a_col, p.m, row);
-        let b = LineSource::new(p.b, p.b_col, p.b_row, p.n, col);
+        let a = Source::by_lines(p.a, p.a_row, p.a_col, p.m, row);
+        let b = Source::by_lines(p.b, p.b_col, p.b_row, p.n, col);
         let kt = KT as u32;
         let (start, end) = p.part(kt);
         let stages = (end - start).div_ceil(kt);
         // SAFETY: `end` <= k, and parts begin at whole stages. A stage is filled behind a barrier after which nobody reads it, and read
         // behind the barrier after everyone's copies have come. All threads take the same turns.
         unsafe {
+            a.clear_lines(Self::stage(0), Self::A, S::THREADS, Self::A_LEN + Self::B_LEN);
+            if !S::GRAM {
+                b.clear_lines(Self::stage(0).starting_at(Self::A_LEN), Self::B, S::THREADS, Self::A_LEN + Self::B_LEN);
+            }
             for ahead in 0..ptx::opaque(STAGES - 1) {
                 Self::fill_both(&a, &b, ahead, (start + ahead * kt, end));
             }
@@ -110,54 +94,19 @@ where
     }
 
     /// # Safety
-    /// As for [`Lines::fill`].
+    /// As for [`Source::fill_lines`].
     #[inline(always)]
-    unsafe fn fill_both(a: &LineSource<T>, b: &LineSource<T>, stage: u32, steps: (u32, u32)) {
+    unsafe fn fill_both(a: &Source<T>, b: &Source<T>, stage: u32, steps: (u32, u32)) {
         if steps.0 < steps.1 {
-            // SAFETY: what this is promised is what `fill` asks for, of both parts of the stage.
+            // SAFETY: what this is promised is what `fill_lines` asks for, of both parts of the stage.
             unsafe {
-                Self::fill(a, Self::stage(stage), S::BM, steps);
+                a.fill_lines(Self::stage(stage), Self::A, S::THREADS, steps);
                 if !S::GRAM {
-                    Self::fill(b, Self::stage(stage).starting_at(Self::A_LEN), S::BN, steps);
+                    b.fill_lines(Self::stage(stage).starting_at(Self::A_LEN), Self::B, S::THREADS, steps);
                 }
             }
         }
         ptx::cp_async_commit_group();
-    }
-
-    /// Starts copying KT steps of `side` lines from step l on, as far as there are some before `end`; zeros where there is nothing.
-    ///
-    /// # Safety
-    /// The matrix spans its elements, l < `end` <= k, and l is a multiple of KT; nobody reads the stage; all lanes of the warp are here.
-    #[inline(always)]
-    unsafe fn fill(source: &LineSource<T>, stage: Shared<T>, side: u32, (l, end): (u32, u32)) {
-        // SAFETY: all lanes are here. Where a thread's pieces are is worked out for each stage: to keep it takes registers.
-        let t = unsafe { ptx::pinned(thread::thread_idx_x()) } % S::THREADS;
-        if source.wide {
-            let step = t % Self::PIECES * STEPS as u32;
-            let there = (end - l).saturating_sub(step).min(STEPS as u32);
-            for line in (t / Self::PIECES..side).step_by((S::THREADS / Self::PIECES) as usize) {
-                let count = if line < source.lines { there } else { 0 };
-                let from = if count > 0 { line as u64 * source.across + (l + step) as u64 } else { 0 };
-                let (into, from) = (stage.address(line * Self::PITCH + step), source.of.address(from));
-                // SAFETY: `count` elements of the matrix; the place is in the stage, and both are aligned.
-                unsafe { ptx::cp_async_16_first(into, from, count * size_of::<T>() as u32) };
-            }
-        } else {
-            let step = t % KT as u32;
-            for line in (t / KT as u32..ptx::opaque(side)).step_by((S::THREADS / KT as u32) as usize) {
-                let inside = l + step < end && line < source.lines;
-                let from = if inside { line as u64 * source.across + (l + step) as u64 * source.down } else { 0 };
-                let (into, from) = (stage.address(line * Self::PITCH + step), source.of.address(from));
-                // SAFETY: inside the matrix, or nothing is read; the place is in the stage.
-                unsafe {
-                    match size_of::<T>() {
-                        8 => ptx::cp_async_8(into, from, inside),
-                        _ => ptx::cp_async_4(into, from, inside),
-                    }
-                }
-            }
-        }
     }
 
     /// Multiplies this group's pieces of a stage.

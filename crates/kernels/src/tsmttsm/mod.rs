@@ -50,6 +50,7 @@ pub mod packed;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod ring;
 pub mod staged;
+mod stages;
 pub mod tiles;
 
 use crate::product::{Product, c64, c128};
@@ -221,7 +222,7 @@ macro_rules! ring_entries {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wy, $kg, false>, $x, $y, $kt>::body);
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wy, $kg, false>, $x, $y, $kt, false>::body);
         )*
     };
 }
@@ -231,11 +232,31 @@ macro_rules! gram_ring_entries {
     ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wx, $kg, true>, $x, $x, $kt>::body);
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wx, $kg, true>, $x, $x, $kt, false>::body);
         )*
     };
 }
 model::gram_ring_variants!(gram_ring_entries);
+
+macro_rules! lines_mma_entries {
+    ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wy, $kg, false>, $x, $y, $kt, true>::body);
+        )*
+    };
+}
+model::tsmttsm_lines_mma_variants!(lines_mma_entries);
+
+macro_rules! gram_lines_mma_entries {
+    ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wx, $kg, true>, $x, $x, $kt, true>::body);
+        )*
+    };
+}
+model::gram_lines_mma_variants!(gram_lines_mma_entries);
 
 macro_rules! packed_entries {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {

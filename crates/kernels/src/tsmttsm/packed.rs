@@ -22,7 +22,7 @@
 use super::Reduced;
 use super::fragments::{Fragments, lane};
 use super::mma::{Mma, Shape};
-use super::staged::{Place, Source};
+use super::stages::{Place, Source};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 use model::launch::reduced::{STAGES, pitch, spacing};
@@ -202,7 +202,7 @@ impl Rows {
     /// Of a matrix of `width` columns, of which this warp's begin at `line`, with so many rows from lane to lane.
     #[inline(always)]
     fn new(of: Global<f64>, (across, down): (u64, u64), (width, spaced): (u32, u32), line: u32) -> Self {
-        let mut source = Source::new(of, across, down, width, 0);
+        let mut source = Source::by_rows(of, across, down, width, 0);
         source.wide = false; // rows in a stage are not aligned
         let (g, q) = lane();
         // The rows of a lane are neighbours where lanes are 4 apart, pairs of them where they are 2 apart.
@@ -249,7 +249,7 @@ impl Rows {
     /// As for [`Source::fill`].
     #[inline(always)]
     unsafe fn copy(&self, stage: Shared<f64>, part: (u32, u32), rows: u32, threads: u32) {
-        let place = Place { rows, side: self.width, pitch: self.width };
+        let place = Place { steps: rows, side: self.width, pitch: self.width };
         // SAFETY: what this is promised is what `Source::fill` asks for; rows of `width` elements are packed in the
         // stage.
         unsafe { self.source.fill(stage, place, threads, part) };

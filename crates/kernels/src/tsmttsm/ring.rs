@@ -1,4 +1,5 @@
-//! `tsmttsm_ring`, `gram_ring`: fragments from a ring of stages in shared memory, f64 and c128 multiplied by the matrix units of sm_90.
+//! `tsmttsm_ring`, `gram_ring`, and `tsmttsm_lines`, `gram_lines` of f64 and c128: fragments from a ring of stages in shared memory, multiplied by the matrix
+//! units of sm_90.
 //!
 //! # Idea
 //! Past 32 columns several warps share C, and each element of A and B is a fragment of as many of them: straight from device
@@ -22,25 +23,35 @@
 use super::Reduced;
 use super::fragments::Squares;
 use super::mma::{Mma, Shape};
-use super::staged::{Place, Source};
+use super::stages::{Place, Source};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
-use model::launch::reduced::{STAGES, pitch};
+use model::launch::reduced::{STAGES, fragment_line_pitch, pitch};
 
-/// A block of warps S with X x Y squares each, and KT rows a stage.
-pub struct Ring<T, S, const X: usize, const Y: usize, const KT: usize>(PhantomData<(T, S)>);
+/// A block of warps S with X x Y squares each, and KT steps of k a stage, in rows or in LINES.
+pub struct Ring<T, S, const X: usize, const Y: usize, const KT: usize, const LINES: bool>(PhantomData<(T, S)>);
 
-impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize> Ring<T, S, X, Y, KT> {
-    const OK: () = assert!(KT as u32 % (T::SIDE * S::KG) == 0, "groups have as many steps of a stage each");
+impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize, const LINES: bool>
+    Ring<T, S, X, Y, KT, LINES>
+{
+    const OK: () = {
+        assert!(KT as u32 % (T::SIDE * S::KG) == 0, "groups have as many steps of a stage each");
+        assert!(!LINES || Self::THREADS % KT as u32 == 0, "a thread copies the same step of each of its lines");
+    };
     const THREADS: u32 = Mma::<T, S, X, Y, 1>::THREADS;
     const A: Place = Self::place(Mma::<T, S, X, Y, 1>::BM);
     const B: Place = Self::place(Mma::<T, S, X, Y, 1>::BN);
-    const A_LEN: u32 = Self::A.rows * Self::A.pitch;
+    const A_LEN: u32 = Self::len(Self::A);
     /// A Gram matrix's B is its A.
-    const B_LEN: u32 = if S::GRAM { 0 } else { Self::B.rows * Self::B.pitch };
+    const B_LEN: u32 = if S::GRAM { 0 } else { Self::len(Self::B) };
 
     const fn place(side: u32) -> Place {
-        Place { rows: KT as u32, side, pitch: pitch(side, size_of::<T>() as u32) }
+        let (steps, bytes) = (KT as u32, size_of::<T>() as u32);
+        Place { steps, side, pitch: if LINES { fragment_line_pitch(steps, bytes) } else { pitch(side, bytes) } }
+    }
+
+    const fn len(place: Place) -> u32 {
+        place.pitch * if LINES { place.side } else { place.steps }
     }
 
     /// # Safety
@@ -58,7 +69,14 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize> Ring
         // the barrier after everyone's copies have come. All threads take the same turns.
         unsafe {
             let mut sums = Mma::<T, S, X, Y, 1>::new();
-            for ahead in 0..STAGES - 1 {
+            if LINES {
+                a.clear_lines(Self::stage(0), Self::A, Self::THREADS, Self::A_LEN + Self::B_LEN);
+            }
+            if LINES && !S::GRAM {
+                let (first, apart) = (Self::stage(0).starting_at(Self::A_LEN), Self::A_LEN + Self::B_LEN);
+                b.clear_lines(first, Self::B, Self::THREADS, apart);
+            }
+            for ahead in 0..if LINES { ptx::opaque(STAGES - 1) } else { STAGES - 1 } {
                 Self::fill(&a, &b, ahead, (start + ahead * kt, end));
             }
             for at in 0..stages {
@@ -70,14 +88,17 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize> Ring
             }
             ptx::cp_async_wait_group::<0>();
             thread::sync_threads(); // the stages' memory is the sums' now
-            sums.hand_in(&x, true);
+            sums.hand_in(&x, !LINES);
         }
     }
 
-    /// Elements of 16 bytes are copied one by one anyway: what another way needs is not kept in registers.
     #[inline(always)]
     fn source(of: Global<T>, (across, down): (u64, u64), lines: u32, first: u32) -> Source<T> {
-        let mut source = Source::new(of, across, down, lines, first);
+        if LINES {
+            return Source::by_lines(of, across, down, lines, first);
+        }
+        let mut source = Source::by_rows(of, across, down, lines, first);
+        // Elements of 16 bytes are copied one by one anyway: what another way needs is not kept in registers.
         source.wide &= T::WIDTH > 1;
         source
     }
@@ -88,19 +109,36 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize> Ring
     }
 
     /// # Safety
-    /// As for [`Source::fill`].
+    /// As for [`Source::fill`] and [`Source::fill_lines`].
     #[inline(always)]
-    unsafe fn fill(a: &Source<T>, b: &Source<T>, stage: u32, rows: (u32, u32)) {
-        if rows.0 < rows.1 {
-            // SAFETY: what this is promised is what `Source::fill` asks for, of both parts of the stage.
+    unsafe fn fill(a: &Source<T>, b: &Source<T>, stage: u32, steps: (u32, u32)) {
+        let fill = |source: &Source<T>, stage: Shared<T>, place: Place| {
+            // SAFETY: what this is promised is what both ask for, of both parts of the stage.
             unsafe {
-                a.fill(Self::stage(stage), Self::A, Self::THREADS, rows);
-                if !S::GRAM {
-                    b.fill(Self::stage(stage).starting_at(Self::A_LEN), Self::B, Self::THREADS, rows);
+                if LINES {
+                    source.fill_lines(stage, place, Self::THREADS, steps);
+                } else {
+                    source.fill(stage, place, Self::THREADS, steps);
                 }
+            }
+        };
+        if steps.0 < steps.1 {
+            fill(a, Self::stage(stage), Self::A);
+            if !S::GRAM {
+                fill(b, Self::stage(stage).starting_at(Self::A_LEN), Self::B);
             }
         }
         ptx::cp_async_commit_group();
+    }
+
+    /// This lane's fragments of a step of a stage, from `line` on.
+    ///
+    /// # Safety
+    /// The step and the lines are in the stage.
+    #[inline(always)]
+    unsafe fn load<const COUNT: usize>(stage: Shared<T>, pitch: u32, l: u32, line: u32) -> [T::Fragment; COUNT] {
+        // SAFETY: what the caller promised.
+        unsafe { if LINES { T::of_lines(stage, pitch, l, line) } else { T::staged(stage, pitch, l, line) } }
     }
 
     /// Multiplies this group's steps of a stage.
@@ -116,11 +154,11 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize> Ring
             unsafe {
                 // Of several steps each works out where its lines begin: to keep it takes registers.
                 let first = |line: u32| if KT as u32 > T::SIDE * S::KG { ptx::pinned(line) } else { line };
-                let ra: [T::Fragment; X] = T::staged(sa, Self::A.pitch, step * T::SIDE, first(sums.row));
+                let ra: [T::Fragment; X] = Self::load(sa, Self::A.pitch, step * T::SIDE, first(sums.row));
                 let rb: [T::Fragment; Y] = if Mma::<T, S, X, Y, 1>::SHARED {
                     core::array::from_fn(|y| ra[y % X])
                 } else {
-                    T::staged(sb, Self::B.pitch, step * T::SIDE, first(sums.col))
+                    Self::load(sb, Self::B.pitch, step * T::SIDE, first(sums.col))
                 };
                 sums.multiply(&(ra, rb), conj_b);
             }

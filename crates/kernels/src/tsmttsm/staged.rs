@@ -11,6 +11,7 @@
 //! Ours, after the ring of `tsm2r`; the outlook of Ernst et al. names shared memory for this mapping.
 
 use super::Reduced;
+use super::stages::{Place, Source};
 use super::tiles::{HandIn, Tiles};
 use cuda_std::prelude::*;
 use cuda_std::warp::WarpShuffleValue;
@@ -18,76 +19,6 @@ use model::launch::reduced::STAGES;
 
 /// A block of shape S with TM x TN sums a thread and KT rows a stage.
 pub struct Staged<T, S, const TM: usize, const TN: usize, const KT: usize>(core::marker::PhantomData<(T, S)>);
-
-/// A stage's place for a matrix: rows of `side` lines, `pitch` elements apart.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) rows: u32,
-    pub(super) side: u32,
-    pub(super) pitch: u32,
-}
-
-/// One matrix on its way into the stages.
-#[derive(Clone, Copy)]
-pub(super) struct Source<T> {
-    of: Global<T>,
-    /// From line to line of the tall matrix, and from row to row.
-    across: u64,
-    down: u64,
-    /// Lines there are from the block's first on.
-    lines: u32,
-    /// Whether 16 bytes of a row are inside or outside, and aligned.
-    pub(super) wide: bool,
-}
-
-impl<T: Scalar> Source<T> {
-    /// From line `first` on.
-    #[inline(always)]
-    pub(super) fn new(of: Global<T>, across: u64, down: u64, lines: u32, first: u32) -> Self {
-        let wide = across == 1 && (lines as u64 | down) % T::WIDTH as u64 == 0 && of.is_aligned(16);
-        let of = of.starting_at(first as u64 * across);
-        Source { of, across, down, lines: lines.saturating_sub(first), wide }
-    }
-
-    /// Starts copying the place's rows from l on, as far as there are some before `end`, by the first of `threads` threads; zeros
-    /// where there is nothing.
-    ///
-    /// # Safety
-    /// The matrix spans its elements, `end` <= k; nobody reads the stage.
-    #[inline(always)]
-    pub(super) unsafe fn fill(&self, stage: Shared<T>, place: Place, threads: u32, (l, end): (u32, u32)) {
-        let Place { rows: kt, side, pitch } = place;
-        let t = thread::thread_idx_x() % threads;
-        let width = T::WIDTH as u32;
-        if self.wide {
-            let pieces = side / width;
-            for piece in (t..kt * pieces).step_by(threads as usize) {
-                let (row, line) = (piece / pieces, piece % pieces * width);
-                let inside = l + row < end && line < self.lines;
-                let from = if inside { (l + row) as u64 * self.down + line as u64 } else { 0 };
-                // SAFETY: inside the matrix, or nothing is read; the place is in the stage, and both are aligned.
-                unsafe { ptx::cp_async_16(stage.address(row * pitch + line), self.of.address(from), inside) };
-            }
-        } else {
-            for element in (t..kt * side).step_by(threads as usize) {
-                // Neighbouring threads copy neighbours.
-                let along_k = self.down == 1 && self.across != 1;
-                let (row, line) = if along_k { (element % kt, element / kt) } else { (element / side, element % side) };
-                let inside = l + row < end && line < self.lines;
-                let from = if inside { (l + row) as u64 * self.down + line as u64 * self.across } else { 0 };
-                let (into, from) = (stage.address(row * pitch + line), self.of.address(from));
-                // SAFETY: inside the matrix, or nothing is read; the place is in the stage.
-                unsafe {
-                    match size_of::<T>() {
-                        16 => ptx::cp_async_16(into, from, inside),
-                        8 => ptx::cp_async_8(into, from, inside),
-                        _ => ptx::cp_async_4(into, from, inside),
-                    }
-                }
-            }
-        }
-    }
-}
 
 impl<T: Scalar, S: HandIn<T>, const TM: usize, const TN: usize, const KT: usize> Staged<T, S, TM, TN, KT>
 where
@@ -109,8 +40,8 @@ where
         let mut sums = Tiles::<T, S, TM, TN, 1>::new();
         let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
         let p = &x.p;
-        let a = Source::new(p.a, p.a_row, p.a_col, p.m, row);
-        let b = Source::new(p.b, p.b_col, p.b_row, p.n, col);
+        let a = Source::by_rows(p.a, p.a_row, p.a_col, p.m, row);
+        let b = Source::by_rows(p.b, p.b_col, p.b_row, p.n, col);
         let kt = KT as u32;
         let (start, end) = p.part(kt);
         let stages = (end - start).div_ceil(kt);
@@ -145,7 +76,7 @@ where
         if l < end {
             // SAFETY: what this is promised is what `Source::fill` asks for, of both parts of the stage.
             unsafe {
-                let place = |side: u32| Place { rows: KT as u32, side, pitch: side };
+                let place = |side: u32| Place { steps: KT as u32, side, pitch: side };
                 a.fill(Self::stage(stage), place(S::BM), S::THREADS, (l, end));
                 if !S::GRAM {
                     b.fill(Self::stage(stage).starting_at(Self::A_LEN), place(S::BN), S::THREADS, (l, end));

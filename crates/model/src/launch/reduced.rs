@@ -139,6 +139,11 @@ pub const fn line_pitch(steps: u32, elem_bytes: u32) -> u32 {
     steps + 48 / elem_bytes
 }
 
+/// The same for the matrix units: four pieces more, so that two lines have different halves of the banks.
+pub const fn fragment_line_pitch(steps: u32, elem_bytes: u32) -> u32 {
+    steps + 64 / elem_bytes
+}
+
 /// Rows from lane to lane of a step of packed rows of A and B, so many columns, of which half a warp loads four columns of four rows at a
 /// time: 4, 2 or 1, of columns that are odd, even, or multiples of 4. They meet in no bank but where columns are multiples of 8.
 pub const fn spacing(m: u32, n: u32) -> u32 {
@@ -180,13 +185,16 @@ pub const fn k_step(variant: &Variant) -> u32 {
 pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     let elem_bytes = variant.dtype.bytes() as u32;
     let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
-    let line = |side: u32| if variant.mma { pitch(side, elem_bytes) } else { side };
-    let lines = line(variant.rows) + if variant.kernel == crate::Kernel::Gram { 0 } else { line(variant.t2) };
-    let ring = match (variant.is_staged(), variant.is_by_lines()) {
-        (true, true) => STAGES * line_pitch(k_step(variant), elem_bytes) * lines,
-        (true, false) => STAGES * k_step(variant) * lines,
-        _ => 0,
+    let steps = k_step(variant);
+    let stage = |side: u32| match (variant.is_by_lines(), variant.mma) {
+        (true, true) => side * fragment_line_pitch(steps, elem_bytes),
+        (true, false) => side * line_pitch(steps, elem_bytes),
+        (false, true) => steps * pitch(side, elem_bytes),
+        (false, false) => steps * side,
     };
+    let is_gram = variant.kernel == crate::Kernel::Gram;
+    let both = stage(variant.rows) + if is_gram { 0 } else { stage(variant.t2) };
+    let ring = if variant.is_staged() { STAGES * both } else { 0 };
     // A sum of each of its rows for each thread, or group of lanes that have added theirs, before they are added.
     let sums = match (variant.kernel, variant.layout) {
         (crate::Kernel::Gemv, crate::Layout::Rows) => variant.rows * (variant.stages / 32),
@@ -241,7 +249,7 @@ mod tests {
     /// Of 32 banks of 4 bytes a quarter is 32 bytes.
     #[test]
     fn four_rows_of_a_stage_begin_at_different_quarters_of_the_banks() {
-        for v in VARIANTS.iter().filter(|v| v.mma && v.is_staged()) {
+        for v in VARIANTS.iter().filter(|v| v.mma && v.is_staged() && !v.is_by_lines()) {
             let bytes = v.dtype.bytes() as u32;
             for side in [v.rows, v.t2] {
                 assert_eq!((side * bytes % 128, pitch(side, bytes) * bytes % 128), (0, 32), "{}", v.entry);
@@ -249,13 +257,15 @@ mod tests {
         }
     }
 
-    /// Eight lanes load 16 bytes each, all banks together: a piece of up to eight lines, or two of two.
+    /// Eight lanes load 16 bytes each, all banks together: a piece of up to eight lines, or two of two; of fragments four of two.
     #[test]
     fn pieces_of_lines_meet_in_no_bank() {
         for v in VARIANTS.iter().filter(|v| v.is_by_lines()) {
             let bytes = v.dtype.bytes() as u32;
-            let pitch = line_pitch(k_step(v), bytes) * bytes / 16;
-            for (lines, pieces) in [(8, 1), (2, 2)] {
+            let of = if v.mma { fragment_line_pitch } else { line_pitch };
+            let pitch = of(k_step(v), bytes) * bytes / 16;
+            let together: &[(u32, u32)] = if v.mma { &[(2, 4)] } else { &[(8, 1), (2, 2)] };
+            for &(lines, pieces) in together {
                 let mut quarters = [false; 8];
                 for (line, piece) in (0..lines).flat_map(|line| (0..pieces).map(move |piece| (line, piece))) {
                     let quarter = (line * pitch + piece) as usize % 8;

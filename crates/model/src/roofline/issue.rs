@@ -88,7 +88,7 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
     // Whatever its leading dimension: parts of k follow from the shape.
     let along_k = (problem.a.col == 1 || problem.m == 1) && (problem.b.row == 1 || problem.n == 1);
     let copied_wide = if variant.is_by_lines() { along_k && multiple(problem.k) } else { wide };
-    let single = if copied_wide { 0.0 } else { reduced::by_element(variant) };
+    let single = if copied_wide { 0.0 } else { reduced::by_element(variant, problem) };
     counted * reduced::fitted(variant).issue / groups + single
 }
 
@@ -195,7 +195,7 @@ mod tests {
         let (rows, lines) = ("stsmttsm_staged_8x8_m64n64_u8_t256", "stsmttsm_lines_8x8_m64n64_u8_t256");
         assert_eq!(
             a_row(lines, &by_columns(1001)) - a_row(lines, &by_columns(1000)),
-            reduced::by_element(variant(lines))
+            reduced::by_element(variant(lines), &by_columns(1001))
         );
         assert_eq!(a_row(lines, &by_rows), a_row(lines, &by_columns(1001)));
         assert!(a_row(rows, &by_columns(1000)) > a_row(rows, &by_rows) + reduced::by_element(variant(rows)));

@@ -15,6 +15,10 @@ const LINE_BYTES: u64 = 128;
 /// How many times as long the caches take for such rows of which a tile has less than [`SECTOR_BYTES`].
 const NARROW: f64 = 4.0;
 
+/// How long they take where lanes read along k, neighbours, of lines that several tiles read; and of such a tile. From columns.csv.
+const ALONG: f64 = 0.7;
+const ALONG_NARROW: f64 = 1.6;
+
 /// What counts of how much more than the mean the first tile draws: while its blocks run on, those of narrower tiles are done.
 const UNEVEN: f64 = 0.25;
 
@@ -76,6 +80,10 @@ const PACKED_F64: Fitted =
 const PACKED_F64_GRAM: Fitted =
     Fitted { latency: 1.2, units: (0.4, 1.2), handed: 0.94, ends: (10.4, 2.6), reads: 0.97, ..MATRIX };
 const RING_F64_GRAM: Fitted = Fitted { units: (1.34, 0.82), handed: 0.95, by_element: 26.9, ..MATRIX };
+/// Of lines along k, from 1 GB of 4 to 64 columns on an H200 on 2026-11-26, driver 580.159, those within twice the fastest entry's time: where lines are whole sectors three quarters
+/// are within 7%, else within 15%. Those of c128 are as its ring's of rows.
+const LINES_F64: Fitted = Fitted { by_element: 45.0, ..RING_F64 };
+const LINES_F64_GRAM: Fitted = Fitted { units: (1.1, 0.4), by_element: 26.0, reads: 1.09, ..RING_F64_GRAM };
 /// With one warp a scheduler it was not measured.
 const RING_C128: Fitted = Fitted { latency: 0.5, units: (1.1, 0.3), handed: 0.68, ends: (4.0, 0.0), ..MATRIX };
 const RING_C128_GRAM: Fitted = Fitted { units: (0.91, 1.76), handed: 0.1, ..MATRIX };
@@ -84,7 +92,7 @@ const STAGED: Fitted =
 /// Held to benches/results/h200/columns.csv and its variants, f32 and c64, 1 GB by columns: where lines are aligned and a tile of C is full three quarters are
 /// within 15%; a tile that is not takes up to 1.6 times the estimate, and lines that are not aligned up to 1.6, both 1.9. More would be nearer, but by the issue of instructions a block an SM would do, and two are faster.
 const LINES: Fitted =
-    Fitted { latency: 2.0, units: (1.6, 1.6), by_element: 16.0, ends: (8.0, 0.0), issue: 1.2, reads: 1.15, ..VECTOR };
+    Fitted { latency: 2.0, units: (1.6, 1.6), by_element: 22.0, ends: (8.0, 0.0), issue: 1.2, reads: 1.15, ..VECTOR };
 const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
 const TILES_F32: Fitted = Fitted {
     latency: 0.87,
@@ -96,7 +104,7 @@ const TILES_F32: Fitted = Fitted {
     ..VECTOR
 };
 /// From lines along k of 2026-11-26, driver 580.159: of the fastest tiles within 16%; what others take is overestimated.
-const ALONG_C64: Fitted = Fitted { issue: 1.8, ..TILES_F32 };
+const ALONG_F32: Fitted = Fitted { issue: 1.8, ..TILES_F32 };
 const TILES_F64: Fitted = Fitted {
     latency: 1.0,
     units: (2.1, 6.0),
@@ -110,11 +118,14 @@ const TILES_F64: Fitted = Fitted {
 /// Of an entry of two tall matrices.
 pub(super) fn fitted(variant: &Variant) -> &'static Fitted {
     let (is_gram, is_f32) = (variant.kernel == Kernel::Gram, matches!(variant.dtype, Dtype::F32 | Dtype::C64));
-    if variant.is_by_lines() {
+    if variant.is_by_lines() && !variant.mma {
         return &LINES;
     }
     if variant.is_packed_ring() {
         return if is_gram { &PACKED_F64_GRAM } else { &PACKED_F64 };
+    }
+    if variant.is_by_lines() && variant.dtype == Dtype::F64 {
+        return if is_gram { &LINES_F64_GRAM } else { &LINES_F64 };
     }
     match (variant.mma, variant.is_staged(), variant.dtype.is_complex(), is_gram) {
         (true, true, false, false) => &RING_F64,
@@ -127,7 +138,7 @@ pub(super) fn fitted(variant: &Variant) -> &'static Fitted {
         (true, false, true, true) => &MMA_C128_GRAM,
         (false, true, ..) if is_f32 => &STAGED,
         (false, true, ..) => &STAGED_C128,
-        (false, false, true, _) if is_f32 && variant.name.ends_with("_along") => &ALONG_C64,
+        (false, false, ..) if is_f32 && variant.name.ends_with("_along") => &ALONG_F32,
         (false, false, ..) if is_f32 => &TILES_F32,
         (false, false, ..) => &TILES_F64,
     }
@@ -148,17 +159,27 @@ pub(super) fn bandwidth_s(
     let line_bytes = k as f64 * e as f64;
     let (b_lines, b_again) = if gram { (0, 0) } else { (n, n.saturating_mul(*x)) };
     let is_narrow = |lines: u64, tile: u32| lines * e >= LINE_BYTES && u64::from(tile) * e < SECTOR_BYTES;
-    let narrow = is_narrow(m, variant.rows) || (!gram && is_narrow(n, variant.t2));
+    let narrow = !variant.is_by_lines() && (is_narrow(m, variant.rows) || (!gram && is_narrow(n, variant.t2)));
+    let slower = match (variant.name.ends_with("_along"), narrow) {
+        (true, true) => ALONG_NARROW,
+        (true, false) => ALONG,
+        (false, true) => NARROW,
+        (false, false) => 1.0,
+    };
     let drawn_s = fitted(variant).reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
     let again = m.saturating_mul(*z) as f64 + b_again as f64;
     let lines = m.min(u64::from(variant.rows)) + if gram { 0 } else { n.min(u64::from(variant.t2)) };
     let uneven = 1.0 + UNEVEN * (lines as f64 * (*x as f64 * *z as f64) / again - 1.0);
-    uneven * drawn_s.max(again * line_bytes * if narrow { NARROW } else { 1.0 } / cache_rate(machine))
+    uneven * drawn_s.max(again * line_bytes * slower / cache_rate(machine))
 }
 
 /// What a warp issues for a row of the tall matrices beside what is counted, where 16 bytes are not whole elements of it.
-pub(super) fn by_element(variant: &Variant) -> f64 {
-    let (rows, cols) = (f64::from(variant.rows), f64::from(variant.t2));
+pub(super) fn by_element(variant: &Variant, problem: &Problem) -> f64 {
+    let (mut rows, mut cols) = (f64::from(variant.rows), f64::from(variant.t2));
+    if variant.is_by_lines() {
+        // Those that are not there are not copied.
+        (rows, cols) = (rows.min(problem.m as f64), cols.min(problem.n as f64));
+    }
     let (own_rows, own_cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let lines = match (variant.is_staged() && variant.mma || variant.is_by_lines(), variant.kernel) {
         (true, Kernel::Gram) => rows,

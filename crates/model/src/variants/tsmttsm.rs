@@ -235,6 +235,43 @@ macro_rules! gram_ring_variants {
     };
 }
 
+/// The entries of TSMTTSM there whose stages keep lines along k, as the ring's.
+#[macro_export]
+macro_rules! tsmttsm_lines_mma_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                           elem X  Y  WX WY KG KT blocks
+            dtsmttsm_lines_16x16_m16n16_d1_t128:          f64, 1, 1, 1, 1, 4, 64, 3;
+            dtsmttsm_lines_32x16_m32n32_d1_t128:          f64, 2, 1, 1, 2, 2, 32, 2;
+            dtsmttsm_lines_32x16_m64n16_d1_t128:          f64, 2, 1, 2, 1, 2, 32, 2;
+            dtsmttsm_lines_32x32_m64n64_d1_t128:          f64, 2, 2, 2, 2, 1, 16, 2;
+
+            ztsmttsm_lines_16x16_m16n16_d1_t128:          c128, 2, 2, 1, 1, 4, 32, 3;
+            ztsmttsm_lines_16x32_m32n32_d1_t128:          c128, 2, 4, 2, 1, 2, 16, 2;
+            ztsmttsm_lines_32x16_m64n16_d1_t128:          c128, 4, 2, 2, 1, 2, 16, 2;
+            ztsmttsm_lines_24x24_m48n48_d1_t128:          c128, 3, 3, 2, 2, 1, 8, 3;
+            ztsmttsm_lines_32x32_m64n64_d1_t128:          c128, 4, 4, 2, 2, 1, 8, 2;
+        }
+    };
+}
+
+/// The same of Gram matrices.
+#[macro_export]
+macro_rules! gram_lines_mma_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                           elem X  WX KG KT blocks
+            dgram_lines_16x16_m16n16_d1_t128:             f64, 1, 1, 4, 64, 5;
+            dgram_lines_32x32_m32n32_d1_t128:             f64, 2, 1, 4, 64, 3;
+            dgram_lines_48x48_m48n48_d1_t128:             f64, 3, 1, 4, 64, 2;
+            dgram_lines_32x32_m64n64_d1_t96:              f64, 2, 2, 1, 16, 4;
+
+            zgram_lines_16x16_m48n48_d1_t192:             c128, 2, 3, 1, 8, 3;
+            zgram_lines_16x16_m64n64_d1_t320:             c128, 2, 4, 1, 8, 2;
+        }
+    };
+}
+
 /// The entries of TSMTTSM there whose rows come by bulk copies, as the ring's.
 #[macro_export]
 macro_rules! tsmttsm_packed_variants {
@@ -461,6 +498,14 @@ macro_rules! gram_of_ring_rows {
     ($($rows:tt)*) => { gram_ring_rows!("gram_ring", true; $($rows)*) };
 }
 
+macro_rules! tsmttsm_lines_mma_rows {
+    ($($rows:tt)*) => { ring_rows!("tsmttsm_lines", true; $($rows)*) };
+}
+
+macro_rules! gram_lines_mma_rows {
+    ($($rows:tt)*) => { gram_ring_rows!("gram_lines", true; $($rows)*) };
+}
+
 macro_rules! gram_packed_rows {
     ($($rows:tt)*) => { gram_ring_rows!("gram_packed", false; $($rows)*) };
 }
@@ -469,6 +514,10 @@ macro_rules! gram_packed_rows {
 pub(super) const RING: &[Variant] = tsmttsm_ring_variants!(tsmttsm_ring_rows);
 /// Gram matrices there.
 pub(super) const GRAM_RING: &[Variant] = gram_ring_variants!(gram_of_ring_rows);
+/// TSMTTSM there, of lines.
+pub(super) const LINES_MMA: &[Variant] = tsmttsm_lines_mma_variants!(tsmttsm_lines_mma_rows);
+/// Gram matrices of lines.
+pub(super) const GRAM_LINES_MMA: &[Variant] = gram_lines_mma_variants!(gram_lines_mma_rows);
 /// TSMTTSM there, of packed rows.
 pub(super) const PACKED: &[Variant] = tsmttsm_packed_variants!(tsmttsm_packed_rows);
 /// Gram matrices of packed rows.
