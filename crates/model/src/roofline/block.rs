@@ -297,7 +297,7 @@ fn reduced_detour(variant: &Variant, problem: &Problem) -> f64 {
             true if problem.k.wrapping_mul(bytes) % SECTOR_BYTES == 0 => 1.0,
             // A stage's piece of a line begins, and ends, within a sector.
             true => 1.0 + SECTOR_BYTES as f64 / (u64::from(k_step(variant)) * bytes) as f64,
-            false => SECTOR_BYTES as f64 / bytes as f64,
+            false => UNFIT * SECTOR_BYTES as f64 / bytes as f64,
         };
     }
     // The matrix units' fragments are loaded either way, but along k by 16 bytes.
@@ -381,8 +381,8 @@ mod tests {
             ..by_columns(dtype, k)
         };
         for (entry, columns, odd, rows) in [
-            ("stsmttsm_lines_8x8_m64n64_u8_t256", 1.0, 1.25, 8.0),
-            ("dtsmttsm_lines_32x16_m32n32_d1_t128", 1.0, 1.125, 4.0),
+            ("stsmttsm_lines_8x8_m64n64_u8_t256", 1.0, 1.25, 8.0 * UNFIT),
+            ("dtsmttsm_lines_32x16_m32n32_d1_t128", 1.0, 1.125, 4.0 * UNFIT),
             ("stsmttsm_along_4x4_m16n16_u4_t256", 1.0, 1.0, UNFIT),
             ("stsmttsm_staged_8x8_m64n64_u8_t256", TURNED, TURNED, 1.0),
             ("ztsmttsm_ring_32x32_m64n64_d1_t128", TURNED, TURNED, 1.0),

@@ -17,7 +17,7 @@ const NARROW: f64 = 4.0;
 
 /// How long they take where lanes read along k, neighbours, of lines that several tiles read; and of such a tile. From columns.csv.
 const ALONG: f64 = 0.7;
-const ALONG_NARROW: f64 = 1.6;
+const ALONG_NARROW: f64 = 0.9;
 
 /// What counts of how much more than the mean the first tile draws: while its blocks run on, those of narrower tiles are done.
 const UNEVEN: f64 = 0.25;
@@ -159,18 +159,24 @@ pub(super) fn bandwidth_s(
     let line_bytes = k as f64 * e as f64;
     let (b_lines, b_again) = if gram { (0, 0) } else { (n, n.saturating_mul(*x)) };
     let is_narrow = |lines: u64, tile: u32| lines * e >= LINE_BYTES && u64::from(tile) * e < SECTOR_BYTES;
-    let narrow = !variant.is_by_lines() && (is_narrow(m, variant.rows) || (!gram && is_narrow(n, variant.t2)));
-    let slower = match (variant.name.ends_with("_along"), narrow) {
-        (true, true) => ALONG_NARROW,
-        (true, false) => ALONG,
-        (false, true) => NARROW,
-        (false, false) => 1.0,
+    let narrow = is_narrow(m, variant.rows) || (!gram && is_narrow(n, variant.t2));
+    let slower = match (is_along(variant, problem), variant.is_by_lines(), narrow) {
+        (true, true, _) | (false, _, false) => 1.0,
+        (true, false, true) => ALONG_NARROW,
+        (true, false, false) => ALONG,
+        (false, _, true) => NARROW,
     };
     let drawn_s = fitted(variant).reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
     let again = m.saturating_mul(*z) as f64 + b_again as f64;
     let lines = m.min(u64::from(variant.rows)) + if gram { 0 } else { n.min(u64::from(variant.t2)) };
     let uneven = 1.0 + UNEVEN * (lines as f64 * (*x as f64 * *z as f64) / again - 1.0);
     uneven * drawn_s.max(again * line_bytes * slower / cache_rate(machine))
+}
+
+/// Whether an entry's lanes read along k, and the matrices lie so.
+fn is_along(variant: &Variant, problem: &Problem) -> bool {
+    let lies = (problem.a.col == 1 || problem.m == 1) && (problem.b.row == 1 || problem.n == 1);
+    lies && (variant.name.ends_with("_along") || variant.is_by_lines())
 }
 
 /// What a warp issues for a row of the tall matrices beside what is counted, where 16 bytes are not whole elements of it.
