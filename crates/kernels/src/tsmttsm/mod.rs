@@ -10,7 +10,7 @@
 //! |---|---|---|
 //! | [`tiles`] | K only; K and N; 2-D tiles; transposed; leap-frogging; unrolling | sums on the vector units |
 //! | [`staged`] | | the same, rows coming through a ring of stages in shared memory |
-//! | [`lines`] | | the same, of tall matrices that lie by columns: stages keep lines along k |
+//! | [`lines`] | | the same, of tall matrices that lie by columns: stages keep lines along k; f64 and c128 in [`ring`] |
 //! | [`mma`] | | fragments straight from device memory to the matrix units: f64 ([`fragments`]) and c128 ([`complex`]), from sm_90 |
 //! | [`ring`] | | the same from a ring of stages, where several warps share C |
 //! | [`packed`] | | the same of f64 rows that lie behind each other, by bulk copies, whatever their width |

@@ -9,7 +9,7 @@
 //! Warps as in [`super::mma`]: X x Y squares of C each, WX x WY of them, KG groups that take the rows of a step of a stage each in
 //! turn. Lane (g, q) = (lane / 4, lane % 4) loads of each 16 columns of f64 2g and 2g + 1 of rows q, q + 4, q + 8, q + 12, by 16 bytes.
 //! Rows of a stage are [`pitch`] apart, a quarter of the banks more than whole rounds: eight lanes of a load, two of each of four
-//! rows, meet in no bank.
+//! rows, meet in no bank. Lines are [`fragment_line_pitch`] apart, half of the banks more: eight lanes, four of each of two lines.
 //! # Cost
 //! Of a 64 x 64 C a row is 1024 bytes, 55 cycles of an SM's share of the memory on an H200, and 4096 multiply-adds, 28 cycles of
 //! its matrix units; fragments take 16 cycles of shared memory. Of its Gram matrix a row is 512 bytes, 28 cycles, and 21 cycles of the matrix

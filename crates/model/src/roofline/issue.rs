@@ -198,7 +198,7 @@ mod tests {
             reduced::by_element(variant(lines), &by_columns(1001))
         );
         assert_eq!(a_row(lines, &by_rows), a_row(lines, &by_columns(1001)));
-        assert!(a_row(rows, &by_columns(1000)) > a_row(rows, &by_rows) + reduced::by_element(variant(rows)));
+        assert!(a_row(rows, &by_columns(1000)) > a_row(rows, &by_rows) + reduced::by_element(variant(rows), &by_rows));
         assert_eq!(a_row(rows, &by_columns(1000)), a_row(rows, &by_columns(1001)));
     }
 

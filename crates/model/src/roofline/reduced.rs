@@ -80,8 +80,8 @@ const PACKED_F64: Fitted =
 const PACKED_F64_GRAM: Fitted =
     Fitted { latency: 1.2, units: (0.4, 1.2), handed: 0.94, ends: (10.4, 2.6), reads: 0.97, ..MATRIX };
 const RING_F64_GRAM: Fitted = Fitted { units: (1.34, 0.82), handed: 0.95, by_element: 26.9, ..MATRIX };
-/// Of lines along k, from 1 GB of 4 to 64 columns on an H200 on 2026-11-26, driver 580.159, those within twice the fastest entry's time: where lines are whole sectors three quarters
-/// are within 7%, else within 15%. Those of c128 are as its ring's of rows.
+/// Of lines along k, from benches/results/h200/columns.csv and its variants, those within twice the fastest entry's time: three quarters are within 16%, where lines are whole sectors within 12%,
+/// all within 31%. Those of c128 are as its rings' of rows: within 12%, all within 24%.
 const LINES_F64: Fitted = Fitted { by_element: 45.0, ..RING_F64 };
 const LINES_F64_GRAM: Fitted = Fitted { units: (1.1, 0.4), by_element: 26.0, reads: 1.09, ..RING_F64_GRAM };
 /// With one warp a scheduler it was not measured.
@@ -89,8 +89,8 @@ const RING_C128: Fitted = Fitted { latency: 0.5, units: (1.1, 0.3), handed: 0.68
 const RING_C128_GRAM: Fitted = Fitted { units: (0.91, 1.76), handed: 0.1, ..MATRIX };
 const STAGED: Fitted =
     Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 10.7, ends: (13.3, 0.0), issue: 1.59, ..VECTOR };
-/// Held to benches/results/h200/columns.csv and its variants, f32 and c64, 1 GB by columns: where lines are aligned and a tile of C is full three quarters are
-/// within 15%; a tile that is not takes up to 1.6 times the estimate, and lines that are not aligned up to 1.6, both 1.9. More would be nearer, but by the issue of instructions a block an SM would do, and two are faster.
+/// Held to the same, f32 and c64: where a tile of C is full three quarters are within 15%, all within 22%; one that is not takes up to 1.35 times the estimate, and up to 1.47 where lines are
+/// not whole sectors. More would be nearer, but by the issue of instructions a block an SM would do, and two are faster.
 const LINES: Fitted =
     Fitted { latency: 2.0, units: (1.6, 1.6), by_element: 22.0, ends: (8.0, 0.0), issue: 1.2, reads: 1.15, ..VECTOR };
 const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
