@@ -12,7 +12,7 @@
 //! up to eight lines or two of two, meet in no bank.
 //! # Tails
 //! A piece that k ends in is copied as far as it goes, and zeros for the rest. Lines that do not begin at multiples of 16 bytes, or do not run along k,
-//! are copied by elements: [`super::stages`].
+//! are copied by elements (stages.rs).
 //! # Determinism
 //! A sum runs over a group's pieces in ascending order, four steps of f32 or two of c64 at a time.
 //! # Cost
