@@ -35,7 +35,7 @@ impl Share {
 
     /// Makes it the one that is tried, before anything is.
     pub fn choose(self) {
-        SHARE.get_or_init(|| self);
+        assert!(SHARE.set(self).is_ok(), "entries were tried already, of another share");
     }
 }
 
@@ -264,6 +264,8 @@ pub mod tests {
             let kinds = |share: &[&Variant]| share.iter().map(|v| (v.kernel, v.dtype)).collect::<HashSet<_>>();
             let all = kinds(&VARIANTS.iter().collect::<Vec<_>>());
             assert!(shares.iter().all(|share| kinds(share) == all), "of {of}");
+            let batches: usize = (0..of).map(|at| Share { at, of }.of(BATCHED).count()).sum();
+            assert_eq!(batches, BATCHED.len());
         }
     }
 

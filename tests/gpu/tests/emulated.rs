@@ -38,8 +38,9 @@ const SLICE: &str = "sms=16";
 /// Parts into which the entries are dealt where these tests take turns.
 const SHARES: usize = 3;
 
-/// Runs the program there; all passes, nothing is skipped, and there is so much of it at least. By all entries; where LANKY_TURN, a
-/// number, says whose turn it is, by every third one, which is CI's, whose next commit tries the next third.
+/// Runs the program there; all passes, nothing is skipped, and there is so much of it at least. By all entries; where
+/// LANKY_TURN, a number, says whose turn it is, by every third one, which is CI's, whose next commit tries the next
+/// third.
 fn passes(command: &str, only: &[&str], least: usize) {
     match std::env::var("LANKY_TURN") {
         Err(_) => said_on("", command, &[], only, least),

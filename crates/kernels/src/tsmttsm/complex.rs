@@ -5,7 +5,8 @@
 //! bytes, so that it is loaded at once however A and B lie.
 //! # Thread mapping
 //! Lane (g, q) = (lane / 4, lane % 4) has column g of each 8 at rows q and q + 4. A warp's load is 4 rows of 128 bytes, or 8 columns of 64; from
-//! a stage whose rows are two elements more than whole rounds of the banks apart, eight lanes, two columns of four rows, meet in none.
+//! a stage whose rows are two elements more than whole rounds of the banks apart, eight lanes, two columns of four
+//! rows, meet in none; of one of lines, four elements more, four rows of two columns.
 
 use super::fragments::{ANY, Fragments, Squares, inside, lane, unfolded};
 use crate::complex_fragments::{self, STEPS};

@@ -91,7 +91,7 @@ pub trait Squares: Fragments {
     /// All lanes of the warp are here.
     unsafe fn multiply(a: Self::Fragment, b: Self::Fragment, sums: Self::Sums, conj_b: bool) -> Self::Sums;
 
-    /// Row, column and value of sum `e`, of fragments by `ACROSS`, `PAIRED` or from a stage if `paired`.
+    /// Row, column and value of sum `e`, of fragments by `ACROSS`, `PAIRED` or from a stage of rows if `paired`.
     fn sum(sums: Self::Sums, e: usize, paired: bool) -> (u32, u32, Self);
 }
 
@@ -242,8 +242,8 @@ impl Fragments for f64 {
         for at in 0..COUNT {
             for r in 0..2 {
                 for half in 0..2 {
-                    // SAFETY: the stage has rows l to l + 15 of the fragments' lines, as `of_lines`'s caller promised; two rows are
-                    // 16 bytes, aligned.
+                    // SAFETY: the stage has rows l to l + 15 of the fragments' lines, as `of_lines`'s caller
+                    // promised; two rows are 16 bytes, aligned.
                     let wide = unsafe { from.load_wide((16 * at + 8 * r) as u32 * pitch + 8 * half as u32) };
                     (all[at][4 * half + r], all[at][4 * half + 2 + r]) = (wide[0], wide[1]);
                 }

@@ -66,7 +66,8 @@ where
         let (start, end) = p.part(kt);
         let stages = (end - start).div_ceil(kt);
         // SAFETY: `end` <= k, and parts begin at whole stages. A stage is filled behind a barrier after which nobody reads it, and read
-        // behind the barrier after everyone's copies have come. All threads take the same turns.
+        // behind the barrier after everyone's copies have come. Lines that are not there are cleared in front of the
+        // first barrier, and copied by nobody. All threads take the same turns.
         unsafe {
             a.clear_lines(Self::stage(0), Self::A, S::THREADS, Self::A_LEN + Self::B_LEN);
             if !S::GRAM {

@@ -1,5 +1,5 @@
-//! `tsmttsm_ring`, `gram_ring`, and `tsmttsm_lines`, `gram_lines` of f64 and c128: fragments from a ring of stages in shared memory, multiplied by the matrix
-//! units of sm_90.
+//! `tsmttsm_ring`, `gram_ring`, and `tsmttsm_lines`, `gram_lines` of f64 and c128: fragments from a ring of stages in
+//! shared memory, multiplied by the matrix units of sm_90.
 //!
 //! # Idea
 //! Past 32 columns several warps share C, and each element of A and B is a fragment of as many of them: straight from device
@@ -9,7 +9,8 @@
 //! Warps as in [`super::mma`]: X x Y squares of C each, WX x WY of them, KG groups that take the rows of a step of a stage each in
 //! turn. Lane (g, q) = (lane / 4, lane % 4) loads of each 16 columns of f64 2g and 2g + 1 of rows q, q + 4, q + 8, q + 12, by 16 bytes.
 //! Rows of a stage are [`pitch`] apart, a quarter of the banks more than whole rounds: eight lanes of a load, two of each of four
-//! rows, meet in no bank. Lines are [`fragment_line_pitch`] apart, half of the banks more: eight lanes, four of each of two lines.
+//! rows, meet in no bank. Lines are [`fragment_line_pitch`] apart, half of the banks more: eight lanes, four of each
+//! of two lines, which have what they have along k of memory. Tails are as in stages.rs.
 //! # Cost
 //! Of a 64 x 64 C a row is 1024 bytes, 55 cycles of an SM's share of the memory on an H200, and 4096 multiply-adds, 28 cycles of
 //! its matrix units; fragments take 16 cycles of shared memory. Of its Gram matrix a row is 512 bytes, 28 cycles, and 21 cycles of the matrix
@@ -65,8 +66,9 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize, cons
         let kt = KT as u32;
         let (start, end) = p.part(kt);
         let stages = (end - start).div_ceil(kt);
-        // SAFETY: all lanes are here. `end` <= k. A stage is filled behind a barrier after which nobody reads it, and read behind
-        // the barrier after everyone's copies have come. All threads take the same turns.
+        // SAFETY: all lanes are here. `end` <= k, and parts begin at whole stages. A stage is filled behind a barrier
+        // after which nobody reads it, and read behind the barrier after everyone's copies have come. Lines that are
+        // not there are cleared in front of the first barrier, and copied by nobody. All threads take the same turns.
         unsafe {
             let mut sums = Mma::<T, S, X, Y, 1>::new();
             if LINES {

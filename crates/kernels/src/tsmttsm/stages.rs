@@ -1,18 +1,20 @@
-//! The ring of stages in shared memory through which [`super::staged`], [`super::lines`] and [`super::ring`] have tall matrices come.
+//! The ring of stages in shared memory through which [`super::staged`], [`super::lines`], [`super::ring`] and, where
+//! it cannot copy in bulk, [`super::packed`] have tall matrices come.
 //!
 //! # Idea
-//! `cp.async` has STAGES − 1 stages of so many steps of k in flight, which no register holds. A stage keeps rows, or lines along k, whichever
-//! lie together in memory, so that 16 bytes are copied together.
+//! `cp.async` has STAGES − 1 stages of so many steps of k in flight, which no register holds. A stage keeps rows, or
+//! lines along k, whichever lie together in memory, so that 16 bytes are copied together.
 //! # Tails
-//! What is not there is zero: of a stage of rows by each copy, of lines once, before the first. What is not whole pieces of 16 bytes, or lies the other
-//! way, is copied by elements, neighbours by neighbours.
+//! What is not there is zero: of a stage of rows by each copy, of lines once, before the first. What is not whole
+//! pieces of 16 bytes, or lies the other way, is copied by elements, neighbours by neighbours.
 //! # Source
 //! Ours, after the ring of `tsm2r`.
 
 use cuda_std::prelude::*;
 use model::launch::reduced::STAGES;
 
-/// A matrix's place in a stage: `steps` steps of k of `side` lines; from row to row, or from line to line, `pitch` elements.
+/// A matrix's place in a stage: `steps` steps of k of `side` lines; from row to row, or from line to line, `pitch`
+/// elements.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) steps: u32,
@@ -54,8 +56,8 @@ impl<T: Scalar> Source<T> {
         Source { of, across, down, lines: lines.saturating_sub(first), wide }
     }
 
-    /// Starts copying the place's rows from step l on, as far as there are some before `end`, by the first of `threads` threads; zeros
-    /// where there is nothing.
+    /// Starts copying the place's rows from step l on, as far as there are some before `end`, by the first of
+    /// `threads` threads; zeros where there is nothing.
     ///
     /// # Safety
     /// The matrix spans its elements, `end` <= k; nobody reads the stage.
@@ -93,11 +95,13 @@ impl<T: Scalar> Source<T> {
         }
     }
 
-    /// Starts copying the place's lines from step l on, as far as there are some before `end`, by the first of `threads` threads: each the same
-    /// step of every so many-th line. Zeros where lines end; those that are not there are left as they are.
+    /// Starts copying the place's lines from step l on, as far as there are some before `end`, by the first of
+    /// `threads` threads: each the same step of every so many-th line. Zeros where lines end; those that are not
+    /// there are left as they are.
     ///
     /// # Safety
-    /// As for [`Source::fill`]; l < `end`, and l is a multiple of the place's steps, of which `threads` is one; all lanes of the warp are here.
+    /// As for [`Source::fill`]; l < `end`, and l is a multiple of the place's steps, of which `threads` is one; all
+    /// lanes of the warp are here.
     #[inline(always)]
     pub(super) unsafe fn fill_lines(&self, stage: Shared<T>, place: Place, threads: u32, steps: (u32, u32)) {
         // SAFETY: what the caller promised; an element of 16 bytes is a piece of that.
@@ -122,7 +126,8 @@ impl<T: Scalar> Source<T> {
         threads: u32,
         (l, end): (u32, u32),
     ) {
-        // SAFETY: all lanes are here. Where a thread's pieces are is worked out for each stage: to keep it takes registers.
+        // SAFETY: all lanes are here. Where a thread's pieces are is worked out for each stage: to keep it takes
+        // registers.
         let t = unsafe { ptx::pinned(thread::thread_idx_x()) } % threads;
         let width = if PIECES { T::WIDTH as u32 } else { 1 };
         let pieces = steps / width;
@@ -130,10 +135,11 @@ impl<T: Scalar> Source<T> {
         let there = (end - l).saturating_sub(step).min(width);
         // Nothing is read where nothing is there.
         let to_line = |line: u32| (line as u64).wrapping_mul(self.across);
-        let along = (l + step) as u64 * self.down;
+        let along = ((l + step) as u64).wrapping_mul(self.down);
         let (mut from, next) = if there > 0 { (to_line(first).wrapping_add(along), to_line(apart)) } else { (0, 0) };
         for turn in 0..side.div_ceil(apart) {
             let line = first + turn * apart;
+            // Where threads do not share the lines out evenly, the last turn goes past them.
             if line < self.lines && (side % apart == 0 || line < side) {
                 let (into, from) = (stage.address(line * pitch + step), self.of.address(from));
                 // SAFETY: `there` elements of the matrix; the place is in the stage, and both are aligned.

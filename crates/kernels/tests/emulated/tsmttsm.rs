@@ -208,6 +208,10 @@ fn gram_matrices_by_lines_are_hermitian_to_the_bit() {
     for by_rows in [[false, true, false], [true, false, false]] {
         are_hermitian(variant, function, by_rows, |x: Complex<f32>| Complex::new(x.re / 3.0, x.im / 7.0));
     }
+    let entry = "zgram_lines_16x16_m48n48_d1_t192";
+    let variant = model::VARIANTS.iter().find(|v| v.entry == entry).expect("a row of the table");
+    let Some(Reduced::C128(function)) = table::reduced(entry) else { panic!("{entry}") };
+    are_hermitian(variant, function, [true, false, false], |x: Complex<f64>| Complex::new(x.re / 3.0, x.im / 7.0));
 }
 
 fn are_hermitian<T: Element + PartialEq + std::fmt::Debug>(

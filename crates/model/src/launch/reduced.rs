@@ -257,7 +257,8 @@ mod tests {
         }
     }
 
-    /// Eight lanes load 16 bytes each, all banks together: a piece of up to eight lines, or two of two; of fragments four of two.
+    /// Eight lanes load 16 bytes each, all banks together: a piece of up to eight lines, or two of two; of fragments
+    /// four of two.
     #[test]
     fn pieces_of_lines_meet_in_no_bank() {
         for v in VARIANTS.iter().filter(|v| v.is_by_lines()) {

@@ -295,7 +295,8 @@ fn reduced_detour(variant: &Variant, problem: &Problem) -> f64 {
         let bytes = problem.dtype.bytes();
         return match is_fit {
             true if problem.k.wrapping_mul(bytes) % SECTOR_BYTES == 0 => 1.0,
-            // A stage's piece of a line begins, and ends, within a sector.
+            // A stage's piece of a line begins, and ends, within a sector. It counts for A alone: half of that was
+            // fitted for both.
             true => 1.0 + SECTOR_BYTES as f64 / (u64::from(k_step(variant)) * bytes) as f64,
             false => UNFIT * SECTOR_BYTES as f64 / bytes as f64,
         };
@@ -345,8 +346,9 @@ const TURNED: f64 = 2.0;
 const SPLIT: f64 = 2.0;
 const SPLIT_GRAM: f64 = 1.2;
 
-/// Fragments of lines along k in c128, 8 of 64 bytes a load: of tiles of more than 16 rows, of others, and of others where lines begin within sectors. On an H200 on 2026-11-26 they took
-/// 1.37 to 1.4, 1.06 to 1.13 and 1.25 to 1.28 times what was expected without these, which count for A alone.
+/// Fragments of lines along k in c128, 8 of 64 bytes a load: of tiles of more than 16 rows, of others, and of others
+/// where lines begin within sectors. On an H200 on 2026-11-26 they took 1.37 to 1.4, 1.06 to 1.13 and 1.25 to 1.28
+/// times what was expected without these, which count for A alone.
 const WIDE_C128: f64 = 1.8;
 const FINE_C128: f64 = 1.2;
 const SPLIT_C128: f64 = 1.5;
