@@ -236,10 +236,11 @@ mod tests {
         VARIANTS.iter().find(|v| v.entry == entry).expect("an entry")
     }
 
-    /// As benches/results/h200/columns.csv and tsmttsm.csv have them for the fastest: along k the cache gives a line
-    /// to several tiles in less time, and lines that are not there are not copied; by rows neither is so.
+    /// By columns the fastest entries of benches/results/h200/columns.csv and its variants: along k the cache gives a line
+    /// to several tiles in less time, and lines that are not there are not copied. By rows, where neither is so, those
+    /// of tsmttsm.csv, which has no others there.
     #[test]
-    fn what_is_fastest_is_taken_by_columns_and_by_rows() {
+    fn what_is_taken_by_columns_and_by_rows() {
         let (f32, f64, c128) = (Dtype::F32, Dtype::F64, Dtype::C128);
         for (dtype, (m, n), k, entry) in [
             (f32, (8, 8), 8_000_000, "stsmttsm_along_4x4_m4n4_u4_t256"),
