@@ -13,6 +13,7 @@
 #[path = "src/ptx"]
 mod ptx {
     pub(crate) mod archive;
+    pub(crate) mod registers;
     pub(crate) mod writer;
 }
 

@@ -1,8 +1,8 @@
 //! The command line.
 
-use crate::entries::Share;
 use crate::lab::Outcome;
 use host::Device;
+use watched::Share;
 
 /// What is printed where the command line is wrong.
 pub const USAGE: &str = "\
@@ -38,7 +38,7 @@ pub struct Args {
 
 impl Args {
     fn new(command: String) -> Args {
-        let (device, share) = ("cuda:0".to_owned(), Share { at: 0, of: 1 });
+        let (device, share) = ("cuda:0".to_owned(), Share::WHOLE);
         Args { command, device, only: Vec::new(), log2: 32, csv: None, limit: f64::INFINITY, share }
     }
 

@@ -11,6 +11,7 @@ use model::variants::batched::{BATCHED, Batched};
 use model::variants::tsmm::widest;
 use model::{Dtype, Kernel, Layout, VARIANTS, Variant};
 use std::sync::OnceLock;
+use watched::Share;
 
 /// What a plan is asked for: an entry, or nothing, so that the model chooses.
 pub type Entry = Option<&'static str>;
@@ -18,29 +19,13 @@ pub type Entry = Option<&'static str>;
 /// Which of so many shares of the entries is tried: all of the one where none was asked for.
 static SHARE: OnceLock<Share> = OnceLock::new();
 
-/// One of several shares, into which entries are dealt like cards: each share has some of every kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// Its number, from 0.
-    pub at: usize,
-    /// How many there are.
-    pub of: usize,
-}
-
-impl Share {
-    /// Of a list what is this share's.
-    pub fn of<T>(self, all: &'static [T]) -> impl Iterator<Item = &'static T> {
-        all.iter().skip(self.at).step_by(self.of)
-    }
-
-    /// Makes it the one that is tried, before anything is.
-    pub fn choose(self) {
-        assert!(SHARE.set(self).is_ok(), "entries were tried already, of another share");
-    }
+/// Makes a share the one that is tried, before anything is.
+pub fn choose(share: Share) {
+    assert!(SHARE.set(share).is_ok(), "entries were tried already, of another share");
 }
 
 fn share() -> Share {
-    *SHARE.get_or_init(|| Share { at: 0, of: 1 })
+    *SHARE.get_or_init(|| Share::WHOLE)
 }
 
 /// The entries that are tried, but those of batches.

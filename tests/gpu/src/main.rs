@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             return ExitCode::from(USAGE_ERROR);
         }
     };
-    args.share.choose();
+    entries::choose(args.share);
     let result = match args.command.as_str() {
         "cold" => cold::run(&args.device),
         "busy" => check::company::busy(ordinal),

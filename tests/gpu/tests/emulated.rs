@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
+use watched::Share;
 
 /// The folder with the emulated GPU's driver.
 fn driver() -> &'static PathBuf {
@@ -35,20 +36,11 @@ fn driver() -> &'static PathBuf {
 /// A GPU where plans have fewer blocks.
 const SLICE: &str = "sms=16";
 
-/// Parts into which the entries are dealt where these tests take turns.
-const SHARES: usize = 3;
-
-/// Runs the program there; all passes, nothing is skipped, and there is so much of it at least. By all entries; where
-/// LANKY_TURN, a number, says whose turn it is, by every third one, which is CI's, whose next commit tries the next
-/// third.
+/// Runs the program there; all passes, nothing is skipped, and there is so much of it at least. By all entries, or those whose
+/// turn it is.
 fn passes(command: &str, only: &[&str], least: usize) {
-    match std::env::var("LANKY_TURN") {
-        Err(_) => said_on("", command, &[], only, least),
-        Ok(turn) => {
-            let turn: usize = turn.parse().expect("LANKY_TURN is a number");
-            said_on("", command, &["--share", &format!("{}/{SHARES}", turn % SHARES)], only, least / SHARES)
-        }
-    };
+    let Share { at, of } = Share::whose_turn_it_is();
+    said_on("", command, &["--share", &format!("{at}/{of}")], only, least / of);
 }
 
 /// The same on the GPU that these words describe, with more options; what the program said.

@@ -7,6 +7,7 @@
 //! | [`numbers`] | elements from a position: integers, numbers that round, a matrix of rank one |
 //! | [`Storage`], [`Image`] | how an operand lies, and what its memory holds: guards before and behind it, NaN in all gaps |
 //! | [`compare`] | comparators, none of which takes a NaN for a number |
+//! | [`Share`] | which entries are tried where not all are in one run |
 //! | [`oracle`], [`parts`] | what a product must be: exactly, by kind, or within the bound of its rounding errors |
 //!
 //! Each has a test that damages what it looks at.
@@ -19,11 +20,13 @@ mod image;
 pub mod numbers;
 pub mod oracle;
 pub mod parts;
+mod share;
 mod storage;
 
 pub use element::{Element, Real};
 pub use image::Image;
 pub use oracle::Terms;
+pub use share::Share;
 pub use storage::{PACKED, Storage};
 
 /// What stops a check: a wrong result, or an error of a call.

@@ -1,16 +1,17 @@
 //! Reads an archive of PTX modules. Also compiled into the build script.
 //!
-//! `LPX2`, the [`hash`] of all behind it (8 bytes), the lengths of the index, compressed and not, the index compressed, the
+//! `LPX3`, the [`hash`] of all behind it (8 bytes), the lengths of the index, compressed and not, the index compressed, the
 //! blocks compressed. A block is texts, one behind the other: to get at one of them a block is decompressed, not all of
 //! the tens of megabytes. The index: the number of blocks and of each its lengths, compressed and not; the number of
 //! texts and of each its block, where it starts there, its length; the number of modules and of each its entry,
 //! architecture, head, the place of the head in the text, the text's index. Numbers are 4 bytes, the lowest first; words
 //! are their length and their bytes. A head is the lines `.version` and `.target`, in which alone a kernel's modules may
-//! differ.
+//! differ. Texts are kept with their registers [relative](super::registers), the place of a head is that in PTX.
 
+use super::registers;
 use std::sync::OnceLock;
 
-pub(crate) const MAGIC: &[u8; 4] = b"LPX2";
+pub(crate) const MAGIC: &[u8; 4] = b"LPX3";
 /// More than any index or block needs; a damaged length of one asks for no more memory than this.
 const MOST_BYTES: usize = 1 << 28;
 
@@ -96,9 +97,6 @@ impl<'a> Archive<'a> {
             let [entry, arch, head] = [index.words()?, index.words()?, index.words()?];
             let (head_at, text) = (index.length()?, index.length()?);
             let text = *texts.get(text).ok_or(Damaged("a module without a text"))?;
-            if head_at > text.length {
-                return Err(Damaged("a head outside of its text"));
-            }
             Ok(Module { entry, arch, head, head_at, text })
         })?;
         if index.0.is_empty() && outer.0.is_empty() {
@@ -121,6 +119,7 @@ impl<'a> Archive<'a> {
         let block = self.blocks.get(block).ok_or(Damaged("a text without a block"))?;
         let texts = block.texts.get_or_init(|| block.decompress()).as_ref().map_err(|damaged| *damaged)?;
         let body = texts.get(start..start + length).ok_or(Damaged("a text beyond its block"))?;
+        let body = registers::absolute(body);
         let (before, after) = body.split_at_checked(module.head_at).ok_or(Damaged("a head outside of its text"))?;
         Ok(format!("{before}{}{after}", module.head))
     }

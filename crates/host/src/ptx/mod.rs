@@ -8,6 +8,7 @@
 //! ```
 
 mod archive;
+mod registers;
 #[cfg(test)]
 mod writer;
 

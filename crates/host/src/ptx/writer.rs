@@ -1,6 +1,7 @@
 //! Writes an archive of PTX modules: for the build script, and for the tests.
 
 use super::archive::{MAGIC, hash};
+use super::registers;
 
 /// A block ends with the text that makes it so long, bytes: shorter ones compress worse, longer ones take longer to read.
 const BLOCK_BYTES: usize = 1 << 18;
@@ -47,6 +48,7 @@ pub(crate) fn pack(modules: &[Module]) -> Vec<u8> {
         listed.extend([module.head_at, text].map(number).as_flattened());
     }
 
+    let texts: Vec<String> = texts.into_iter().map(registers::relative).collect();
     let (blocks, places) = in_blocks(&texts);
     let packed: Vec<Vec<u8>> = blocks.iter().map(|block| compressed(block.as_bytes())).collect();
     let mut index = number(blocks.len()).to_vec();
@@ -65,7 +67,7 @@ pub(crate) fn pack(modules: &[Module]) -> Vec<u8> {
 }
 
 /// Texts one behind the other in blocks, and of each its block, where it starts there and its length.
-fn in_blocks(texts: &[&str]) -> (Vec<String>, Vec<[usize; 3]>) {
+fn in_blocks(texts: &[String]) -> (Vec<String>, Vec<[usize; 3]>) {
     let (mut blocks, mut places): (Vec<String>, Vec<_>) = (Vec::new(), Vec::new());
     for text in texts {
         match blocks.last_mut().filter(|block| block.len() < BLOCK_BYTES) {

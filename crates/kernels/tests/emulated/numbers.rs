@@ -8,6 +8,7 @@ use lanky_kernels::table::{self, BatchedFn, Product, ProductFn, Reduced, Reduced
 use model::launch::reduced::{Finish, Triangle};
 use model::variants::batched::{BATCHED, Batched};
 use model::{Dtype, Kernel, VARIANTS, Variant};
+use watched::Share;
 
 /// Parts of an element; the second of a real one is 0.
 pub type Number = [f64; 2];
@@ -20,6 +21,11 @@ pub type Numbers<'a> = [&'a dyn Fn(u32, u32, u32) -> Number; 3];
 pub enum Job {
     One(&'static Variant, Case),
     Batch(&'static Batched, batched::Case),
+}
+
+/// The entries that are tried: all, or those whose turn it is.
+pub fn tried() -> impl Iterator<Item = &'static Variant> {
+    Share::whose_turn_it_is().of(VARIANTS)
 }
 
 /// A few products for each entry that is not of batches, in all of its layouts, in one part of k and in two.
@@ -36,7 +42,7 @@ pub fn products() -> Vec<Vec<Job>> {
             .map(|(at, case)| Job::One(variant, Case { conj: conj(variant, at), ..case }))
             .collect()
     };
-    VARIANTS.iter().map(of).collect()
+    tried().map(of).collect()
 }
 
 /// Which factors are conjugated: of a Gram matrix neither, so that it is symmetric and its diagonal as complex as the rest.
