@@ -24,7 +24,18 @@ pub const SIDE: u32 = 8;
 /// Steps of k of a fragment.
 pub const STEPS: u32 = 8;
 
-/// Sums, and on top of them the products of a lane's row of A and column of B, or its conjugates, each at steps q and q + 4.
+/// Sums, and on top of them the products of a lane's row of A and column of B, or its conjugates, at step q of four.
+///
+/// # Safety
+/// All lanes of the warp are here.
+#[inline(always)]
+pub unsafe fn multiply_four(a: Complex<f64>, b: Complex<f64>, conj_b: bool, sums: [f64; 4]) -> [f64; 4] {
+    let [re, im] = turned(a, conj_b);
+    // SAFETY: all lanes of the warp are here, as the caller promised; registers alone.
+    unsafe { ptx::mma_m16n8k8_f64([a.re, a.im, re, im], [b.re, b.im], sums) }
+}
+
+/// The same of eight steps: each lane at steps q and q + 4.
 ///
 /// # Safety
 /// All lanes of the warp are here.

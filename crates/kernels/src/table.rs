@@ -370,6 +370,12 @@ mod mma_complex {
     model::mma_complex_variants!(rows);
 }
 
+mod gemm_mma_complex {
+    use super::{Product, elem};
+    use crate::gemm as entries;
+    model::gemm_mma_complex_variants!(rows);
+}
+
 mod gemm_complex {
     use super::{Product, elem};
     use crate::gemm as entries;
@@ -410,7 +416,13 @@ pub fn product(entry: &str) -> Option<Product> {
         gemm_staged::product,
         gemm_mma::product,
     ];
-    let complex = [tsm2r_complex::product, staged_complex::product, mma_complex::product, gemm_complex::product];
+    let complex = [
+        tsm2r_complex::product,
+        staged_complex::product,
+        mma_complex::product,
+        gemm_complex::product,
+        gemm_mma_complex::product,
+    ];
     let tall =
         [tsm2l::product, group::product, packed::product, columns::product, tsmm_staged::product, tsmm_mma::product];
     let bulk = [bulk::product, bulk_registers::product, bulk_shared::product];

@@ -226,8 +226,9 @@ fn considered<'a>(
     in_question(problem, force).map(move |place| Fit::new(place, problem, machine))
 }
 
-/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall; those for
-/// products of any shape where neither side is, and from 49 on; GEMV's where that side is 1 and they can load the matrix.
+/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall, and where
+/// no size is large; those for products of any shape where neither side is skinny, and from 49 on; GEMV's where that side is 1 and they can
+/// load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
     let few = problem.k <= few_steps(problem) || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
     if variant.kernel != Kernel::Gemv && !few && is_vectors(problem) {
@@ -236,13 +237,14 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     let least = problem.m.min(problem.n);
     let has_a_large_operand = problem.k > crate::shape::SKINNY && !are_two_tall(problem);
     match variant.kernel {
+        Kernel::Tsm2r | Kernel::Ring if is_small(problem) => variant.kernel == Kernel::Ring || !is_double(problem),
         Kernel::Tsm2r | Kernel::Ring => least <= crate::shape::SKINNY && has_a_large_operand,
         Kernel::Gemm => true,
         // They teach.
         Kernel::Ladder => false,
         Kernel::GemmRing => {
             (least > MOST_COLUMNS && has_a_large_operand || problem.operation() == Operation::Gemm)
-                && (!variant.mma || variant.copies_elements() != comes_by_pieces(problem))
+                && (!variant.mma || variant.dtype.is_complex() || variant.copies_elements() != comes_by_pieces(problem))
         }
         Kernel::Tsmttsm => {
             let tall = problem.m.max(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;
@@ -252,9 +254,22 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         Kernel::Gemv => variant.suits(problem),
         Kernel::Tsmm | Kernel::Tall => {
             let is_narrow = least <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY;
-            is_narrow && (least > 1 || suits_a_vector(variant, problem))
+            is_narrow && !is_small(problem) && (least > 1 || suits_a_vector(variant, problem))
         }
     }
+}
+
+/// Whether no size is large, and the product no vector's: a few blocks that are done when the slowest thread is. On an H200 on 2026-11-27, 8, 24 and
+/// 64 rows, columns and steps of f32 and f64, TSM2R's best took 0.30 to 1.24 times as long as the best of TSMM's, whose threads have many rows each,
+/// 0.82 in the geometric mean, and cuBLAS 1.44 times as long as it.
+fn is_small(problem: &Problem) -> bool {
+    let Problem { m, n, k, .. } = *problem;
+    m.max(n).max(k) <= crate::shape::SKINNY && m.min(n) > 1
+}
+
+/// Whether its numbers are of f64, of which the rings have entries on the matrix units: for small products they took 0.8 of the time of the others.
+fn is_double(problem: &Problem) -> bool {
+    matches!(problem.dtype, Dtype::F64 | Dtype::C128)
 }
 
 /// Most columns for which TSM2R's entries alone are considered. On an H200 on 2026-11-25, m = k = 10240 to 40960 in f64, `gemm_mma` took 0.77 to

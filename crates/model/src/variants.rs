@@ -166,6 +166,7 @@ macro_rules! staged_variants {
             stsm2r_staged_8x8_n32_k16_s2_t256:           f32, 256, 8,     8,  32, 16, 2,     2,     false;
             stsm2r_staged_8x12_n48_k16_s3_t128:          f32, 128, 8,     12, 48, 16, 3,     2,     false;
             stsm2r_staged_8x8_n64_k16_s3_t128:           f32, 128, 8,     8,  64, 16, 3,     4,     false;
+            stsm2r_staged_16x8_n32_k16_s2_t128:          f32, 128, 16,    8,  32, 16, 2,     2,     false;
             stsm2r_staged_2x4_n4_k64_s2_t128_rows:       f32, 128, 2,     4,  4,  64, 2,     1,     true;
             stsm2r_staged_1x4_n8_k64_s3_t128_rows:       f32, 128, 1,     4,  8,  64, 3,     3,     true;
             stsm2r_staged_2x4_n8_k64_s2_t128_rows:       f32, 128, 2,     4,  8,  64, 2,     2,     true;
@@ -312,7 +313,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 38] = [
+const TABLES: [&[Variant]; 39] = [
     TSM2R,
     STAGED,
     MMA,
@@ -320,6 +321,7 @@ const TABLES: [&[Variant]; 38] = [
     gemm::LADDER,
     gemm::STAGED,
     gemm::MMA,
+    gemm::COMPLEX_MMA,
     complex::TSM2R,
     complex::STAGED,
     complex::MMA,

@@ -80,6 +80,35 @@ macro_rules! complex {
                 let real = Complex { re: self.re.fma(value.re, addend.re), im: self.re.fma(value.im, addend.im) };
                 if self.im == 0.0 { real } else { self.fma(value, addend) }
             }
+            /// In an order in which registers are read as fast as they are multiplied: a cycle's multiply-add is handed one of each of two
+            /// banks, even and odd ones, and one that the multiply-add before it had too. Loads put real parts into even registers and
+            /// imaginary ones into odd ones, so that one sum or the other lies where what it is handed does; copies of b's imaginary parts,
+            /// with the signs that they need, lie in any.
+            #[inline(always)]
+            fn add_outer<const M: usize, const N: usize>(
+                sums: &mut [[Self; N]; M],
+                a: [Self; M],
+                b: [Self; N],
+                conj_b: bool,
+            ) {
+                let sign = if conj_b { $sign } else { 0 };
+                let with = |sign| b.map(|b| $float::from_bits(b.im.to_bits() ^ sign));
+                let (im, negative) = (with(sign), with(sign ^ $sign));
+                for i in 0..M {
+                    for j in 0..N {
+                        sums[i][j].re = a[i].re.fma(b[j].re, sums[i][j].re);
+                    }
+                    for j in 0..N {
+                        sums[i][j].im = a[i].re.fma(im[j], sums[i][j].im);
+                    }
+                    for j in 0..N {
+                        sums[i][j].re = a[i].im.fma(negative[j], sums[i][j].re);
+                    }
+                    for j in 0..N {
+                        sums[i][j].im = a[i].im.fma(b[j].re, sums[i][j].im);
+                    }
+                }
+            }
             #[inline(always)]
             fn from_word(word: $word) -> Self {
                 $from_word(word)

@@ -120,6 +120,15 @@ pub trait Scalar: Copy + 'static {
     fn scale_onto(self, value: Self, addend: Self) -> Self {
         self.fma(value, addend)
     }
+    /// sums(i, j) + a(i) · b(j), or of b's conjugates: each as [`Scalar::fma`] gives it, to the bit.
+    #[inline(always)]
+    fn add_outer<const M: usize, const N: usize>(sums: &mut [[Self; N]; M], a: [Self; M], b: [Self; N], _: bool) {
+        for i in 0..M {
+            for j in 0..N {
+                sums[i][j] = a[i].fma(b[j], sums[i][j]);
+            }
+        }
+    }
     /// The element in a word.
     fn from_word(word: Self::Word) -> Self;
     /// The word of an element.

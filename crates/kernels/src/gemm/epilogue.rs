@@ -10,13 +10,12 @@ use cuda_std::prelude::*;
 /// # Safety
 /// As for [`Product::write`].
 #[inline(always)]
-pub(super) unsafe fn write<T: Scalar, const R: usize, const Q: usize>(
+pub(crate) unsafe fn write<T: Scalar, const R: usize, const Q: usize>(
     x: &Product<T>,
     row: impl Fn(usize) -> u32,
     col: impl Fn(usize) -> u32,
     mut sums: [[T; Q]; R],
 ) {
-    const { assert!(R % T::WIDTH == 0, "whole 16 bytes") };
     let c = x.c.starting_at(x.slot());
     let at = |i: usize, j: usize| row(i) as u64 * x.c_row + col(j) as u64 * x.c_col;
     let inside = |i: usize, j: usize| row(i) < x.m && col(j) < x.n;
@@ -38,7 +37,7 @@ pub(super) unsafe fn write<T: Scalar, const R: usize, const Q: usize>(
     let is_aligned = c.is_aligned(16) && x.c_col * size_of::<T>() as u64 % 16 == 0;
     // SAFETY: what is stored is inside; of 16 bytes the last is, and the first is aligned.
     unsafe {
-        if x.c_row == 1 && is_aligned && x.m % T::WIDTH as u32 == 0 {
+        if R % T::WIDTH == 0 && x.c_row == 1 && is_aligned && x.m % T::WIDTH as u32 == 0 {
             for j in 0..Q {
                 for i in (0..R).step_by(T::WIDTH) {
                     if inside(i, j) {

@@ -11,7 +11,7 @@
 //! | [`four`] | 2 x 2 elements of C a thread |
 //! | [`tiled`] | a block stages tiles of A and B in shared memory, a thread keeps TM x TN sums in registers and loads 16 bytes |
 //! | [`staged`] | `cp.async` fills a ring of stages meanwhile ([`ring`]); up to 8 x 16 sums |
-//! | [`mma`] | the same, multiplied by the matrix units: f64, from sm_90 on |
+//! | [`mma`], [`complex_mma`] | the same, multiplied by the matrix units: f64 and c128, from sm_90 on |
 //!
 //! The first six are a course's report on a K80, for who wants to see where the time goes; they are chosen by name alone.
 //! Those called `_fixed` serve whole tiles alone, and do without a look at the edges.
@@ -20,7 +20,9 @@
 //! reads how one gets to them.
 
 pub mod coalesced;
-mod epilogue;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod complex_mma;
+pub(crate) mod epilogue;
 pub mod four;
 pub mod interleaved;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
@@ -71,3 +73,17 @@ macro_rules! mma_entries {
     };
 }
 model::gemm_mma_variants!(mma_entries);
+
+macro_rules! complex_mma_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!(
+                $entry,
+                $elem,
+                complex_mma::ComplexMma::<ring::Block<{ 32 * $warps }, $bm, $bn, $kt, $stages, false>, $rb, $nt>::body
+            );
+        )*
+    };
+}
+model::gemm_mma_complex_variants!(complex_mma_entries);

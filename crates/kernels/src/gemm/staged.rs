@@ -96,7 +96,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T
             // SAFETY: inside the stage, and aligned: what lies before steps and first columns are whole 16 bytes.
             let wide = unsafe { sb.load_wide(Ring::<T, S>::b_at(apart::<T>(j, ACROSS), step)) };
             for v in 0..T::WIDTH {
-                rb[j + v] = wide[v].conj_if(self.conj_b);
+                rb[j + v] = wide[v];
             }
         }
         (ra, rb)
@@ -104,10 +104,6 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T
 
     #[inline(always)]
     unsafe fn multiply(&mut self, (ra, rb): Self::Operands) {
-        for i in 0..TM {
-            for j in 0..TN {
-                self.rc[i][j] = ra[i].fma(rb[j], self.rc[i][j]);
-            }
-        }
+        T::add_outer(&mut self.rc, ra, rb, self.conj_b);
     }
 }

@@ -14,6 +14,7 @@
 //! WIDTH neighbours out of every COLS·WIDTH.
 
 use super::ring::{Ring, Stage, Steps, Tile};
+use crate::gemm::epilogue::write;
 use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
@@ -35,6 +36,8 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
         );
     };
     const WIDTH: u32 = T::WIDTH as u32;
+    /// More sums than the loops of `write_tile` are unrolled for, which would keep them in memory.
+    const IS_LARGE: bool = TM * TN * size_of::<T>() > 256;
     /// Threads along the columns and along the rows of C.
     const COLS: u32 = S::BN / TN as u32;
     const ROWS: u32 = S::THREADS / Self::COLS;
@@ -67,7 +70,12 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
         unsafe {
             Ring::<T, S, false>::run(&x, &mut sums);
             let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
-            x.write_tile(|i| row + Self::row(i as u32), |j| col + Self::col(j as u32), sums.rc);
+            let (row, col) = (|i| row + Self::row(i as u32), |j| col + Self::col(j as u32));
+            if S::A_BY_ROWS || !Self::IS_LARGE {
+                x.write_tile(row, col, sums.rc);
+            } else {
+                write(&x, row, col, sums.rc);
+            }
         }
     }
 
@@ -117,10 +125,10 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T
     #[inline(always)]
     unsafe fn multiply(&mut self, (ra, rb): Self::Operands) {
         for v in 0..if S::A_BY_ROWS { T::WIDTH } else { 1 } {
+            let a = |i: usize| if S::A_BY_ROWS { ra[i][v] } else { ra[i / T::WIDTH * T::WIDTH][i % T::WIDTH] };
             for i in 0..TM {
-                let a = if S::A_BY_ROWS { ra[i][v] } else { ra[i / T::WIDTH * T::WIDTH][i % T::WIDTH] };
                 for j in 0..TN {
-                    self.rc[i][j] = a.fma(rb[v][j], self.rc[i][j]);
+                    self.rc[i][j] = a(i).fma(rb[v][j], self.rc[i][j]);
                 }
             }
         }

@@ -362,6 +362,12 @@ where
         }
     }
 
+    /// rc(i, j) += a(i) · b(j), or of b's conjugates.
+    #[inline(always)]
+    pub(super) fn multiply_outer(&mut self, ra: [T; TM], rb: [T; TN], conj_b: bool) {
+        T::add_outer(&mut self.rc, ra, rb, conj_b);
+    }
+
     /// Adds the groups' sums in shared memory and finishes: lanes of a warp first, then warps in order.
     ///
     /// # Safety

@@ -51,6 +51,7 @@ macro_rules! staged_complex_variants {
             ctsm2r_staged_4x8_n32_k16_s3_t128:           c64,  128, 4,     8,  32, 16, 3,     3,     false;
             ctsm2r_staged_4x6_n48_k16_s3_t128:           c64,  128, 4,     6,  48, 16, 3,     3,     false;
             ctsm2r_staged_4x8_n64_k16_s3_t128:           c64,  128, 4,     8,  64, 16, 3,     3,     false;
+            ctsm2r_staged_8x6_n48_k8_s3_t128:            c64,  128, 8,     6,  48, 8,  3,     2,     false;
             ctsm2r_staged_2x4_n4_k16_s3_t128_rows:       c64,  128, 2,     4,  4,  16, 3,     2,     true;
             ctsm2r_staged_2x4_n8_k16_s3_t128_rows:       c64,  128, 2,     4,  8,  16, 3,     3,     true;
             ctsm2r_staged_4x4_n16_k16_s3_t128_rows:      c64,  128, 4,     4,  16, 16, 3,     3,     true;
@@ -88,14 +89,10 @@ macro_rules! mma_complex_variants {
             ztsm2r_mma_16x16_n16_k16_s3_t128:            c128, 4,    1,  2,  16, 16, 3,     3,     false;
             ztsm2r_mma_16x24_n24_k16_s3_t128:            c128, 4,    1,  3,  24, 16, 3,     3,     false;
             ztsm2r_mma_16x32_n32_k16_s3_t128:            c128, 4,    1,  4,  32, 16, 3,     2,     false;
-            ztsm2r_mma_16x24_n48_k16_s3_t256:            c128, 8,    1,  3,  48, 16, 3,     1,     false;
-            ztsm2r_mma_16x32_n64_k16_s3_t256:            c128, 8,    1,  4,  64, 16, 3,     1,     false;
             ztsm2r_mma_16x8_n8_k16_s3_t128_rows:         c128, 4,    1,  1,  8,  16, 3,     4,     true;
             ztsm2r_mma_16x16_n16_k16_s3_t128_rows:       c128, 4,    1,  2,  16, 16, 3,     3,     true;
             ztsm2r_mma_16x24_n24_k16_s3_t128_rows:       c128, 4,    1,  3,  24, 16, 3,     3,     true;
             ztsm2r_mma_16x32_n32_k16_s3_t128_rows:       c128, 4,    1,  4,  32, 16, 3,     2,     true;
-            ztsm2r_mma_16x24_n48_k16_s3_t256_rows:       c128, 8,    1,  3,  48, 16, 3,     1,     true;
-            ztsm2r_mma_16x32_n64_k16_s3_t256_rows:       c128, 8,    1,  4,  64, 16, 3,     1,     true;
         }
     };
 }

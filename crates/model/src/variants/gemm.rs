@@ -50,7 +50,7 @@ macro_rules! gemm_staged_variants {
             sgemm_staged_8x8_m128_n64_k8_s3_t128:        f32,  128,    8, 8,  128, 64,  8, 3,     3;
             sgemm_staged_4x8_m64_n64_k8_s3_t128:         f32,  128,    4, 8,  64,  64,  8, 3,     4;
             dgemm_staged_4x8_m64_n64_k8_s3_t128:         f64,  128,    4, 8,  64,  64,  8, 3,     3;
-            cgemm_staged_4x8_m64_n64_k8_s3_t128:         c64,  128,    4, 8,  64,  64,  8, 3,     3;
+            cgemm_staged_8x4_m64_n64_k8_s3_t128:         c64,  128,    8, 4,  64,  64,  8, 3,     3;
             zgemm_staged_4x4_m64_n32_k8_s3_t128:         c128, 128,    4, 4,  64,  32,  8, 3,     2;
         }
     };
@@ -69,6 +69,19 @@ macro_rules! gemm_mma_variants {
             dgemm_mma_32x64_m128_n128_k32_s3_t256:         f64, mma,          body,     8,    2, 8, 128, 128, 32, 3,     1;
             dgemm_mma_32x32_m64_n64_k32_s3_t128:           f64, mma,          body,     4,    2, 4, 64,  64,  32, 3,     2;
             dgemm_mma_elements_32x32_m64_n64_k16_s3_t128:  f64, mma_elements, elements, 4,    2, 4, 64,  64,  16, 3,     3;
+        }
+    };
+}
+
+/// The entries of complex elements on the matrix units of sm_90: `entry: element, warps, RB, NT, BM, BN, KT, stages, blocks an SM`; as
+/// [`gemm_mma_variants!`](crate::gemm_mma_variants).
+#[macro_export]
+macro_rules! gemm_mma_complex_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                                elem  warps RB NT BM   BN  KT stages blocks
+            zgemm_mma_32x32_m128_n64_k8_s3_t256:    c128, 8,    2, 4, 128, 64, 8, 3,     1;
+            zgemm_mma_32x32_m64_n64_k8_s3_t128:     c128, 4,    2, 4, 64,  64, 8, 3,     2;
         }
     };
 }
@@ -105,3 +118,14 @@ macro_rules! mma_rows {
     };
 }
 gemm_mma_variants!(mma_rows);
+
+macro_rules! complex_mma_rows {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+        pub(super) const COMPLEX_MMA: &[Variant] = &[$(Variant {
+            name: "gemm_mma", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::GemmRing,
+            threads: 32 * $warps, t2: $bn, t3: $kt, rows: $bm, cols: 8 * $nt, stages: $stages, layout: Layout::Any, mma: true,
+            min_blocks: $blocks, wide_shared: true,
+        }),*];
+    };
+}
+gemm_mma_complex_variants!(complex_mma_rows);

@@ -360,6 +360,10 @@ macro_rules! tsmttsm_lines_variants {
             stsmttsm_lines_8x8_m32n32_u4_t256:     f32, 256, 32, 32, 8, 8, 64, 2;
             stsmttsm_lines_8x8_m64n16_u4_t256:     f32, 256, 64, 16, 8, 8, 64, 2;
             stsmttsm_lines_8x8_m64n64_u8_t256:     f32, 256, 64, 64, 8, 8, 32, 2;
+
+            ctsmttsm_lines_8x4_m64n16_u4_t256:     c64, 256, 64, 16, 8, 4, 32, 2;
+            ctsmttsm_lines_8x4_m64n64_u8_t256:     c64, 256, 64, 64, 8, 4, 16, 2;
+            ctsmttsm_lines_8x8_m32n32_u4_t128:     c64, 128, 32, 32, 8, 8, 32, 2;
         }
     };
 }
@@ -376,8 +380,8 @@ macro_rules! gram_lines_variants {
             sgram_lines_8x8_m64n64_u16_t256:    f32, 256, 64, 64, 8, 8, 64, 2;
 
             cgram_lines_4x4_m16n16_u4_t256:     c64, 256, 16, 16, 4, 4, 64, 3;
-            cgram_lines_4x4_m32n32_u8_t256:     c64, 256, 32, 32, 4, 4, 32, 3;
-            cgram_lines_4x4_m64n64_u16_t256:    c64, 256, 64, 64, 4, 4, 16, 3;
+            cgram_lines_8x4_m64n64_u16_t256:    c64, 256, 64, 64, 8, 4, 32, 2;
+            cgram_lines_8x8_m32n32_u8_t128:     c64, 128, 32, 32, 8, 8, 64, 2;
         }
     };
 }

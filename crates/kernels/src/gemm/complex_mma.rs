@@ -1,0 +1,105 @@
+//! `gemm_mma` of complex elements: c128, from sm_90 on.
+//!
+//! # Idea
+//! That of [`super::mma`], with the fragments of [`crate::complex_fragments`]: an element is 16 bytes, which a copy moves and a lane
+//! loads at once, however its operand lies in memory.
+//!
+//! # Thread mapping
+//! A warp owns 16·RB rows and 8·NT columns; warps side by side along the rows first. Lane (g, q) = (lane / 4, lane mod 4) has row g
+//! of each eight of A and column g of each eight of B at step q of every four, and holds of each 8 x 8 of C columns 2q and
+//! 2q + 1 of row g.
+
+use super::epilogue::write;
+use super::ring::{Ring, Stage, Steps, Tile};
+use crate::complex_fragments;
+use crate::product::Product;
+use core::marker::PhantomData;
+use cuda_std::prelude::*;
+
+type Elem = Complex<f64>;
+
+/// The sums of a warp of a block of shape S: 2·RB x NT tiles of 8 x 8.
+pub struct ComplexMma<S, const RB: usize, const NT: usize> {
+    rc: [[[[f64; 4]; NT]; 2]; RB],
+    /// Where this lane's elements of the first tiles start in A's and B's part of a stage.
+    a: u32,
+    b: u32,
+    conj_b: bool,
+    shape: PhantomData<S>,
+}
+
+impl<S: Tile, const RB: usize, const NT: usize> ComplexMma<S, RB, NT> {
+    const OK: () = {
+        assert!(S::KT % 8 == 0, "an even number of steps");
+        assert!(S::BM % Self::ROWS == 0 && S::BN % Self::COLS == 0, "whole warps");
+        assert!(S::THREADS / 32 == (S::BM / Self::ROWS) * (S::BN / Self::COLS), "the warps' sums are the block's");
+    };
+    /// Rows and columns of a warp.
+    const ROWS: u32 = 16 * RB as u32;
+    const COLS: u32 = 8 * NT as u32;
+
+    /// # Safety
+    /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their
+    /// elements.
+    #[inline(always)]
+    pub unsafe fn body(x: Product<Elem>) {
+        const { Self::OK };
+        let (warp, lane) = (thread::thread_idx_x() / warp::WARP_LANES, thread::thread_idx_x() % warp::WARP_LANES);
+        let (g, q) = (lane / 4, lane % 4);
+        let warps = S::BM / Self::ROWS;
+        let (row, col) = (warp % warps * Self::ROWS, warp / warps * Self::COLS);
+        let origin = Ring::<Elem, S>::origin(&x);
+        // SAFETY: the launch's promise is that of `Ring::run`; all lanes of the warp are here; rows and columns of C are this lane's,
+        // and `write` looks whether they are there.
+        unsafe {
+            let mut sums = Self {
+                rc: [[[[0.0; 4]; NT]; 2]; RB],
+                a: ptx::pinned(Ring::<Elem, S>::a_at(row + g, q)),
+                b: ptx::pinned(Ring::<Elem, S>::b_at(col + g, q)),
+                conj_b: x.conj_b(),
+                shape: PhantomData,
+            };
+            Ring::<Elem, S>::run(&x, origin, &mut sums);
+            let (row, col) = (origin.0 + row + g, origin.1 + col + 2 * q);
+            for i in 0..RB {
+                for half in 0..2 {
+                    for j in 0..NT {
+                        let found = complex_fragments::sums(sums.rc[i][half][j]);
+                        write(&x, |_| row + (16 * i + 8 * half) as u32, |s| col + (8 * j + s) as u32, [found]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A step is four of k: one of each lane.
+impl<S: Tile, const RB: usize, const NT: usize> Steps<Elem> for ComplexMma<S, RB, NT> {
+    const COUNT: u32 = S::KT / 4;
+    type Operands = ([[Elem; 2]; RB], [Elem; NT]);
+    const ZEROS: Self::Operands = ([[Elem::ZERO; 2]; RB], [Elem::ZERO; NT]);
+
+    #[inline(always)]
+    unsafe fn load(&self, stage: Stage<Elem>, step: u32) -> Self::Operands {
+        let (sa, sb) = (stage.a.starting_at(self.a), stage.b.starting_at(self.b));
+        // SAFETY: `step < KT / 4`, and the warp's rows and columns are below BM and BN, so inside the stage.
+        let a = |row: usize| unsafe { sa.load(Ring::<Elem, S>::a_at(row as u32, 4 * step)) };
+        // SAFETY: the same.
+        let b = |col: usize| unsafe { sb.load(Ring::<Elem, S>::b_at(col as u32, 4 * step)) };
+        (core::array::from_fn(|i| [a(16 * i), a(16 * i + 8)]), core::array::from_fn(|j| b(8 * j)))
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(&mut self, (ra, rb): Self::Operands) {
+        for i in 0..RB {
+            for half in 0..2 {
+                for j in 0..NT {
+                    let sums = self.rc[i][half][j];
+                    // SAFETY: promised by the caller.
+                    let sums = unsafe { complex_fragments::multiply_four(ra[i][half], rb[j], self.conj_b, sums) };
+                    self.rc[i][half][j] = sums;
+                }
+            }
+        }
+    }
+}
