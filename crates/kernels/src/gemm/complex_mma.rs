@@ -4,6 +4,9 @@
 //! That of [`super::mma`], with the fragments of [`crate::complex_fragments`]: an element is 16 bytes, which a copy moves and a lane
 //! loads at once, however its operand lies in memory.
 //!
+//! Measured on an H200 on 2026-11-27, in one process with cuBLAS: all by columns, 1024, 2048 and 4096 rows by 1024 columns and steps 0.92 to 0.93 of its
+//! speed, 4096 cubed 0.90.
+//!
 //! # Thread mapping
 //! A warp owns 16·RB rows and 8·NT columns; warps side by side along the rows first. Lane (g, q) = (lane / 4, lane mod 4) has row g
 //! of each eight of A and column g of each eight of B at step q of every four, and holds of each 8 x 8 of C columns 2q and

@@ -4,8 +4,9 @@
 //! What limits [`super::prefetch`] from some columns on is B: every lane is handed every element of it. With TM rows a
 //! thread each element that comes from shared memory serves TM multiply-adds; with A in shared memory too
 //! ([`super::ring`]) there are registers for that, and A may lie by rows. From 16 columns on the columns too are shared
-//! out: 8 x 8 sums take 4 loads a step, 4 x 16 take 5. Measured on an H200 on 2026-11-26 in f32 at m = k = 20480: 93% of
-//! the bound at n = 7, 91% at 16, 76% at 24 (benches/results/h200/tsm2r.csv); from there on the multipliers limit.
+//! out: 8 x 8 sums of f32 take 4 loads a step, as long as their multiply-adds, and 16 x 8, twice as many, take 6. Measured on an H200 on
+//! 2026-11-27 in f32 at m = k = 40960 (benches/results/h200/tsm2r.csv): 95% of the bound at n = 7, 93% at 16, 80% at 24, 72% at 64; from 24 on the
+//! multipliers limit.
 //!
 //! # Thread mapping
 //! Thread t is (r, c) = (t / COLS, t % COLS), COLS = BN / TN: neighbours share rows, so a warp's loads of A ask for few
