@@ -224,6 +224,7 @@ fn squares(variant: &Variant, m: u64, n: u64, elem_bytes: u32) -> Tiling {
         Kernel::Gemm => ((gemm_pitch(bm, elem_bytes) + gemm_pitch(bn, elem_bytes)) * k_step, cols),
         Kernel::Ladder => (variant.stages * (bm + bn) * k_step, cols),
         _ => {
+            // Of complex numbers a fragment is of every step.
             let part = |side: u32| gemm_ring_len(side, k_step, elem_bytes, variant.mma && !variant.dtype.is_complex());
             // Of a band's rows each is read once for all of its columns.
             (variant.stages * (part(bm) + part(bn)), cols.div_ceil(u64::from(GEMM_BAND)))

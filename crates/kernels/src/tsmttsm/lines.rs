@@ -5,8 +5,8 @@
 //! move one by one and meet in the same banks. Here a stage keeps lines as they are: 16 bytes of them are copied together, and
 //! loaded together, which are STEPS steps of k. TM + TN loads of 16 bytes are STEPS·TM·TN multiply-adds, as many as by rows.
 //!
-//! Complex tiles of more rows than columns are multiplied a step after the other, in [`Scalar::add_outer`]'s order: on an H200, 64 x 64 of c64, 19% less
-//! time. Square ones take longer by it, 4 x 4 8%.
+//! Complex tiles of more rows than columns are multiplied a step after the other, in [`Scalar::add_outer`]'s order: on an H200, 64 x 64 of c64, 11% less
+//! time. Square ones take longer by it, 4 x 4 7%.
 //! # Thread mapping
 //! As [`super::tiles`] with [`super::tiles::DEALT`] tiles: a tile has every so many-th line, so that neighbours load neighbouring lines. Group g
 //! multiplies pieces of STEPS steps g, g + G, .. of a stage.
