@@ -15,7 +15,7 @@
 //!
 //! # Thread mapping
 //! Lane (g, q) = (lane / 4, lane % 4) gives row g of A and column g of B at steps q and q + 4, and gets columns 2q and 2q + 1
-//! of row g of C.
+//! of row g of C. Of four steps ([`multiply_four`]) it gives them at step q alone.
 
 use cuda_std::prelude::*;
 

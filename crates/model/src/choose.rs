@@ -226,7 +226,7 @@ fn considered<'a>(
     in_question(problem, force).map(move |place| Fit::new(place, problem, machine))
 }
 
-/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall, and where
+/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall, and also where
 /// no size is large; those for products of any shape where neither side is skinny, and from 49 on; GEMV's where that side is 1 and they can
 /// load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
@@ -261,7 +261,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
 
 /// Whether no size is large, and the product no vector's: a few blocks that are done when the slowest thread is. On an H200 on 2026-11-27, 8, 24 and
 /// 64 rows, columns and steps of f32 and f64, TSM2R's best took 0.30 to 1.24 times as long as the best of TSMM's, whose threads have many rows each,
-/// 0.82 in the geometric mean, and cuBLAS 1.44 times as long as it.
+/// 0.82 in the geometric mean, and cuBLAS 1.44 times as long as TSM2R's best (no file is kept). Their operation stays TSMM.
 fn is_small(problem: &Problem) -> bool {
     let Problem { m, n, k, .. } = *problem;
     m.max(n).max(k) <= crate::shape::SKINNY && m.min(n) > 1

@@ -162,6 +162,44 @@ mod tests {
         assert!(infinite.re == f64::INFINITY && infinite.im.is_nan(), "{infinite:?}");
     }
 
+    /// Numbers that round, of which every order of a sum but `fma`'s would give other bits somewhere.
+    macro_rules! outer_products_have_the_bits_of_fma {
+        ($($name:ident: $float:ident;)*) => {$(
+            #[test]
+            fn $name() {
+                let part = |seed: u32| (seed.wrapping_mul(2_654_435_761) % 1009) as $float / 1009.0 - 0.5;
+                let number = |seed: u32| Complex { re: part(2 * seed), im: part(2 * seed + 1) };
+                let (a, b) = (core::array::from_fn::<_, 13, _>(|i| number(i as u32)), core::array::from_fn::<_, 7, _>(|j| number(20 + j as u32)));
+                for conj_b in [false, true] {
+                    let mut sums = core::array::from_fn(|i| core::array::from_fn(|j| number((40 + 7 * i + j) as u32)));
+                    let before = sums;
+                    Complex::add_outer(&mut sums, a, b, conj_b);
+                    let (mut others, mut rounded) = (0, 0);
+                    for (i, j) in (0..13).flat_map(|i| (0..7).map(move |j| (i, j))) {
+                        let (x, y, z): (Complex<$float>, _, Complex<$float>) = (a[i], b[j].conj_if(conj_b), before[i][j]);
+                        let bits = |c: Complex<$float>| [c.re.to_bits(), c.im.to_bits()];
+                        assert_eq!(bits(sums[i][j]), bits(x.fma(y, z)), "{i} {j} {conj_b}");
+                        // The same products added the other way round.
+                        let turned = Complex {
+                            re: x.re.fma(y.re, (-x.im).fma(y.im, z.re)),
+                            im: x.re.fma(y.im, x.im.fma(y.re, z.im)),
+                        };
+                        others += usize::from(turned.re.to_bits() != sums[i][j].re.to_bits());
+                        rounded += usize::from(turned.im.to_bits() != sums[i][j].im.to_bits());
+                    }
+                    assert!(others > 0 && rounded > 0, "{others} {rounded}: the order would not be seen");
+                }
+                let mut sums = [[2.0 as $float, 3.0]];
+                <$float>::add_outer(&mut sums, [5.0], [7.0, 11.0], true);
+                assert_eq!(sums, [[37.0, 58.0]]);
+            }
+        )*};
+    }
+    outer_products_have_the_bits_of_fma! {
+        outer_products_of_c64_have_the_bits_of_fma: f32;
+        outer_products_of_c128_have_the_bits_of_fma: f64;
+    }
+
     /// A factor without an imaginary part multiplies both parts as a real number does.
     #[test]
     fn a_real_factor_makes_no_nan() {

@@ -101,6 +101,7 @@ fn whole([m, n, k]: [u32; 3]) -> Vec<Case> {
 /// Checks every entry of a variant.
 fn check_variant(name: &str) {
     assert!(VARIANTS.iter().any(|variant| variant.name == name), "there is no variant {name}");
+    // Of one or two entries a turn may have none; the next one has them.
     for variant in tried().filter(|variant| variant.name == name) {
         let mut cases = around(tile(variant), variant.layout);
         match variant.kernel {

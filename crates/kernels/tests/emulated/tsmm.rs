@@ -67,6 +67,7 @@ fn cases(variant: &Variant) -> Vec<(Case, u32)> {
 
 fn check_variant(name: &str) {
     assert!(VARIANTS.iter().any(|variant| variant.name == name), "there is no variant {name}");
+    // Of one or two entries a turn may have none; the next one has them.
     for variant in tried().filter(|variant| variant.name == name) {
         for (case, blocks) in cases(variant) {
             check_in_turn(variant, case, blocks);

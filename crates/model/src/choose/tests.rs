@@ -439,8 +439,18 @@ fn small_products_have_many_blocks() -> Result<(), Refusal> {
             assert_eq!(choice.variant.mma, is_double, "{choice}");
             assert!(choose(&p, &Machine::A100, None).is_ok_and(|choice| !choice.variant.mma));
         }
-        let more = choose(&Problem::column_major(dtype, 10_000, 64, 64), &Machine::H200, None)?;
-        assert!(matches!(more.variant.kernel, Kernel::Tsmm | Kernel::Tall), "{more}");
+        // One more of either side, or far more, and those of many rows are considered; of steps, those of two tall matrices.
+        for (m, n, k) in [(65, 64, 64), (64, 65, 64), (64, 64, 65), (10_000, 64, 64)] {
+            let p = Problem::column_major(dtype, m, n, k);
+            let p = if k > 64 { Problem { a: Strides::row_major(k), ..p } } else { p };
+            let more = choose(&p, &Machine::H200, None)?;
+            assert!(!matches!(more.variant.kernel, Kernel::Tsm2r | Kernel::Ring), "{more}");
+        }
+        // A vector is none, and so few steps are.
+        let vector = choose(&Problem::column_major(dtype, 64, 1, 64), &Machine::H200, None)?;
+        assert!(!matches!(vector.variant.kernel, Kernel::Tsm2r | Kernel::Ring), "{vector}");
+        let one_step = choose(&Problem::column_major(dtype, 64, 64, 1), &Machine::H200, None)?;
+        assert!(!matches!(one_step.variant.kernel, Kernel::Tsmm | Kernel::Tall), "{one_step}");
     }
     Ok(())
 }
