@@ -127,6 +127,7 @@ driver! {
         let is_busy = state.is_busy(stream, u64::MAX);
         state.frees("cuStreamDestroy", is_busy);
         state.done(stream, u64::MAX);
+        state.jobs.remove(&stream);
         let was = state.streams.remove(&stream).is_some();
         state.gone(was, "a stream")
     }
@@ -223,6 +224,7 @@ driver! {
         let mut state = state();
         let is_busy = state.computes();
         state.frees("cuModuleUnload", is_busy);
+        state.functions.retain(|_, known| known.module != module);
         let was = state.modules.remove(&module);
         state.gone(was, "a module")
     }
