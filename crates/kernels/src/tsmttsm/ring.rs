@@ -71,12 +71,10 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize, cons
         // not there are cleared in front of the first barrier, and copied by nobody. All threads take the same turns.
         unsafe {
             let mut sums = Mma::<T, S, X, Y, 1>::new();
-            if LINES {
-                a.clear_lines(Self::stage(0), Self::A, Self::THREADS, Self::A_LEN + Self::B_LEN);
-            }
-            if LINES && !S::GRAM {
-                let (first, apart) = (Self::stage(0).starting_at(Self::A_LEN), Self::A_LEN + Self::B_LEN);
-                b.clear_lines(first, Self::B, Self::THREADS, apart);
+            let (sa, apart) = (Self::stage(0), Self::A_LEN + Self::B_LEN);
+            Self::clear(&a, sa, Self::A, apart);
+            if !S::GRAM {
+                Self::clear(&b, sa.starting_at(Self::A_LEN), Self::B, apart);
             }
             for ahead in 0..if LINES { ptx::opaque(STAGES - 1) } else { STAGES - 1 } {
                 Self::fill(&a, &b, ahead, (start + ahead * kt, end));
@@ -105,6 +103,20 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize, cons
         source
     }
 
+    /// # Safety
+    /// As for [`Source::clear_rows`] and [`Source::clear_lines`].
+    #[inline(always)]
+    unsafe fn clear(source: &Source<T>, first: Shared<T>, place: Place, apart: u32) {
+        // SAFETY: what this is promised is what both ask for.
+        unsafe {
+            if LINES {
+                source.clear_lines(first, place, Self::THREADS, apart);
+            } else {
+                source.clear_rows(first, place, Self::THREADS, apart);
+            }
+        }
+    }
+
     #[inline(always)]
     fn stage(index: u32) -> Shared<T> {
         Shared::at(index * (Self::A_LEN + Self::B_LEN))
@@ -120,7 +132,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize, cons
                 if LINES {
                     source.fill_lines(stage, place, Self::THREADS, steps);
                 } else {
-                    source.fill(stage, place, Self::THREADS, steps);
+                    source.fill_rows(stage, place, Self::THREADS, steps);
                 }
             }
         };

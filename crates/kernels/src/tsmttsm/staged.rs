@@ -28,9 +28,15 @@ where
         assert!(TM % T::WIDTH == 0 && TN % T::WIDTH == 0, "loads of 16 bytes");
         assert!(KT as u32 % Tiles::<T, S, TM, TN, 1>::GROUPS == 0, "groups have as many rows of a stage each");
     };
+    const A: Place = Self::place(S::BM);
+    const B: Place = Self::place(S::BN);
     const A_LEN: u32 = KT as u32 * S::BM;
     /// A Gram matrix's B is its A.
     const B_LEN: u32 = if S::GRAM { 0 } else { KT as u32 * S::BN };
+
+    const fn place(side: u32) -> Place {
+        Place { steps: KT as u32, side, pitch: side }
+    }
 
     /// # Safety
     /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
@@ -46,8 +52,13 @@ where
         let (start, end) = p.part(kt);
         let stages = (end - start).div_ceil(kt);
         // SAFETY: `end` <= k. A stage is filled behind a barrier after which nobody reads it, and read behind the barrier after
-        // everyone's copies have come. All threads take the same turns.
+        // everyone's copies have come. Lines that are not there are cleared in front of the first barrier, and copied by
+        // nobody. All threads take the same turns.
         unsafe {
+            a.clear_rows(Self::stage(0), Self::A, S::THREADS, Self::A_LEN + Self::B_LEN);
+            if !S::GRAM {
+                b.clear_rows(Self::stage(0).starting_at(Self::A_LEN), Self::B, S::THREADS, Self::A_LEN + Self::B_LEN);
+            }
             for ahead in 0..STAGES - 1 {
                 Self::fill(&a, &b, ahead, start + ahead * kt, end);
             }
@@ -70,16 +81,15 @@ where
     }
 
     /// # Safety
-    /// As for [`Source::fill`].
+    /// As for [`Source::fill_rows`].
     #[inline(always)]
     unsafe fn fill(a: &Source<T>, b: &Source<T>, stage: u32, l: u32, end: u32) {
         if l < end {
-            // SAFETY: what this is promised is what `Source::fill` asks for, of both parts of the stage.
+            // SAFETY: what this is promised is what `Source::fill_rows` asks for, of both parts of the stage.
             unsafe {
-                let place = |side: u32| Place { steps: KT as u32, side, pitch: side };
-                a.fill(Self::stage(stage), place(S::BM), S::THREADS, (l, end));
+                a.fill_rows(Self::stage(stage), Self::A, S::THREADS, (l, end));
                 if !S::GRAM {
-                    b.fill(Self::stage(stage).starting_at(Self::A_LEN), place(S::BN), S::THREADS, (l, end));
+                    b.fill_rows(Self::stage(stage).starting_at(Self::A_LEN), Self::B, S::THREADS, (l, end));
                 }
             }
         }
@@ -94,12 +104,16 @@ where
     unsafe fn multiply(sums: &mut Tiles<T, S, TM, TN, 1>, stage: u32, conj_b: bool) {
         let sa = Self::stage(stage);
         let sb = if S::GRAM { sa } else { sa.starting_at(Self::A_LEN) };
-        for l in (sums.group()..KT as u32).step_by(Tiles::<T, S, TM, TN, 1>::GROUPS as usize) {
+        for l in (sums.group()..ptx::opaque(KT as u32)).step_by(Tiles::<T, S, TM, TN, 1>::GROUPS as usize) {
             // SAFETY: the row is in the stage, and so are the tile's lines.
             let (ra, rb) = unsafe {
                 (lines::<T, TM>(sa, l * S::BM, |i| sums.row(i)), lines::<T, TN>(sb, l * S::BN, |j| sums.col(j)))
             };
-            sums.multiply(([ra], [rb]), conj_b);
+            if T::IS_COMPLEX && TM > TN {
+                sums.multiply_outer(ra, rb, conj_b);
+            } else {
+                sums.multiply(([ra], [rb]), conj_b);
+            }
         }
     }
 }

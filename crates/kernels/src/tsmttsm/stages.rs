@@ -5,8 +5,12 @@
 //! `cp.async` has STAGES − 1 stages of so many steps of k in flight, which no register holds. A stage keeps rows, or
 //! lines along k, whichever lie together in memory, so that 16 bytes are copied together.
 //! # Tails
-//! What is not there is zero: of a stage of rows by each copy, of lines once, before the first. What is not whole
-//! pieces of 16 bytes, or lies the other way, is copied by elements, neighbours by neighbours.
+//! Lines that are not there are zeroed once, before the first copy, and then left alone; rows behind the last are
+//! zeroed by each copy. What is not whole pieces of 16 bytes, or lies the other way, is copied by elements,
+//! neighbours by neighbours.
+//! # Cost
+//! A thread has the same lines of each of its rows, or the same step of each of its lines, and goes on by adding: places
+//! that were divided anew for each copy took a fifth to a third of a loop's instructions, and 80 registers.
 //! # Source
 //! Ours, after the ring of `tsm2r`.
 
@@ -57,40 +61,106 @@ impl<T: Scalar> Source<T> {
     }
 
     /// Starts copying the place's rows from step l on, as far as there are some before `end`, by the first of
-    /// `threads` threads; zeros where there is nothing.
+    /// `threads` threads, element by element; zeros behind the last row. Lines that are not there are left as they are.
     ///
     /// # Safety
     /// The matrix spans its elements, `end` <= k; nobody reads the stage.
     #[inline(always)]
     pub(super) unsafe fn fill(&self, stage: Shared<T>, place: Place, threads: u32, (l, end): (u32, u32)) {
-        let Place { steps: kt, side, pitch } = place;
-        let t = thread::thread_idx_x() % threads;
-        let width = T::WIDTH as u32;
-        if self.wide {
-            let pieces = side / width;
-            for piece in (t..kt * pieces).step_by(threads as usize) {
-                let (row, line) = (piece / pieces, piece % pieces * width);
-                let inside = l + row < end && line < self.lines;
-                let from = if inside { (l + row) as u64 * self.down + line as u64 } else { 0 };
-                // SAFETY: inside the matrix, or nothing is read; the place is in the stage, and both are aligned.
-                unsafe { ptx::cp_async_16(stage.address(row * pitch + line), self.of.address(from), inside) };
-            }
-        } else {
-            for element in (t..kt * side).step_by(threads as usize) {
-                // Neighbouring threads copy neighbours.
-                let along_k = self.down == 1 && self.across != 1;
-                let (row, line) = if along_k { (element % kt, element / kt) } else { (element / side, element % side) };
-                let inside = l + row < end && line < self.lines;
-                let from = if inside { (l + row) as u64 * self.down + line as u64 * self.across } else { 0 };
-                let (into, from) = (stage.address(row * pitch + line), self.of.address(from));
+        let Place { steps, side, pitch } = place;
+        let side = side.max(1); // where the compiler cannot know, so that no division can panic
+        for element in (thread::thread_idx_x() % threads..ptx::opaque(steps * side)).step_by(threads as usize) {
+            // Neighbouring threads copy neighbours.
+            let (row, line) =
+                if self.is_along() { (element % steps, element / steps) } else { (element / side, element % side) };
+            if line < self.lines {
+                let from = self.of.address((l + row) as u64 * self.down + line as u64 * self.across);
                 // SAFETY: inside the matrix, or nothing is read; the place is in the stage.
+                unsafe { copy::<T>(stage.address(row * pitch + line), from, l + row < end) };
+            }
+        }
+    }
+
+    /// Whether neighbours lie along k alone.
+    #[inline(always)]
+    fn is_along(&self) -> bool {
+        self.down == 1 && self.across != 1
+    }
+
+    /// Starts copying the place's rows from step l on, as far as there are some before `end`, by the first of
+    /// `threads` threads: each the same lines of every so many-th row, or as [`Source::fill`]. Zeros behind the last
+    /// row; lines that are not there are left as they are.
+    ///
+    /// # Safety
+    /// As for [`Source::fill`]; l < `end`, and all lanes of the warp are here.
+    #[inline(always)]
+    pub(super) unsafe fn fill_rows(&self, stage: Shared<T>, place: Place, threads: u32, steps: (u32, u32)) {
+        // SAFETY: what the caller promised; an element of 16 bytes is a piece of that.
+        unsafe {
+            if self.wide || T::WIDTH == 1 && !self.is_along() {
+                self.copy_rows::<true>(stage, place, threads, steps);
+            } else if self.is_along() {
+                self.fill(stage, place, threads, steps);
+            } else {
+                self.copy_rows::<false>(stage, place, threads, steps);
+            }
+        }
+    }
+
+    /// By pieces of 16 bytes, or by elements.
+    ///
+    /// # Safety
+    /// As for [`Source::fill_rows`]; pieces are neighbours, aligned, and inside or outside as a whole.
+    #[inline(always)]
+    unsafe fn copy_rows<const PIECES: bool>(
+        &self,
+        stage: Shared<T>,
+        Place { steps, side, pitch }: Place,
+        threads: u32,
+        (l, end): (u32, u32),
+    ) {
+        // SAFETY: all lanes are here. Where a thread's pieces are is worked out for each stage: to keep it takes
+        // registers.
+        let t = unsafe { ptx::pinned(thread::thread_idx_x()) } % threads;
+        let width = if PIECES { T::WIDTH as u32 } else { 1 };
+        let pieces = side / width;
+        let (first, line, apart) = (t / pieces, t % pieces * width, threads / pieces);
+        // Where threads do not share a row out evenly, the last ones have none.
+        if line >= self.lines || threads % pieces != 0 && first >= apart {
+            return;
+        }
+        let rows = (end - l).min(steps);
+        let mut from = (l + first) as u64 * self.down + line as u64 * self.across;
+        for turn in 0..steps.div_ceil(apart) {
+            let row = first + turn * apart;
+            if steps % apart == 0 || row < steps {
+                let (into, from) = (stage.address(row * pitch + line), self.of.address(from));
+                // SAFETY: inside the matrix, or nothing is read; the place is in the stage, and both are aligned.
                 unsafe {
-                    match size_of::<T>() {
-                        16 => ptx::cp_async_16(into, from, inside),
-                        8 => ptx::cp_async_8(into, from, inside),
-                        _ => ptx::cp_async_4(into, from, inside),
-                    }
+                    if PIECES { ptx::cp_async_16(into, from, row < rows) } else { copy::<T>(into, from, row < rows) }
                 }
+            }
+            from = from.wrapping_add(apart as u64 * self.down); // of rows that are not there it is no place
+        }
+    }
+
+    /// Zeros lines of the place's rows that are not there, which no copy fills, in stages `apart` elements from each
+    /// other.
+    ///
+    /// # Safety
+    /// The stages are the block's, and nobody else touches those lines before a barrier.
+    #[inline(always)]
+    pub(super) unsafe fn clear_rows(&self, first: Shared<T>, place: Place, threads: u32, apart: u32) {
+        let there = self.lines.min(place.side);
+        let gap = place.side - there;
+        if gap == 0 {
+            return;
+        }
+        for at in (thread::thread_idx_x()..place.steps * gap).step_by(threads as usize) {
+            for stage in 0..STAGES {
+                let at = stage * apart + at / gap * place.pitch + there + at % gap;
+                // SAFETY: in a line of the stage that is not there, once.
+                unsafe { first.store(at, T::ZERO) };
             }
         }
     }
@@ -144,10 +214,10 @@ impl<T: Scalar> Source<T> {
                 let (into, from) = (stage.address(line * pitch + step), self.of.address(from));
                 // SAFETY: `there` elements of the matrix; the place is in the stage, and both are aligned.
                 unsafe {
-                    match (PIECES, size_of::<T>()) {
-                        (true, size) => ptx::cp_async_16_first(into, from, there * size as u32),
-                        (false, 8) => ptx::cp_async_8(into, from, there > 0),
-                        (false, _) => ptx::cp_async_4(into, from, there > 0),
+                    if PIECES {
+                        ptx::cp_async_16_first(into, from, there * size_of::<T>() as u32);
+                    } else {
+                        copy::<T>(into, from, there > 0);
                     }
                 }
             }
@@ -167,6 +237,22 @@ impl<T: Scalar> Source<T> {
                 // SAFETY: in a line of the stage that is not there, once.
                 unsafe { first.store(stage * apart + at, T::ZERO) };
             }
+        }
+    }
+}
+
+/// Starts copying one element, or zeros.
+///
+/// # Safety
+/// As for [`ptx::cp_async_16`], with an element's bytes.
+#[inline(always)]
+unsafe fn copy<T: Scalar>(into: ptx::SharedAddress, from: ptx::GlobalAddress, inside: bool) {
+    // SAFETY: what the caller promised.
+    unsafe {
+        match size_of::<T>() {
+            16 => ptx::cp_async_16(into, from, inside),
+            8 => ptx::cp_async_8(into, from, inside),
+            _ => ptx::cp_async_4(into, from, inside),
         }
     }
 }

@@ -368,6 +368,17 @@ where
         T::add_outer(&mut self.rc, ra, rb, conj_b);
     }
 
+    /// Calls `visit` with the place of each sum in the block's tile, by columns, and the sum.
+    #[inline(always)]
+    fn each(&self, visit: impl Fn(u32, T)) {
+        for j in 0..TN {
+            let first = self.col(j) * S::BM;
+            for i in 0..TM {
+                visit(first + self.row(i), self.rc[i][j]);
+            }
+        }
+    }
+
     /// Adds the groups' sums in shared memory and finishes: lanes of a warp first, then warps in order.
     ///
     /// # Safety
@@ -398,14 +409,12 @@ where
         let sc = Shared::<T>::at(0); // (BM, BN) by columns
         for turn in 0..ptx::opaque(rounds) {
             if writes && turn == round {
-                for i in 0..TM {
-                    for j in 0..TN {
-                        let at = self.col(j) * S::BM + self.row(i);
-                        // SAFETY: inside the tile; each element is one thread's in each turn, between barriers.
-                        unsafe {
-                            let sum = if turn == 0 { self.rc[i][j] } else { sc.load(at).add(self.rc[i][j]) };
-                            sc.store(at, sum);
-                        }
+                // SAFETY: inside the tile; each element is one thread's in each turn, between barriers.
+                unsafe {
+                    if turn == 0 {
+                        self.each(|at, sum| sc.store(at, sum));
+                    } else {
+                        self.each(|at, sum| sc.store(at, sc.load(at).add(sum)));
                     }
                 }
             }

@@ -386,7 +386,7 @@ mod tests {
             ("stsmttsm_lines_8x8_m64n64_u8_t256", 1.0, 1.25, 8.0 * UNFIT),
             ("dtsmttsm_lines_32x16_m32n32_d1_t128", 1.0, 1.125, 4.0 * UNFIT),
             ("stsmttsm_along_4x4_m16n16_u4_t256", 1.0, 1.0, UNFIT),
-            ("stsmttsm_staged_8x8_m64n64_u8_t256", TURNED, TURNED, 1.0),
+            ("stsmttsm_staged_8x8_m64n64_u16_t128", TURNED, TURNED, 1.0),
             ("ztsmttsm_ring_32x32_m64n64_d1_t128", TURNED, TURNED, 1.0),
             ("dtsmttsm_mma_32x32_m64n64_d1_t256", 1.0, SPLIT, 1.0),
             ("ztsmttsm_mma_32x32_m32n32_d1_t256", WIDE_C128, WIDE_C128, 1.0),

@@ -70,7 +70,7 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
     let groups = f64::from(variant.stages);
     let multiple = |length: u64| length.wrapping_mul(problem.dtype.bytes()) % PIECE_BYTES as u64 == 0;
     // Of a ring of rows on the vector units lines along k are copied by elements; of one of lines they are loaded by 16 bytes, however they are copied.
-    let turned = variant.is_staged() && !variant.mma && !variant.is_by_lines() && problem.a.col == 1 && problem.m > 1;
+    let turned = reduced::is_turned(variant, problem);
     let wide = multiple(problem.m) && multiple(problem.n) && multiple(problem.a.row.max(problem.a.col)) && !turned;
     let along = variant.name.ends_with("_along") || variant.is_by_lines();
     let width = if wide || along { width } else { 1.0 };
@@ -192,7 +192,7 @@ mod tests {
             ..by_columns(1000)
         };
         let a_row = |entry, p: &Problem| reduced_row(variant(entry), p, 4.0, &Constants::FITTED);
-        let (rows, lines) = ("stsmttsm_staged_8x8_m64n64_u8_t256", "stsmttsm_lines_8x8_m64n64_u8_t256");
+        let (rows, lines) = ("stsmttsm_staged_8x8_m64n64_u16_t128", "stsmttsm_lines_8x8_m64n64_u8_t256");
         assert_eq!(
             a_row(lines, &by_columns(1001)) - a_row(lines, &by_columns(1000)),
             reduced::by_element(variant(lines), &by_columns(1001))

@@ -26,7 +26,7 @@ macro_rules! tsmttsm_variants {
             stsmttsm_columns_8x1_m8n8_u4_t256:             f32, columns, 256, 8, 8, 8, 1, 4, 0;
             stsmttsm_columns_16x1_m16n16_u2_t256:          f32, columns, 256, 16, 16, 16, 1, 2, 0;
             stsmttsm_tiled_4x4_m8n8_u2_t256:               f32, tiled, 256, 8, 8, 4, 4, 2, 0;
-            stsmttsm_tiled_8x8_m32n32_u1_t256:             f32, tiled, 256, 32, 32, 8, 8, 1, 0;
+            stsmttsm_tiled_8x8_m32n32_u1_t256:             f32, tiled, 256, 32, 32, 8, 8, 1, 1;
             stsmttsm_interleaved_4x4_m16n16_u2_t256:       f32, interleaved, 256, 16, 16, 4, 4, 2, 0;
             stsmttsm_leapfrog_4x4_m4n4_u2_t256:            f32, leapfrog, 256, 4, 4, 4, 4, 2, 0;
             stsmttsm_leapfrog_4x4_m8n8_u2_t256:            f32, leapfrog, 256, 8, 8, 4, 4, 2, 0;
@@ -306,19 +306,26 @@ macro_rules! tsmttsm_staged_variants {
         $emit! {
             // entry                                  elem threads BM BN TM TN KT blocks
             stsmttsm_staged_4x4_m8n8_u2_t256:      f32, 256, 8,  8,  4, 4, 128, 0;
-            stsmttsm_staged_8x8_m16n16_u2_t256:    f32, 256, 16, 16, 8, 8, 128, 0;
-            stsmttsm_staged_8x8_m32n32_u4_t256:    f32, 256, 32, 32, 8, 8, 64, 0;
-            stsmttsm_staged_8x8_m64n16_u2_t256:    f32, 256, 64, 16, 8, 8, 32, 0;
-            stsmttsm_staged_8x8_m64n64_u8_t256:    f32, 256, 64, 64, 8, 8, 32, 0;
+            stsmttsm_staged_8x8_m16n16_u4_t128:    f32, 128, 16, 16, 8, 8, 128, 3;
+            stsmttsm_staged_8x8_m32n16_u4_t128:    f32, 128, 32, 16, 8, 8, 64, 3;
+            stsmttsm_staged_8x8_m32n32_u8_t128:    f32, 128, 32, 32, 8, 8, 64, 3;
+            stsmttsm_staged_8x8_m64n16_u4_t128:    f32, 128, 64, 16, 8, 8, 32, 3;
+            stsmttsm_staged_8x8_m16n64_u4_t128:    f32, 128, 16, 64, 8, 8, 32, 3;
+            stsmttsm_staged_8x12_m32n48_u8_t128:   f32, 128, 32, 48, 8, 12, 64, 2;
+            stsmttsm_staged_12x8_m48n32_u8_t128:   f32, 128, 48, 32, 12, 8, 64, 2;
+            stsmttsm_staged_12x12_m48n48_u8_t128:  f32, 128, 48, 48, 12, 12, 64, 2;
+            stsmttsm_staged_8x8_m64n64_u16_t128:   f32, 128, 64, 64, 8, 8, 32, 3;
 
             ctsmttsm_staged_4x4_m8n8_u1_t256:      c64, 256, 8, 8, 4, 4, 64, 0;
-            ctsmttsm_staged_4x4_m16n16_u4_t256:    c64, 256, 16, 16, 4, 4, 64, 0;
-            ctsmttsm_staged_4x4_m32n32_u8_t256:    c64, 256, 32, 32, 4, 4, 32, 0;
-            ctsmttsm_staged_4x4_m64n16_u4_t256:    c64, 256, 64, 16, 4, 4, 16, 0;
-            ctsmttsm_staged_4x4_m64n64_u16_t256:   c64, 256, 64, 64, 4, 4, 16, 0;
+            ctsmttsm_staged_8x4_m16n16_u2_t256:    c64, 256, 16, 16, 8, 4, 64, 2;
+            ctsmttsm_staged_8x4_m32n32_u4_t256:    c64, 256, 32, 32, 8, 4, 32, 2;
+            ctsmttsm_staged_8x4_m64n16_u4_t256:    c64, 256, 64, 16, 8, 4, 32, 2;
+            ctsmttsm_staged_8x4_m16n64_u4_t256:    c64, 256, 16, 64, 8, 4, 32, 2;
+            ctsmttsm_staged_12x6_m48n48_u4_t128:   c64, 128, 48, 48, 12, 6, 16, 2;
+            ctsmttsm_staged_16x4_m64n64_u8_t128:   c64, 128, 64, 64, 16, 4, 16, 2;
 
             ztsmttsm_staged_2x2_m8n8_u2_t256:      c128, 256, 8, 8, 2, 2, 32, 0;
-            ztsmttsm_staged_4x2_m16n16_u4_t256:    c128, 256, 16, 16, 4, 2, 32, 0;
+            ztsmttsm_staged_4x2_m16n16_u4_t256:    c128, 256, 16, 16, 4, 2, 32, 2;
             ztsmttsm_staged_4x4_m32n32_u4_t256:    c128, 256, 32, 32, 4, 4, 16, 0;
             ztsmttsm_staged_4x4_m64n16_u4_t256:    c128, 256, 64, 16, 4, 4, 16, 0;
             ztsmttsm_staged_4x4_m64n64_u8_t256:    c128, 256, 64, 64, 4, 4, 8, 0;
@@ -333,14 +340,16 @@ macro_rules! gram_staged_variants {
         $emit! {
             // entry                               elem threads BM BN TM TN KT blocks
             sgram_staged_4x4_m8n8_u4_t256:      f32, 256, 8,  8,  4, 4, 256, 0;
-            sgram_staged_8x8_m16n16_u4_t256:    f32, 256, 16, 16, 8, 8, 256, 0;
-            sgram_staged_8x8_m32n32_u8_t256:    f32, 256, 32, 32, 8, 8, 128, 0;
-            sgram_staged_8x8_m64n64_u16_t256:   f32, 256, 64, 64, 8, 8, 64, 0;
+            sgram_staged_8x8_m16n16_u8_t128:    f32, 128, 16, 16, 8, 8, 256, 3;
+            sgram_staged_8x8_m32n32_u16_t128:   f32, 128, 32, 32, 8, 8, 128, 3;
+            sgram_staged_12x12_m48n48_u16_t128: f32, 128, 48, 48, 12, 12, 128, 2;
+            sgram_staged_8x8_m64n64_u32_t128:   f32, 128, 64, 64, 8, 8, 64, 3;
 
             cgram_staged_4x4_m8n8_u2_t256:         c64, 256, 8, 8, 4, 4, 128, 0;
             cgram_staged_4x4_m16n16_u8_t256:       c64, 256, 16, 16, 4, 4, 128, 0;
-            cgram_staged_4x4_m32n32_u16_t256:      c64, 256, 32, 32, 4, 4, 64, 0;
-            cgram_staged_4x4_m64n64_u32_t256:      c64, 256, 64, 64, 4, 4, 32, 0;
+            cgram_staged_8x4_m32n32_u8_t256:       c64, 256, 32, 32, 8, 4, 64, 2;
+            cgram_staged_12x6_m48n48_u8_t128:      c64, 128, 48, 48, 12, 6, 32, 2;
+            cgram_staged_8x4_m64n64_u16_t256:      c64, 256, 64, 64, 8, 4, 32, 2;
 
             zgram_staged_2x2_m8n8_u4_t256:         c128, 256, 8, 8, 2, 2, 64, 0;
             zgram_staged_4x4_m16n16_u4_t256:       c128, 256, 16, 16, 4, 4, 64, 0;
@@ -358,10 +367,12 @@ macro_rules! tsmttsm_lines_variants {
             // entry                                  elem threads BM BN TM TN KT blocks
             stsmttsm_lines_4x4_m16n16_u8_t256:     f32, 256, 16, 16, 4, 4, 128, 0;
             stsmttsm_lines_8x8_m32n32_u4_t256:     f32, 256, 32, 32, 8, 8, 64, 2;
+            stsmttsm_lines_12x12_m48n48_u8_t128:   f32, 128, 48, 48, 12, 12, 64, 2;
             stsmttsm_lines_8x8_m64n16_u4_t256:     f32, 256, 64, 16, 8, 8, 64, 2;
             stsmttsm_lines_8x8_m64n64_u8_t256:     f32, 256, 64, 64, 8, 8, 32, 2;
 
             ctsmttsm_lines_8x4_m64n16_u4_t256:     c64, 256, 64, 16, 8, 4, 32, 2;
+            ctsmttsm_lines_12x6_m48n48_u8_t128:    c64, 128, 48, 48, 12, 6, 32, 2;
             ctsmttsm_lines_8x4_m64n64_u8_t256:     c64, 256, 64, 64, 8, 4, 16, 2;
             ctsmttsm_lines_8x8_m32n32_u4_t128:     c64, 128, 32, 32, 8, 8, 32, 2;
         }
@@ -377,9 +388,11 @@ macro_rules! gram_lines_variants {
             sgram_lines_4x4_m8n8_u4_t256:       f32, 256, 8,  8,  4, 4, 256, 0;
             sgram_lines_4x4_m16n16_u8_t256:     f32, 256, 16, 16, 4, 4, 128, 0;
             sgram_lines_8x8_m32n32_u8_t256:     f32, 256, 32, 32, 8, 8, 128, 2;
+            sgram_lines_12x12_m48n48_u16_t128:  f32, 128, 48, 48, 12, 12, 128, 2;
             sgram_lines_8x8_m64n64_u16_t256:    f32, 256, 64, 64, 8, 8, 64, 2;
 
             cgram_lines_4x4_m16n16_u4_t256:     c64, 256, 16, 16, 4, 4, 64, 3;
+            cgram_lines_12x6_m48n48_u16_t128:   c64, 128, 48, 48, 12, 6, 64, 2;
             cgram_lines_8x4_m64n64_u16_t256:    c64, 256, 64, 64, 8, 4, 32, 2;
             cgram_lines_8x8_m32n32_u8_t128:     c64, 128, 32, 32, 8, 8, 64, 2;
         }
