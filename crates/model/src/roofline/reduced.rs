@@ -260,6 +260,8 @@ mod tests {
             (f32, (8, 8), 8_000_000, "stsmttsm_along_4x4_m4n4_u4_t256"),
             (f32, (64, 2), 4_064_000, "stsmttsm_along_4x4_m4n4_u4_t256"),
             (f32, (32, 32), 4_192_001, "stsmttsm_lines_8x8_m32n32_u4_t256"),
+            (f32, (48, 48), 2_792_001, "stsmttsm_lines_12x12_m48n48_u8_t128"),
+            (Dtype::C64, (48, 48), 1_392_000, "ctsmttsm_lines_12x6_m48n48_u8_t128"),
             (f64, (32, 32), 2_096_001, "dtsmttsm_lines_32x16_m32n32_d1_t128"),
             (f64, (24, 24), 2_792_001, "dtsmttsm_lines_32x16_m32n32_d1_t128"),
             (f64, (64, 2), 2_032_001, "dtsmttsm_along_4x4_m4n4_u2_t256"),
@@ -278,6 +280,22 @@ mod tests {
             let p = Problem { a: by_rows.transposed(), b: by_rows, ..Problem::column_major(f64, 64, 64, k) };
             let found = crate::choose(&p, &Machine::H200, None).map(|choice| choice.variant.entry);
             assert_eq!(found, Ok(entry), "by rows, {k}");
+        }
+    }
+
+    /// A tile of C that is as wide as C is in f32, of either shape of it: turned where there are more columns than rows.
+    #[test]
+    fn tiles_fit_widths_by_rows() {
+        for ((m, n), entry) in [
+            ((33, 31), "stsmttsm_staged_12x8_m48n32_u8_t128"),
+            ((31, 33), "stsmttsm_staged_12x8_m48n32_u8_t128"),
+            ((48, 48), "stsmttsm_staged_12x12_m48n48_u8_t128"),
+            ((64, 64), "stsmttsm_staged_8x8_m64n64_u16_t128"),
+        ] {
+            let (a, b) = (Strides::row_major(m).transposed(), Strides::row_major(n));
+            let p = Problem { a, b, ..Problem::column_major(Dtype::F32, m, n, 1_000_000) };
+            let found = crate::choose(&p, &Machine::H200, None).map(|choice| choice.variant.entry);
+            assert_eq!(found, Ok(entry), "{m} x {n}");
         }
     }
 

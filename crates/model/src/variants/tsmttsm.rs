@@ -310,8 +310,6 @@ macro_rules! tsmttsm_staged_variants {
             stsmttsm_staged_8x8_m32n16_u4_t128:    f32, 128, 32, 16, 8, 8, 64, 3;
             stsmttsm_staged_8x8_m32n32_u8_t128:    f32, 128, 32, 32, 8, 8, 64, 3;
             stsmttsm_staged_8x8_m64n16_u4_t128:    f32, 128, 64, 16, 8, 8, 32, 3;
-            stsmttsm_staged_8x8_m16n64_u4_t128:    f32, 128, 16, 64, 8, 8, 32, 3;
-            stsmttsm_staged_8x12_m32n48_u8_t128:   f32, 128, 32, 48, 8, 12, 64, 2;
             stsmttsm_staged_12x8_m48n32_u8_t128:   f32, 128, 48, 32, 12, 8, 64, 2;
             stsmttsm_staged_12x12_m48n48_u8_t128:  f32, 128, 48, 48, 12, 12, 64, 2;
             stsmttsm_staged_8x8_m64n64_u16_t128:   f32, 128, 64, 64, 8, 8, 32, 3;
@@ -320,7 +318,6 @@ macro_rules! tsmttsm_staged_variants {
             ctsmttsm_staged_8x4_m16n16_u2_t256:    c64, 256, 16, 16, 8, 4, 64, 2;
             ctsmttsm_staged_8x4_m32n32_u4_t256:    c64, 256, 32, 32, 8, 4, 32, 2;
             ctsmttsm_staged_8x4_m64n16_u4_t256:    c64, 256, 64, 16, 8, 4, 32, 2;
-            ctsmttsm_staged_8x4_m16n64_u4_t256:    c64, 256, 16, 64, 8, 4, 32, 2;
             ctsmttsm_staged_12x6_m48n48_u4_t128:   c64, 128, 48, 48, 12, 6, 16, 2;
             ctsmttsm_staged_16x4_m64n64_u8_t128:   c64, 128, 64, 64, 16, 4, 16, 2;
 
