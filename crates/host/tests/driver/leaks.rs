@@ -1,5 +1,6 @@
 //! Nothing of the host's stays behind, neither memory nor threads nor open files: after many rounds of what users do, and after
-//! rounds in each of which another call of the driver fails. Only of the library's own: the fake has an allocator of its own.
+//! rounds in each of which another call of the driver fails. The bytes that are counted are the library's own; the C library counts
+//! the fake's with them.
 
 use super::every::RELEASES;
 use super::programs::{ALL, Program};

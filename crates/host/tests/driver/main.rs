@@ -1,6 +1,6 @@
 //! Each fault its own error, without a GPU: `libcuda.rs` is compiled and found in the place of the driver's library, by a
 //! child process for each case, since a process loads its driver once. The process lives on after every one of them.
-#![cfg(all(target_os = "linux", not(published_cust)))]
+#![cfg(all(target_os = "linux", target_env = "gnu", not(published_cust)))]
 
 mod absent;
 mod arguments;

@@ -38,6 +38,10 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const KT: usize, cons
     const OK: () = {
         assert!(KT as u32 % (T::SIDE * S::KG) == 0, "groups have as many steps of a stage each");
         assert!(!LINES || Self::THREADS % KT as u32 == 0, "a thread copies the same step of each of its lines");
+        assert!(
+            LINES || Self::THREADS >= Self::A.side && Self::THREADS >= Self::B.side,
+            "a row of a stage has a thread for each element"
+        );
     };
     const THREADS: u32 = Mma::<T, S, X, Y, 1>::THREADS;
     const A: Place = Self::place(Mma::<T, S, X, Y, 1>::BM);

@@ -27,6 +27,7 @@ where
     const OK: () = {
         assert!(TM % T::WIDTH == 0 && TN % T::WIDTH == 0, "loads of 16 bytes");
         assert!(KT as u32 % Tiles::<T, S, TM, TN, 1>::GROUPS == 0, "groups have as many rows of a stage each");
+        assert!(S::THREADS >= S::BM && S::THREADS >= S::BN, "a row of a stage has a thread for each element");
     };
     const A: Place = Self::place(S::BM);
     const B: Place = Self::place(S::BN);

@@ -74,7 +74,9 @@ impl<T: Scalar> Source<T> {
             let (row, line) =
                 if self.is_along() { (element % steps, element / steps) } else { (element / side, element % side) };
             if line < self.lines {
-                let from = self.of.address((l + row) as u64 * self.down + line as u64 * self.across);
+                let (down, across) =
+                    (((l + row) as u64).wrapping_mul(self.down), (line as u64).wrapping_mul(self.across));
+                let from = self.of.address(down.wrapping_add(across)); // of rows that are not there it is no place
                 // SAFETY: inside the matrix, or nothing is read; the place is in the stage.
                 unsafe { copy::<T>(stage.address(row * pitch + line), from, l + row < end) };
             }
@@ -119,8 +121,8 @@ impl<T: Scalar> Source<T> {
         threads: u32,
         (l, end): (u32, u32),
     ) {
-        // SAFETY: all lanes are here. Where a thread's pieces are is worked out for each stage: to keep it takes
-        // registers.
+        // SAFETY: all lanes are here, or on their way: it waits for those that copy another matrix still. Where a thread's
+        // pieces are is worked out for each stage: to keep it takes registers.
         let t = unsafe { ptx::pinned(thread::thread_idx_x()) } % threads;
         let width = if PIECES { T::WIDTH as u32 } else { 1 };
         let pieces = side / width;
@@ -130,7 +132,8 @@ impl<T: Scalar> Source<T> {
             return;
         }
         let rows = (end - l).min(steps);
-        let mut from = (l + first) as u64 * self.down + line as u64 * self.across;
+        let along = ((l + first) as u64).wrapping_mul(self.down);
+        let mut from = along.wrapping_add((line as u64).wrapping_mul(self.across));
         for turn in 0..steps.div_ceil(apart) {
             let row = first + turn * apart;
             if steps % apart == 0 || row < steps {
@@ -140,7 +143,7 @@ impl<T: Scalar> Source<T> {
                     if PIECES { ptx::cp_async_16(into, from, row < rows) } else { copy::<T>(into, from, row < rows) }
                 }
             }
-            from = from.wrapping_add(apart as u64 * self.down); // of rows that are not there it is no place
+            from = from.wrapping_add((apart as u64).wrapping_mul(self.down)); // of rows that are not there it is no place
         }
     }
 

@@ -2,7 +2,7 @@
 //! TN sums a thread, fused multiply-adds.
 //!
 //! # Idea
-//! A thread that has all of C loads m + n elements a row for m·n multiply-adds, but has registers for 11 x 11 sums at most.
+//! A thread that has all of C loads m + n elements a row for m·n multiply-adds, but has registers for 11 x 11 sums of f64 at most, or 12 x 12 of f32.
 //! Tiles share a row among threads, which load it from the first-level cache TN or TM times, and from memory once. Loading
 //! the next rows ahead of this one's arithmetic (leap-frogging) hides the memory's latency where registers leave few warps.
 //! # Thread mapping
