@@ -245,6 +245,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         Kernel::GemmRing => {
             (least > MOST_COLUMNS && has_a_large_operand || problem.operation() == Operation::Gemm)
                 && (!variant.mma || variant.dtype.is_complex() || variant.copies_elements() != comes_by_pieces(problem))
+                && (!variant.is_along_k() || problem.a.col == 1 && problem.b.row == 1)
         }
         Kernel::Tsmttsm => {
             let tall = problem.m.max(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;

@@ -37,16 +37,17 @@ pub const fn gemm_ring_step(len: u32, step: u32, elem_bytes: u32, mma: bool) -> 
 }
 
 /// Elements from line to line of a stage of [`Kernel::GemmRing`] that keeps `steps` steps of k of each line together: 32 bytes behind each, so
-/// that copies are of whole sectors, and the lines of a fragment of the matrix units, every second one, lie in different banks.
-pub const fn gemm_ring_line(steps: u32, elem_bytes: u32) -> u32 {
-    steps + 32 / elem_bytes
+/// that copies are of whole sectors, and the lines of a fragment of the matrix units, every second one, lie in different banks; 16 bytes for the
+/// vector units, whose lanes have neighbouring lines.
+pub const fn gemm_ring_line(steps: u32, elem_bytes: u32, mma: bool) -> u32 {
+    steps + (if mma { 32 } else { 16 }) / elem_bytes
 }
 
-/// Elements of an operand's part of a stage of [`Kernel::GemmRing`], whichever way it lies there: the matrix units' lie by lines where the
-/// operand does.
-pub const fn gemm_ring_len(side: u32, steps: u32, elem_bytes: u32, mma: bool) -> u32 {
-    let (by_steps, by_lines) = (gemm_ring_step(side, steps, elem_bytes, mma), side * gemm_ring_line(steps, elem_bytes));
-    if mma && by_lines > by_steps { by_lines } else { by_steps }
+/// Elements of an operand's part of a stage of [`Kernel::GemmRing`], whichever way it lies there: where `lines`, by lines where the operand does.
+pub const fn gemm_ring_len(side: u32, steps: u32, elem_bytes: u32, mma: bool, lines: bool) -> u32 {
+    let by_steps = gemm_ring_step(side, steps, elem_bytes, mma);
+    let by_lines = side * gemm_ring_line(steps, elem_bytes, mma);
+    if lines && by_lines > by_steps { by_lines } else { by_steps }
 }
 
 /// Columns of tiles that the blocks of [`Kernel::GemmRing`] take together, row by row: as many blocks as an H200 runs at a
@@ -225,7 +226,8 @@ fn squares(variant: &Variant, m: u64, n: u64, elem_bytes: u32) -> Tiling {
         Kernel::Ladder => (variant.stages * (bm + bn) * k_step, cols),
         _ => {
             // Of complex numbers a fragment is of every step.
-            let part = |side: u32| gemm_ring_len(side, k_step, elem_bytes, variant.mma && !variant.dtype.is_complex());
+            let mma = variant.mma && !variant.dtype.is_complex();
+            let part = |side: u32| gemm_ring_len(side, k_step, elem_bytes, mma, mma || variant.is_along_k());
             // Of a band's rows each is read once for all of its columns.
             (variant.stages * (part(bm) + part(bn)), cols.div_ceil(u64::from(GEMM_BAND)))
         }

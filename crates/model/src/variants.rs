@@ -453,6 +453,11 @@ impl Variant {
         matches!(self.name.as_bytes(), b"gemm_mma_elements")
     }
 
+    /// Whether it is for an A and a B that both lie along k, and keeps them so in its stages, on the vector units.
+    pub const fn is_along_k(&self) -> bool {
+        matches!(self.name.as_bytes(), b"gemm_along")
+    }
+
     /// The oldest compute capability that has its instructions.
     pub const fn since(&self) -> (u32, u32) {
         match (self.kernel, self.mma) {

@@ -10,7 +10,7 @@
 //! | [`interleaved`] | the next tile is loaded while this one is multiplied: one barrier a tile |
 //! | [`four`] | 2 x 2 elements of C a thread |
 //! | [`tiled`] | a block stages tiles of A and B in shared memory, a thread keeps TM x TN sums in registers and loads 16 bytes |
-//! | [`staged`] | `cp.async` fills a ring of stages meanwhile ([`ring`]); up to 8 x 16 sums |
+//! | [`staged`] | `cp.async` fills a ring of stages meanwhile ([`ring`]); up to 8 x 16 sums; `gemm_along` for an A and a B along k |
 //! | [`mma`], [`complex_mma`] | the same, multiplied by the matrix units: f64 and c128, from sm_90 on |
 //!
 //! The first six are a course's report on a K80, for who wants to see where the time goes; they are chosen by name alone.
@@ -54,11 +54,11 @@ macro_rules! ladder_entries {
 model::gemm_ladder_variants!(ladder_entries);
 
 macro_rules! staged_entries {
-    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+    ($($entry:ident: $elem:ident, $variant:ident, $way:ident, $threads:literal, $tm:literal, $tn:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
         $(product_entry!(
             $entry,
             $elem,
-            staged::Staged::<$elem, ring::Block<$threads, $bm, $bn, $kt, $stages, false>, $tm, $tn>::body
+            staged::Staged::<$elem, ring::Block<$threads, $bm, $bn, $kt, $stages, false>, $tm, $tn, ring::$way>::body
         );)*
     };
 }

@@ -148,6 +148,7 @@ tests!(
     gemm_four_fixed,
     gemm_tiled,
     gemm_staged,
+    gemm_along,
     gemm_mma,
     gemm_mma_elements,
     tsmttsm_whole,

@@ -124,8 +124,11 @@ fn stage(variant: &Variant, width: f64) -> f64 {
 fn gemm_stage(variant: &Variant, problem: &Problem, width: f64) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let (steps, threads) = (f64::from(variant.t3), f64::from(variant.threads));
-    let by_16_bytes = |unit: u64, all: u64| {
-        if variant.mma { !variant.copies_elements() } else { width == 1.0 || unit == 1 && all % width as u64 == 0 }
+    let whole = |all: u64| all % width as u64 == 0;
+    let by_16_bytes = |unit: u64, all: u64| match (variant.mma, variant.is_along_k()) {
+        (true, _) => !variant.copies_elements(),
+        (_, true) => whole(problem.k),
+        _ => width == 1.0 || unit == 1 && whole(all),
     };
     // The other warps of a scheduler issue while one waits until its elements are taken.
     let others = (f64::from(variant.min_blocks * variant.threads) / WARP / SCHEDULERS - 1.0).max(1.0);
@@ -226,8 +229,9 @@ mod tests {
             // 8 x 16 sums and 6 loads a step; of 8 steps 2 copies of A's 128 x 8, and of B's, by columns, 8 of elements, for which one other
             // warp issues.
             ("sgemm_staged_8x16_m128_n128_k8_s3_t128", 134.0 + (4.0 + 8.0 * 16.0) / 8.0),
-            // 8 x 8 sums and 4 loads; 2 copies of A's, and 4 of elements of B's 64 x 8, for which two do.
-            ("sgemm_staged_8x8_m128_n64_k8_s3_t128", 68.0 + (4.0 + 4.0 * 9.0) / 8.0),
+            // 8 x 8 sums and 4 loads; of 16 steps 4 copies of A's, and 8 of elements of B's 64 x 16, for which two do; along k 4 and 2.
+            ("sgemm_staged_8x8_m128_n64_k16_s3_t128", 68.0 + (8.0 + 8.0 * 9.0) / 16.0),
+            ("sgemm_along_8x8_m128_n64_k16_s3_t128", 68.0 + 2.0 * 6.0 / 16.0),
             // Of 4 steps 8 products of 16 x 8 and 4 loads; of 32 steps 16 copies of both operands' 64 x 32, of 16 steps 16 of elements.
             ("dgemm_mma_32x32_m64_n64_k32_s3_t128", 12.0 / 4.0 + 32.0 / 32.0),
             ("dgemm_mma_elements_32x32_m64_n64_k16_s3_t128", 12.0 / 4.0 + 32.0 / 16.0),

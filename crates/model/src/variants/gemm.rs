@@ -36,22 +36,25 @@ macro_rules! gemm_ladder_variants {
     };
 }
 
-/// The entries that multiply on the vector units: `entry: element, threads, TM, TN, BM, BN, KT, stages, blocks an SM`; a
-/// thread owns TM x TN of C, a block BM x BN.
+/// The entries that multiply on the vector units: `entry: element, variant, how A and B are copied, threads, TM, TN, BM, BN, KT, stages, blocks an
+/// SM`; a thread owns TM x TN of C, a block BM x BN.
 ///
-/// f32 has a large tile, one with which a square of 1024 fills a GPU of 132 SMs, and one for what is smaller. f64 is for GPUs
-/// without the matrix units' f64 of sm_90.
+/// f32 has a large tile, one with which a square of 1024 fills a GPU of 132 SMs, and one for what is smaller; for A and B along k, a tile that
+/// stands and one that lies, for 49 to 64 columns or rows. f64 is for GPUs without the matrix units' f64 of sm_90.
 #[macro_export]
 macro_rules! gemm_staged_variants {
     ($emit:ident) => {
         $emit! {
-            // entry                                     elem  threads TM TN  BM   BN   KT stages blocks
-            sgemm_staged_8x16_m128_n128_k8_s3_t128:      f32,  128,    8, 16, 128, 128, 8, 3,     2;
-            sgemm_staged_8x8_m128_n64_k8_s3_t128:        f32,  128,    8, 8,  128, 64,  8, 3,     3;
-            sgemm_staged_4x8_m64_n64_k8_s3_t128:         f32,  128,    4, 8,  64,  64,  8, 3,     4;
-            dgemm_staged_4x8_m64_n64_k8_s3_t128:         f64,  128,    4, 8,  64,  64,  8, 3,     3;
-            cgemm_staged_8x4_m64_n64_k8_s3_t128:         c64,  128,    8, 4,  64,  64,  8, 3,     3;
-            zgemm_staged_4x4_m64_n32_k8_s3_t128:         c128, 128,    4, 4,  64,  32,  8, 3,     2;
+            // entry                                    elem  variant way     threads TM TN  BM   BN   KT  stages blocks
+            sgemm_staged_8x16_m128_n128_k8_s3_t128:     f32,  staged, Either, 128,    8, 16, 128, 128, 8,  3,     2;
+            sgemm_staged_8x8_m128_n64_k16_s3_t128:      f32,  staged, Either, 128,    8, 8,  128, 64,  16, 3,     3;
+            sgemm_staged_4x8_m64_n64_k8_s3_t128:        f32,  staged, Either, 128,    4, 8,  64,  64,  8,  3,     4;
+            sgemm_along_8x8_m128_n64_k16_s3_t128:       f32,  along,  Along,  128,    8, 8,  128, 64,  16, 3,     3;
+            sgemm_along_8x8_m64_n128_k16_s3_t128:       f32,  along,  Along,  128,    8, 8,  64,  128, 16, 3,     3;
+            dgemm_staged_4x8_m64_n64_k8_s3_t128:        f64,  staged, Either, 128,    4, 8,  64,  64,  8,  3,     3;
+            cgemm_staged_8x4_m64_n64_k8_s3_t128:        c64,  staged, Either, 128,    8, 4,  64,  64,  8,  3,     3;
+            cgemm_along_8x4_m64_n64_k8_s3_t128:         c64,  along,  Along,  128,    8, 4,  64,  64,  8,  3,     3;
+            zgemm_staged_4x4_m64_n32_k8_s3_t128:        c128, staged, Either, 128,    4, 4,  64,  32,  8,  3,     2;
         }
     };
 }
@@ -98,9 +101,9 @@ macro_rules! ladder_rows {
 gemm_ladder_variants!(ladder_rows);
 
 macro_rules! staged_rows {
-    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
+    ($($entry:ident: $elem:ident, $variant:ident, $way:ident, $threads:literal, $tm:literal, $tn:literal, $bm:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal;)*) => {
         pub(super) const STAGED: &[Variant] = &[$(Variant {
-            name: "gemm_staged", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::GemmRing,
+            name: concat!("gemm_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::GemmRing,
             threads: $threads, t2: $bn, t3: $kt, rows: $bm, cols: $tn, stages: $stages, layout: Layout::Any, mma: false,
             min_blocks: $blocks, wide_shared: true,
         }),*];

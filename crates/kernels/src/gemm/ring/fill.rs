@@ -48,6 +48,14 @@ impl<const WIDE: bool> Way for BySteps<WIDE> {
     const WIDE: Option<bool> = Some(WIDE);
 }
 
+/// Along k, by 16 bytes where that can be, else by elements.
+pub struct Along;
+
+impl Way for Along {
+    const BY_LINES: bool = true;
+    const WIDE: Option<bool> = None;
+}
+
 /// By elements, across the lines or along k.
 pub struct Elements;
 
@@ -99,20 +107,21 @@ pub(super) struct Copies<T, W> {
 impl<T: Scalar, W: Way> Copies<T, W> {
     const BYTES: u32 = size_of::<T>() as u32;
 
-    /// Of stages of `len` lines from `first` of `all` on, from step `start` on; strides across the lines and along k.
+    /// Of stages of `len` lines from `first` of `all` on, from step `start` of `k` on; strides across the lines and along k.
     #[inline(always)]
     pub(super) fn new<S: Tile>(
         operand: Global<T>,
         (across, along): (u64, u64),
         (first, all): (u32, u32),
         len: u32,
-        start: u32,
+        (start, k): (u32, u32),
     ) -> Self {
         let t = thread::thread_idx_x() % S::THREADS; // there are no more, which the compiler cannot know
         let (warp, lane) = (t / warp::WARP_LANES, t % warp::WARP_LANES);
         let aligned = operand.is_aligned(16) && along * Self::BYTES as u64 % 16 == 0;
         // A block that hangs over the last line has 16 bytes of lines only where they end together.
-        let wide = W::WIDE.unwrap_or(across == 1 && aligned && (first + len <= all || all % T::WIDTH as u32 == 0));
+        let whole = across == 1 && aligned && (first + len <= all || all % T::WIDTH as u32 == 0);
+        let wide = W::WIDE.unwrap_or(if W::BY_LINES { lies_by_lines(operand, (across, along), k) } else { whole });
         let piece = if wide { T::WIDTH as u32 } else { 1 };
         let ((line, step), (lines, steps)) = if W::BY_LINES {
             let pieces = S::KT / piece;
@@ -127,7 +136,7 @@ impl<T: Scalar, W: Way> Copies<T, W> {
         };
         let place = |line, step| {
             if W::BY_LINES {
-                line * gemm_ring_line(S::KT, Self::BYTES) + step
+                line * gemm_ring_line(S::KT, Self::BYTES, S::PAIRS) + step
             } else {
                 gemm_ring_step(len, step, Self::BYTES, S::PAIRS) + line
             }
@@ -191,7 +200,7 @@ impl<T: Scalar, W: Way> Copies<T, W> {
         for i in part * copies / parts..(part + 1) * copies / parts {
             // What the compiler can work out need not be kept.
             let behind = if W::BY_LINES {
-                i * (S::THREADS / (S::KT / piece)) * gemm_ring_line(S::KT, Self::BYTES)
+                i * (S::THREADS / (S::KT / piece)) * gemm_ring_line(S::KT, Self::BYTES, S::PAIRS)
             } else if piece == 1 && W::LOOKS {
                 i * self.onward
             } else {

@@ -25,7 +25,7 @@ use cuda_std::prelude::*;
 use fill::{Copies, STEPS};
 use model::launch::{GEMM_BAND as BAND, gemm_ring_line, gemm_ring_step};
 
-pub use fill::{ByLines, BySteps, Either, Elements, Way, lies_by_lines, lies_by_steps};
+pub use fill::{Along, ByLines, BySteps, Either, Elements, Way, lies_by_lines, lies_by_steps};
 
 /// The shape of a ring and of the block that fills it.
 pub trait Tile {
@@ -102,7 +102,7 @@ pub struct Ring<T, S, A = Either, B = Either>(PhantomData<(T, S, A, B)>);
 const fn at<T, S: Tile>(side: u32, by_lines: bool, line: u32, step: u32) -> u32 {
     let bytes = size_of::<T>() as u32;
     if by_lines {
-        line * gemm_ring_line(S::KT, bytes) + step
+        line * gemm_ring_line(S::KT, bytes, S::PAIRS) + step
     } else {
         gemm_ring_step(side, step, bytes, S::PAIRS) + line
     }
@@ -179,8 +179,8 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
         if start >= end {
             return; // the whole block: there is nothing to add
         }
-        let mut a = Copies::<T, A>::new::<S>(x.a, (x.a_row, x.a_col), (row, x.m), S::BM, start);
-        let mut b = Copies::<T, B>::new::<S>(x.b, (x.b_col, x.b_row), (col, x.n), S::BN, start);
+        let mut a = Copies::<T, A>::new::<S>(x.a, (x.a_row, x.a_col), (row, x.m), S::BM, (start, x.k));
+        let mut b = Copies::<T, B>::new::<S>(x.b, (x.b_col, x.b_row), (col, x.n), S::BN, (start, x.k));
         let mut now = 0;
         let mut held = W::ZEROS; // multiplied once, while the first operands are loaded
         // SAFETY: `end` <= k. Who reads a stage was done with it at the last barrier before it is filled; who loads from one
