@@ -38,12 +38,13 @@ pub const fn gemm_ring_step(len: u32, step: u32, elem_bytes: u32, mma: bool) -> 
 
 /// Elements from line to line of a stage of [`Kernel::GemmRing`] that keeps `steps` steps of k of each line together: 32 bytes behind each, so
 /// that copies are of whole sectors, and the lines of a fragment of the matrix units, every second one, lie in different banks; 16 bytes for the
-/// vector units, whose lanes have neighbouring lines.
+/// vector units, whose lanes have neighbouring lines: copies of every other line straddle sectors then (32 was not tried).
 pub const fn gemm_ring_line(steps: u32, elem_bytes: u32, mma: bool) -> u32 {
     steps + (if mma { 32 } else { 16 }) / elem_bytes
 }
 
-/// Elements of an operand's part of a stage of [`Kernel::GemmRing`], whichever way it lies there: where `lines`, by lines where the operand does.
+/// Elements of an operand's part of a stage of [`Kernel::GemmRing`], by steps or, where `lines`, the longer of both ways. Of `mma` the gaps are those of
+/// fragments of every second step.
 pub const fn gemm_ring_len(side: u32, steps: u32, elem_bytes: u32, mma: bool, lines: bool) -> u32 {
     let by_steps = gemm_ring_step(side, steps, elem_bytes, mma);
     let by_lines = side * gemm_ring_line(steps, elem_bytes, mma);

@@ -6,9 +6,10 @@
 //! and 8 x 16 take three quarters of it.
 //!
 //! So copies have to be few. `gemm_staged` copies an operand across k by 16 bytes; one along k, which its stages turn, by elements. Where both A and B lie
-//! along k, `gemm_along` keeps them so, and copies 16 bytes; a thread loads elements then, which are as many bytes. On an H200 on 2026-11-27
-//! it took 0.92 of the time of the same tile of `gemm_staged` for Aᵀ B of 1024 cubed, 0.87 to 0.92 for 64 columns and an A by rows, 0.91 in c64; where operands
-//! do not lie so up to 1.5 times as long. One entry that has a loop for each case, or A across k and B along it, lost more by the registers that the assembler
+//! along k, `gemm_along` keeps them so, and copies 16 bytes; a thread loads elements then, which are as many bytes, and of which the assembler joins neighbouring
+//! steps. On an H200 on 2026-11-27
+//! it took 0.92 of the time of the same tile of `gemm_staged` for Aᵀ B of 1024 cubed, 0.89 to 0.92 for 64 columns and an A by rows, 0.92 in c64; where operands
+//! do not lie so up to 1.6 times as long. One entry that has a loop for each case, or A across k and B along it, lost more by the registers that the assembler
 //! deals than by copies (benches/NOTES.md).
 //!
 //! # Thread mapping
@@ -65,12 +66,13 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize, W: Way> Staged<T, S, 
             conj_b: x.conj_b(),
             shape: PhantomData,
         };
-        // SAFETY: the launch's promise is that of `Ring::run`; rows and columns of C are this thread's, and `write`
-        // looks whether they are there.
+        // SAFETY: the launch's promise is that of `Ring::run`; rows and columns of C are this thread's, and `write` and
+        // `write_tile` look whether they are there.
         unsafe {
             Ring::<T, S, W, W>::run(&x, (row, col), &mut sums);
             let (row, col) = (row + sums.row, col + sums.col);
             let (row, col) = (|i| row + apart::<T, W>(i, DOWN), |j| col + apart::<T, W>(j, ACROSS));
+            // `write` stores 16 bytes of neighbouring rows, and those of a thread along k are apart.
             if W::BY_LINES {
                 x.write_tile(row, col, sums.rc);
             } else {
@@ -100,13 +102,15 @@ unsafe fn lines<T: Scalar, W: Way, const N: usize>(part: Shared<T>, at: impl Fn(
     let width = if W::BY_LINES { 1 } else { T::WIDTH };
     for i in (0..N).step_by(width) {
         let place = at(apart::<T, W>(i, lanes));
-        // SAFETY, both: as the caller promised.
-        if W::BY_LINES {
-            of[i] = unsafe { part.load(place) };
-        } else {
-            let wide = unsafe { part.load_wide(place) };
-            for v in 0..width {
-                of[i + v] = wide[v];
+        // SAFETY: as the caller promised.
+        unsafe {
+            if W::BY_LINES {
+                of[i] = part.load(place);
+            } else {
+                let wide = part.load_wide(place);
+                for v in 0..width {
+                    of[i + v] = wide[v];
+                }
             }
         }
     }

@@ -405,6 +405,28 @@ fn grids_fit_at_every_edge() -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The entries for an A and a B along k are considered there alone, and taken.
+#[test]
+fn what_lies_along_k_has_entries_of_its_own() -> Result<(), Refusal> {
+    let considered = |dtype, a, b| -> Result<usize, Refusal> {
+        let p = Problem { a, b, ..Problem::column_major(dtype, 1000, 900, 800) };
+        Ok(candidates(&p, &Machine::H200, None)?.filter(|c| c.variant.is_along_k()).count())
+    };
+    let (a_along, a_across) = (Strides::row_major(800), Strides::column_major(1000));
+    let (b_along, b_across) = (Strides::column_major(800), Strides::row_major(900));
+    for (dtype, entries) in [(Dtype::F32, 2), (Dtype::C64, 1), (Dtype::F64, 0)] {
+        assert_eq!(considered(dtype, a_along, b_along)?, entries, "{dtype}");
+        for (a, b) in [(a_along, b_across), (a_across, b_along), (a_across, b_across)] {
+            assert_eq!(considered(dtype, a, b)?, 0, "{dtype}");
+        }
+        if entries > 0 {
+            let p = Problem { a: Strides::row_major(10_000), ..Problem::column_major(dtype, 10_000, 64, 10_000) };
+            assert_eq!(choose(&p, &Machine::H200, None)?.variant.name, "gemm_along", "{dtype}");
+        }
+    }
+    Ok(())
+}
+
 /// Of 49 columns on, where k is large and not both are tall, entries of squares are considered.
 #[test]
 fn squares_entries_serve_what_is_nearly_as_wide_as_their_tiles() -> Result<(), Refusal> {

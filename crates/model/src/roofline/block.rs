@@ -3,6 +3,7 @@
 use super::ends::Ends;
 use super::gemv;
 use super::issue::issue_s;
+use super::rings::{ragged, turned};
 use super::terms::Alone;
 use super::{Constants, WARP, fma_rate};
 use super::{reduced, tsmm};
@@ -83,7 +84,7 @@ impl Block {
         // Where there are no such units their instructions are the vector units' work.
         let has_units = variant.mma && machine.mma_f64_per_s > 0.0;
         let rate = if has_units { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
-        let share = if variant.mma { constants.mma_share } else { 1.0 };
+        let share = if variant.mma { constants.mma_share / turned(variant, problem) } else { 1.0 };
         // A vector is loaded by 16 bytes too, from the first-level cache.
         let wide = variant.wide_shared || variant.kernel == Kernel::Gemv;
         let handed = match (variant.kernel, wide) {
@@ -268,7 +269,7 @@ fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
         (Kernel::Tsm2r, true, Dtype::F32) => constants.by_rows_f32,
         // Of complex elements nothing was measured: as of f64, which are as long or shorter.
         (Kernel::Tsm2r, true, Dtype::F64 | Dtype::C64 | Dtype::C128) => constants.by_rows_f64,
-        (Kernel::Ring, ..) => constants.ring_reads,
+        (Kernel::Ring, ..) => constants.ring_reads * ragged(variant, problem),
         (Kernel::Tsmttsm | Kernel::Gram, ..) => reduced_detour(variant, problem),
         (Kernel::Gemv, true, _) if variant.is_sorensens() => UNFIT,
         (Kernel::Gemv, ..) => gemv::detour(variant, problem),

@@ -8,6 +8,7 @@ mod gemv;
 mod issue;
 mod norm;
 mod reduced;
+mod rings;
 mod streamed;
 mod terms;
 mod tsmm;

@@ -98,7 +98,7 @@ const RING_C128_GRAM: Fitted = Fitted { units: (0.91, 1.76), handed: 0.1, ..MATR
 const STAGED: Fitted =
     Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 6.0, ends: (13.3, 0.0), issue: 1.2, ..VECTOR };
 const STAGED_C64: Fitted = Fitted { issue: 1.65, ..STAGED };
-/// Held to the run of columns-48.csv, all cases of f32 and c64 by columns and the entries near the fastest: where a tile of C is full three quarters are
+/// Held to a run on an H200 of 2026-11-27 (columns.csv is of a later one), all cases of f32 and c64 by columns and the entries near the fastest: where a tile of C is full three quarters are
 /// within 19%, all within 28%; where it is not within 28%, and one takes 1.5 times the estimate. More would be nearer, but by the issue
 /// of instructions a block an SM would do, and two are faster.
 const LINES: Fitted =

@@ -117,6 +117,11 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
             !S::PAIRS || S::THREADS >= 2 * S::BM && S::THREADS >= 2 * S::BN,
             "a thread's elements are pairs of steps apart"
         );
+        let whole = S::THREADS / S::KT * T::WIDTH as u32;
+        assert!(!A::BY_LINES || S::KT % T::WIDTH as u32 == 0 && whole <= S::BM, "threads copy whole rounds of lines");
+        assert!(!B::BY_LINES || S::KT % T::WIDTH as u32 == 0 && whole <= S::BN, "threads copy whole rounds of lines");
+        assert!(A::BY_LINES || S::THREADS >= S::BM, "a step's rows are shared out");
+        assert!(B::BY_LINES || S::THREADS >= S::BN, "a step's columns are shared out");
         assert!(
             !(A::LOOKS || B::LOOKS) || S::KT >= STEPS && S::THREADS / 32 >= S::KT / STEPS,
             "warps copy whole squares of steps and lines"

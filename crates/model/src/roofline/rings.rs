@@ -1,0 +1,75 @@
+//! How much longer rings take where operands do not lie as they copy them best.
+
+use crate::{Dtype, Kernel, Problem, Variant};
+
+/// How many times as long the products of a ring of complex fragments take where both operands lie along k, so that all of a stage is turned. On an H200
+/// on 2026-11-27, 20480 x 64 x 5120 in c128, A by rows took 1.39 times as long as by columns, by tiles of 64 x 64, and 1.26 by those of 128 x 64.
+pub(super) fn turned(variant: &Variant, problem: &Problem) -> f64 {
+    let is_turned = variant.kernel == Kernel::GemmRing && variant.dtype.is_complex();
+    if is_turned && problem.a.col == 1 && problem.b.row == 1 { 1.3 } else { 1.0 }
+}
+
+/// How many times as long the copies of a ring of f64 take where A's lines, as its shape has them, are not whole sectors, so that a block's part of a
+/// column draws 64 bytes more, or not even whole 16 bytes, so that elements are copied: on the matrix units the longer, the more of them a warp has for
+/// each of its products. By rows warps of 8 columns take longer in any case. The leading dimension does not matter: parts of k, and so bits, follow
+/// from the shape. On an H200 on 2026-11-27, A by columns, 20479 x 4 x 10240 took 1.45 times as long as 20480 rows by 16 x 8 sums a warp, 1.18 by 16 x 16,
+/// 1.04 by 32 x 16, 1.23 by 2 x 4 sums a thread.
+pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
+    if problem.dtype != Dtype::F64 {
+        return 1.0;
+    }
+    let by_rows = problem.a.row != 1 && problem.m > 1;
+    let line = if by_rows { problem.k } else { problem.m };
+    let drawn = match (by_rows, variant.mma && variant.cols == 8) {
+        (true, true) => 1.05,
+        (false, _) if line % 4 != 0 => 1.0 + 8.0 / f64::from(variant.rows),
+        _ => 1.0,
+    };
+    let sums = f64::from(variant.own_rows() * variant.cols) / 128.0;
+    let elements = if variant.mma { 0.33 / (sums * sums) } else { 0.2 };
+    drawn * if line % 2 == 0 { 1.0 } else { 1.0 + elements }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Strides, VARIANTS};
+
+    fn variant(entry: &str) -> &'static Variant {
+        VARIANTS.iter().find(|v| v.entry == entry).expect("an entry")
+    }
+
+    /// Whole sectors, halves of them, elements; by columns and by rows.
+    #[test]
+    fn what_is_not_whole_takes_longer() {
+        let by_rows = |dtype, k| Problem { a: Strides::row_major(k), ..Problem::column_major(dtype, 1000, 4, k) };
+        let by_columns = |dtype, m| Problem::column_major(dtype, m, 4, 1000);
+        for (entry, problem, wanted) in [
+            ("dtsm2r_mma_16x8_n8_k32_s3_t128", by_columns(Dtype::F64, 20480), 1.0),
+            ("dtsm2r_mma_16x8_n8_k32_s3_t128", by_columns(Dtype::F64, 20478), 1.125),
+            ("dtsm2r_mma_16x8_n8_k32_s3_t128", by_columns(Dtype::F64, 20479), 1.125 * 1.33),
+            ("dtsm2r_mma_32x16_n16_k32_s2_t128", by_columns(Dtype::F64, 20479), 1.0625 * (1.0 + 0.33 / 16.0)),
+            ("dtsm2r_staged_2x4_n4_k16_s3_t128", by_columns(Dtype::F64, 20480), 1.0),
+            ("dtsm2r_mma_16x8_n8_k32_s4_t128_rows", by_rows(Dtype::F64, 10000), 1.05),
+            ("dtsm2r_mma_16x16_n16_k32_s3_t128_rows", by_rows(Dtype::F64, 10000), 1.0),
+            ("dtsm2r_mma_16x16_n16_k32_s3_t128_rows", by_rows(Dtype::F64, 10001), 1.0825),
+            ("stsm2r_staged_4x4_n8_k16_s3_t128", by_columns(Dtype::F32, 20479), 1.0),
+        ] {
+            let found = ragged(variant(entry), &problem);
+            assert!((found - wanted).abs() <= 1e-9, "{entry}: {found}, not {wanted}");
+        }
+    }
+
+    /// Of complex fragments, where both lie along k.
+    #[test]
+    fn two_operands_along_k_are_turned() {
+        let along = |a, b| Problem { a, b, ..Problem::column_major(Dtype::C128, 100, 64, 50) };
+        let entry = variant("zgemm_mma_32x32_m64_n64_k8_s3_t128");
+        let (by_rows, by_columns) = (Strides::row_major(50), Strides::column_major(100));
+        assert!(turned(entry, &along(by_rows, Strides::column_major(50))) > 1.0);
+        assert_eq!(turned(entry, &along(by_columns, Strides::column_major(50))), 1.0);
+        assert_eq!(turned(entry, &along(by_rows, Strides::row_major(64))), 1.0);
+        let real = variant("dgemm_mma_32x32_m64_n64_k32_s3_t128");
+        assert_eq!(turned(real, &along(by_rows, Strides::column_major(50))), 1.0);
+    }
+}
