@@ -105,7 +105,7 @@ macro_rules! staged_rows {
         pub(super) const STAGED: &[Variant] = &[$(Variant {
             name: concat!("gemm_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::GemmRing,
             threads: $threads, t2: $bn, t3: $kt, rows: $bm, cols: $tn, stages: $stages, layout: Layout::Any, mma: false,
-            min_blocks: $blocks, wide_shared: true,
+            min_blocks: $blocks, wide_shared: !matches!(stringify!($variant).as_bytes(), b"along"),
         }),*];
     };
 }
