@@ -5,12 +5,12 @@
 //! area: shared memory hands an SM 128 bytes a cycle, which is what 8 x 8 sums of f32 take at the multipliers' full rate,
 //! and 8 x 16 take three quarters of it.
 //!
-//! So copies have to be few. `gemm_staged` copies an operand across k by 16 bytes; one along k, which its stages turn, by elements. Where both A and B lie
-//! along k, `gemm_along` keeps them so, and copies 16 bytes; a thread loads elements then, which are as many bytes, and of which the assembler joins neighbouring
-//! steps. On an H200 on 2026-11-27
-//! it took 0.92 of the time of the same tile of `gemm_staged` for Aᵀ B of 1024 cubed, 0.89 to 0.92 for 64 columns and an A by rows, 0.92 in c64; where operands
-//! do not lie so up to 1.6 times as long. One entry that has a loop for each case, or A across k and B along it, lost more by the registers that the assembler
-//! deals than by copies (benches/NOTES.md).
+//! So copies have to be few. `gemm_staged` copies an operand across k by 16 bytes; one along k, which its stages turn, by
+//! elements. Where both A and B lie along k, `gemm_along` keeps them so, and copies 16 bytes; a thread loads elements then, which
+//! are as many bytes, and of which the assembler joins neighbouring steps. On an H200 on 2026-11-27 it took 0.92 of the time of
+//! the same tile of `gemm_staged` for Aᵀ B of 1024 cubed, 0.89 to 0.92 for 64 columns and an A by rows, 0.92 in c64; where operands
+//! do not lie so up to 1.6 times as long. One entry that has a loop for each case, or A across k and B along it, lost more by the
+//! registers that the assembler deals than by copies (benches/NOTES.md).
 //!
 //! # Thread mapping
 //! Warps have 8·TM x 4·TN of the block's tile each, side by side along the rows first. Lane (r, c) = (lane mod 8, lane / 8)

@@ -15,9 +15,10 @@ const COPY: f64 = 2.0;
 /// on an H200 on 2026-11-25, squares of 1439 to 2049 took 1.05 to 1.25 times as long as those of 1440 to 2048 by 8 x 16 sums; of
 /// the other types it is taken to be the same.
 const ELEMENT: f64 = 14.0;
-/// Slots of a multiply-add of [`Variant::is_along_k`] in f32: more of them find two operands in registers of one kind than of the others (two in five beside
-/// one in five, by the listing). On an H200 on 2026-11-27, f32, 46 times of A and B along k above 150 us were 1.22 times what was expected without it in the
-/// middle, where `gemm_staged`'s were 1.09 times. In c64 `gemm_staged`'s meet more often (53% beside 45).
+/// Slots of a multiply-add of [`Variant::is_along_k`] in f32: more of them find two operands in registers of one kind than of the
+/// others (two in five beside one in five, by the listing). On an H200 on 2026-11-27, f32, 46 times of A and B along k above 150 us
+/// were 1.22 times what was expected without it in the middle, where `gemm_staged`'s were 1.09 times. In c64 `gemm_staged`'s meet
+/// more often (53% beside 45).
 const MEETINGS: f64 = 1.15;
 /// Schedulers of an SM, for which those entries are made.
 const SCHEDULERS: f64 = 4.0;
@@ -123,8 +124,9 @@ fn stage(variant: &Variant, width: f64) -> f64 {
 }
 
 /// What a warp of a ring for products of any shape issues a stage: multiply-adds, loads from shared memory, and copies of A and
-/// B, by 16 bytes or by elements: the vector units' entries copy 16 bytes of an operand whose unit stride runs across its lines, or `gemm_along` along k, where
-/// those are whole 16 bytes together. Its loads of elements of neighbouring steps the assembler joins. What the leading dimension is does not matter: parts of k, and so bits, follow from the shape.
+/// B, by 16 bytes or by elements: the vector units' entries copy 16 bytes of an operand whose unit stride runs across its lines, or
+/// `gemm_along` along k, where those are whole 16 bytes together. Its loads of elements of neighbouring steps the assembler joins.
+/// What the leading dimension is does not matter: parts of k, and so bits, follow from the shape.
 fn gemm_stage(variant: &Variant, problem: &Problem, width: f64) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let (steps, threads) = (f64::from(variant.t3), f64::from(variant.threads));

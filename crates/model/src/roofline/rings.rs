@@ -2,18 +2,19 @@
 
 use crate::{Dtype, Kernel, Problem, Variant};
 
-/// How many times as long the products of a ring of complex fragments take where both operands lie along k, so that all of a stage is turned. On an H200
-/// on 2026-11-27, 20480 x 64 x 5120 in c128, A by rows took 1.39 times as long as by columns, by tiles of 64 x 64, and 1.26 by those of 128 x 64.
+/// How many times as long the products of a ring of complex fragments take where both operands lie along k, so that all of a stage is
+/// turned. On an H200 on 2026-11-27, 20480 x 64 x 5120 in c128, A by rows took 1.39 times as long as by columns, by tiles of 64 x 64, and
+/// 1.26 by those of 128 x 64.
 pub(super) fn turned(variant: &Variant, problem: &Problem) -> f64 {
     let is_turned = variant.kernel == Kernel::GemmRing && variant.dtype.is_complex();
     if is_turned && problem.a.col == 1 && problem.b.row == 1 { 1.3 } else { 1.0 }
 }
 
-/// How many times as long the copies of a ring of f64 take where A's lines, as its shape has them, are not whole sectors, so that a block's part of a
-/// column draws 64 bytes more, or not even whole 16 bytes, so that elements are copied: on the matrix units the longer, the more of them a warp has for
-/// each of its products. By rows warps of 8 columns take longer in any case. The leading dimension does not matter: parts of k, and so bits, follow
-/// from the shape. On an H200 on 2026-11-27, A by columns, 20479 x 4 x 10240 took 1.45 times as long as 20480 rows by 16 x 8 sums a warp, 1.18 by 16 x 16,
-/// 1.04 by 32 x 16, 1.23 by 2 x 4 sums a thread.
+/// How many times as long the copies of a ring of f64 take where A's lines, as its shape has them, are not whole sectors, so that a
+/// block's part of a column draws 64 bytes more, or not even whole 16 bytes, so that elements are copied: on the matrix units the longer,
+/// the more of them a warp has for each of its products. By rows warps of 8 columns take longer in any case. The leading dimension does
+/// not matter: parts of k, and so bits, follow from the shape. On an H200 on 2026-11-27, A by columns, 20479 x 4 x 10240 took 1.45 times
+/// as long as 20480 rows by 16 x 8 sums a warp, 1.18 by 16 x 16, 1.04 by 32 x 16, 1.23 by 2 x 4 sums a thread.
 pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
     if problem.dtype != Dtype::F64 {
         return 1.0;
