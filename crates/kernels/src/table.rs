@@ -402,7 +402,9 @@ tall!(
     fragments: tsmm_fragments_variants,
     bulk: tsmm_bulk_variants,
     bulk_registers: tsmm_bulk_registers_variants,
-    bulk_shared: tsmm_bulk_shared_variants
+    bulk_shared: tsmm_bulk_shared_variants,
+    lines: tsmm_lines_variants,
+    lines_mma: tsmm_lines_mma_variants
 );
 
 /// The product kernel with this entry name; `None` if no row of `model::VARIANTS` has it.
@@ -425,7 +427,7 @@ pub fn product(entry: &str) -> Option<Product> {
     ];
     let tall =
         [tsm2l::product, group::product, packed::product, columns::product, tsmm_staged::product, tsmm_mma::product];
-    let bulk = [bulk::product, bulk_registers::product, bulk_shared::product];
+    let bulk = [bulk::product, bulk_registers::product, bulk_shared::product, lines::product, lines_mma::product];
     let tall = tall.into_iter().chain([fragments::product as fn(&str) -> Option<Product>]).chain(bulk);
     real.into_iter().chain(complex).chain(tall).find_map(|table| table(entry))
 }

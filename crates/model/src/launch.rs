@@ -2,7 +2,7 @@
 
 use crate::paper::tsm2x::tcf;
 use crate::variants::batched::BATCHED;
-use crate::variants::tsmm::{WIDEST, slot_turns, staged_b_len, tile_len};
+use crate::variants::tsmm::{WIDEST, line_pitch, lines_steps, slot_turns, staged_b_len, tile_len};
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Kernel, VARIANTS, Variant};
 
@@ -190,6 +190,12 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
             let slots = variant.stages * variant.threads / 32 * (variant.slot_len() * elem_bytes + MBARRIER_BYTES);
             tall(m.div_ceil(u64::from(variant.rows)), variant.t3 * variant.t2 * elem_bytes + slots, variant)
         }
+        Kernel::Tsmm if variant.is_lines() => {
+            let stage =
+                lines_steps(variant.rows, elem_bytes, variant.mma) * line_pitch(variant.rows, elem_bytes) * elem_bytes;
+            let shared_bytes = variant.t3 * variant.t2 * elem_bytes + variant.stages * (stage + 2 * MBARRIER_BYTES);
+            tall(m.div_ceil(u64::from(variant.rows)), shared_bytes, variant)
+        }
         Kernel::Tsmm => {
             let tiles =
                 tile_len(variant.rows * variant.t3, elem_bytes) + tile_len(variant.rows * variant.t2, elem_bytes);
@@ -212,7 +218,7 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     }
 }
 
-/// Bytes of what says that a slot of `tsmm_bulk` is filled.
+/// Bytes of what says that a slot of `tsmm_bulk`, or a stage of `tsmm_lines`, is filled.
 const MBARRIER_BYTES: u32 = 8;
 
 /// Tiles of rows by columns, of the kernels for products that are neither tall nor skinny.

@@ -313,7 +313,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 39] = [
+const TABLES: [&[Variant]; 41] = [
     TSM2R,
     STAGED,
     MMA,
@@ -336,6 +336,8 @@ const TABLES: [&[Variant]; 39] = [
     tsmm::BULK,
     tsmm::BULK_REGISTERS,
     tsmm::BULK_SHARED,
+    tsmm::LINES,
+    tsmm::LINES_MMA,
     tsmttsm::TILES,
     tsmttsm::MMA,
     tsmttsm::GRAM,
@@ -379,12 +381,12 @@ pub const VARIANTS: &[Variant] = &{
 };
 
 impl Variant {
-    /// Rows of C a thread, or a warp of the matrix units.
+    /// Rows of C a thread, or a warp of the matrix units, but for `tsmm_lines_mma`.
     pub const fn own_rows(&self) -> u32 {
         if self.is_bulk() && !self.mma {
             return self.bulk_lane_rows();
         }
-        let owners = if self.mma { self.threads / 32 } else { self.threads };
+        let owners = if self.mma && !self.is_lines() { self.threads / 32 } else { self.threads };
         match self.kernel {
             // A Gram matrix's warps own squares.
             Kernel::Gram if self.mma => self.cols,
@@ -462,7 +464,7 @@ impl Variant {
     pub const fn since(&self) -> (u32, u32) {
         match (self.kernel, self.mma) {
             (_, true) => (9, 0),
-            _ if self.is_bulk() => (9, 0),
+            _ if self.is_bulk() || self.is_lines() => (9, 0),
             (Kernel::Ring | Kernel::GemmRing | Kernel::Tsmm, _) => (8, 0),
             _ if self.is_staged() => (8, 0),
             // They need nothing that any GPU of the machines' table lacks.
@@ -541,7 +543,7 @@ mod tests {
                         v.entry
                     )
                 }
-                Kernel::Ring => {
+                Kernel::Ring | Kernel::Tsmm => {
                     let found = [next(), next(), next(), next(), next(), next()];
                     assert_eq!(found, [v.own_rows(), v.cols, v.t2, v.t3, v.stages, v.threads].map(Some), "{}", v.entry);
                     assert_eq!(v.entry.ends_with("_rows"), v.layout == Layout::Rows, "{}", v.entry);
@@ -562,10 +564,6 @@ mod tests {
                 Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => {
                     let found = [next(), next(), next(), next(), next(), next()];
                     assert_eq!(found, [v.own_rows(), v.cols, v.rows, v.t2, v.t3, v.threads].map(Some), "{}", v.entry);
-                }
-                Kernel::Tsmm => {
-                    let found = [next(), next(), next(), next(), next(), next()];
-                    assert_eq!(found, [v.own_rows(), v.cols, v.t2, v.t3, v.stages, v.threads].map(Some), "{}", v.entry);
                 }
                 // Rows, or threads a row, and columns of a thread; steps together; threads.
                 Kernel::Tall => {
@@ -593,7 +591,7 @@ mod tests {
             let of = |kernels: &[Kernel]| {
                 VARIANTS.iter().filter(|v| v.dtype == dtype && kernels.contains(&v.kernel)).count()
             };
-            assert!(of(&[Kernel::Tsm2r, Kernel::Ring]) <= 60 && of(&[Kernel::Tsmm, Kernel::Tall]) <= 60);
+            assert!(of(&[Kernel::Tsm2r, Kernel::Ring]) <= 60 && of(&[Kernel::Tsmm, Kernel::Tall]) <= 64);
         }
     }
 }

@@ -182,6 +182,9 @@ impl Scheduler<'_> {
             let left = sm.mbarrier_wait(&group)?;
             self.warps[at].parked |= left;
         }
+        if matches!(request.kind, Kind::MbarrierExpect | Kind::BulkLoad) {
+            self.warps[at].sync.stamp += 1; // what follows is not released by it
+        }
         Ok(())
     }
 

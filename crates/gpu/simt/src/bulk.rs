@@ -68,7 +68,7 @@ impl Sm<'_> {
             unsafe { data.as_mut_ptr().copy_from_nonoverlapping(start, data.len()) };
             self.with_words(group, at, &target, true, |word, now| word.write(now, lane, Write::Bulk))?;
             let load = Load { at, data, thread: group.thread(lane), place: group.place };
-            self.with_mbarrier(group, lane, barrier, true, |mbarrier| mbarrier.start(load))?;
+            self.with_mbarrier(group, lane, barrier, true, |mbarrier| mbarrier.start(load, group.release(lane)))?;
             self.counters.bulk_loads += 1;
         }
         tally.close(self, false);

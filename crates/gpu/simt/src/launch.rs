@@ -9,6 +9,7 @@ use crate::memory::{Handles, Memory};
 use crate::order::Order;
 use crate::port::Port;
 use crate::proxy::Proxy;
+use crate::readers::Readers;
 use crate::release::Releases;
 use crate::shadow::Word;
 use crate::sm::{Clock, Sm};
@@ -153,6 +154,7 @@ impl Launch<'_> {
             last: 0,
             shared: vec![0; self.shared_bytes as usize],
             words: vec![Word::default(); (self.shared_bytes as usize).div_ceil(4)],
+            readers: Readers::new((self.shared_bytes as usize).div_ceil(4), threads),
             copies: (0..threads).map(|_| Copies::default()).collect(),
             bulk: Bulk::new(threads),
             counters: Counters::default(),

@@ -90,8 +90,9 @@
 //! - Loops that only compute, without a single special register, fused multiply-add or access, do not end.
 //! - Blocks that wait for one another spin until the step limit: they do not run at the same time.
 //! - Any atomic updates order blocks, whichever their address; atomics and fences do not order threads of one block, which
-//!   takes a barrier. Shuffles and votes order no memory accesses, as CUDA says of them. Nor do mbarriers, where a GPU orders
-//!   what came before an arrival before what comes after the wait: for others than bulk loads that takes a barrier.
+//!   takes a barrier or an mbarrier. Shuffles and votes order no memory accesses, as CUDA says of them.
+//! - An mbarrier orders what came before an arrival before what comes behind a wait for its phase; not what the arriving warp knows of a
+//!   third one by another mbarrier, and in device memory only what one warp read.
 //! - Whether device memory that a bulk copy touches was fenced for the async proxy, where threads of the launch wrote it.
 //! - Of the readers of a word since the last barrier, two are remembered by warp, and all lanes of the last warp.
 //! - A kernel whose frames need more than its stack of 256 KiB dies of it, without a message of ours.
@@ -131,6 +132,7 @@ mod memory;
 mod order;
 mod port;
 mod proxy;
+mod readers;
 mod release;
 mod shadow;
 mod shared;

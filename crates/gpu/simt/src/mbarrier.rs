@@ -5,6 +5,7 @@
 
 use crate::fault::{Fault, FaultKind};
 use crate::port::{Call, Place, Slot};
+use crate::proxy::Release;
 use crate::shadow::Write;
 use crate::sm::{Group, Run, Sm};
 use crate::sync::Lanes;
@@ -33,6 +34,8 @@ pub(crate) struct Mbarrier {
     /// Bytes of the loads that were started.
     started: u64,
     loads: Vec<Load>,
+    /// What its arrivals and loads have behind them.
+    releases: Vec<Release>,
     /// Phases that have ended.
     phase: u32,
     /// The number of the last of them in [`crate::proxy::Proxy`].
@@ -41,7 +44,16 @@ pub(crate) struct Mbarrier {
 
 impl Mbarrier {
     fn new(arrivals: u32) -> Self {
-        Mbarrier { arrivals, missing: arrivals, expected: 0, started: 0, loads: Vec::new(), phase: 0, ended: None }
+        Mbarrier {
+            arrivals,
+            missing: arrivals,
+            expected: 0,
+            started: 0,
+            loads: Vec::new(),
+            releases: Vec::new(),
+            phase: 0,
+            ended: None,
+        }
     }
 
     /// Whether the phase of this parity is the one before the current one.
@@ -55,12 +67,13 @@ impl Mbarrier {
     }
 
     /// An arrival, with bytes to come. The error says why that is wrong.
-    fn arrive(&mut self, bytes: u32) -> Result<(), String> {
+    fn arrive(&mut self, bytes: u32, release: Release) -> Result<(), String> {
         if self.missing == 0 {
             let why = if self.is_due() { "nobody has waited for it" } else { "bytes are missing" };
             return Err(format!("a thread arrives at an mbarrier whose phase has all its arrivals: {why}"));
         }
         self.missing -= 1;
+        self.releases.push(release);
         self.expected += u64::from(bytes);
         if self.expected > u64::from(MOST) {
             return Err(format!("an mbarrier expects {} bytes in a phase, more than {MOST}", self.expected));
@@ -69,7 +82,8 @@ impl Mbarrier {
     }
 
     /// A bulk load that completes on the current phase.
-    pub(crate) fn start(&mut self, load: Load) -> Result<(), String> {
+    pub(crate) fn start(&mut self, load: Load, release: Release) -> Result<(), String> {
+        self.releases.push(release);
         self.started += load.data.len() as u64;
         self.loads.push(load);
         self.check_bytes()
@@ -120,7 +134,7 @@ impl Sm<'_> {
     pub(crate) fn mbarrier_expect(&mut self, group: &Group) -> Result<(), Box<Fault>> {
         for lane in Lanes(group.lanes) {
             let Call::Mbarrier { at, number: bytes } = call(group.slots, group.warp, lane) else { continue };
-            self.with_mbarrier(group, lane, at, false, |mbarrier| mbarrier.arrive(*bytes))?;
+            self.with_mbarrier(group, lane, at, false, |mbarrier| mbarrier.arrive(*bytes, group.release(lane)))?;
         }
         Ok(())
     }
@@ -215,7 +229,7 @@ impl Sm<'_> {
     /// The current phase ends, and what its loads brought is there.
     fn end_phase(&mut self, first: usize) {
         let Some(mbarrier) = self.bulk.mbarriers.get_mut(&first) else { return };
-        let phase = self.clock.proxy.end_phase();
+        let phase = self.clock.proxy.end_phase(std::mem::take(&mut mbarrier.releases));
         for Load { at, data, .. } in mbarrier.loads.drain(..) {
             self.shared[at..at + data.len()].copy_from_slice(&data);
             for word in &mut self.words[at / 4..(at + data.len()) / 4] {

@@ -1,5 +1,6 @@
 //! Between threads and the async proxy, by which bulk copies see shared memory: whose writes were fenced for it, and who
-//! has waited for what it wrote.
+//! has waited for what it wrote. And between threads that mbarriers order: what came before an arrival at a phase, or was read by its
+//! bulk loads, is ordered before what comes behind a wait for it.
 
 use crate::shadow::Now;
 use crate::sync::Lanes;
@@ -12,12 +13,29 @@ struct Moment {
     stamp: u32,
 }
 
+/// What an arrival at a phase, or a bulk load of it, has behind it.
+#[derive(Clone, Copy)]
+pub(crate) struct Release {
+    pub(crate) warp: u8,
+    pub(crate) lane: u32,
+    /// The lane's accesses with a stamp below; and those of all lanes of its warp.
+    pub(crate) stamp: u32,
+    pub(crate) full: u32,
+}
+
+/// An ended phase of an mbarrier.
+struct Phase {
+    releases: Vec<Release>,
+    /// Who has waited for it.
+    waits: Vec<Moment>,
+}
+
 /// The fences and the ended phases of the running block.
 pub(crate) struct Proxy {
     /// By warp, in the order in which they were.
     fences: Vec<Vec<Moment>>,
-    /// By the number of the phase, counted over all mbarriers: who has waited for it.
-    phases: Vec<Vec<Moment>>,
+    /// By the number of the phase, counted over all mbarriers.
+    phases: Vec<Phase>,
 }
 
 impl Proxy {
@@ -47,28 +65,41 @@ impl Proxy {
         writer == now.thread(lane)
             || fence.epoch < now.epoch
             || same_warp && now.sync.orders(of_warp, lane, fence.stamp)
+            || !same_warp && self.handed(now, lane, (writer / 32) as u8, Some(of_warp), fence.stamp)
     }
 
     /// A phase ends that nobody has waited for yet: its number.
-    pub(crate) fn end_phase(&mut self) -> u32 {
-        self.phases.push(Vec::new());
+    pub(crate) fn end_phase(&mut self, releases: Vec<Release>) -> u32 {
+        self.phases.push(Phase { releases, waits: Vec::new() });
         self.phases.len() as u32 - 1
     }
 
     /// A thread has waited for a phase.
     pub(crate) fn wait(&mut self, phase: u32, thread: usize, epoch: u32, stamp: u32) {
-        note(&mut self.phases[phase as usize], thread, epoch, stamp);
+        note(&mut self.phases[phase as usize].waits, thread, epoch, stamp);
     }
 
     /// The first of `lanes` that neither waited for a phase nor met a lane that had.
     pub(crate) fn unseen(&self, now: &Now, lanes: u32, phase: u32) -> Option<u32> {
-        let waits = &self.phases[phase as usize];
-        let ours = || waits.iter().filter(|wait| wait.warp == now.warp);
-        let knows = |lane: u32| {
-            ours().any(|wait| wait.lanes & (1 << lane) != 0)
-                || ours().any(|wait| Lanes(wait.lanes).any(|other| now.sync.orders(other, lane, wait.stamp)))
+        Lanes(lanes).find(|&lane| !self.phases[phase as usize].is_known(now, lane))
+    }
+
+    /// Whether the accesses of another warp with this stamp, by one lane or by any, came before an arrival at a phase that the lane knows
+    /// of. Hands that it went through between are not followed.
+    pub(crate) fn handed(&self, now: &Now, lane: u32, warp: u8, by: Option<u32>, stamp: u32) -> bool {
+        let has = |release: &Release| {
+            release.warp == warp && (stamp < release.full || by == Some(release.lane) && stamp < release.stamp)
         };
-        Lanes(lanes).find(|&lane| !knows(lane))
+        self.phases.iter().rev().any(|phase| phase.releases.iter().any(has) && phase.is_known(now, lane))
+    }
+}
+
+impl Phase {
+    /// Whether the lane has waited for it, or met a lane that had.
+    fn is_known(&self, now: &Now, lane: u32) -> bool {
+        let ours = || self.waits.iter().filter(|wait| wait.warp == now.warp);
+        ours().any(|wait| wait.lanes & (1 << lane) != 0)
+            || ours().any(|wait| Lanes(wait.lanes).any(|other| now.sync.orders(other, lane, wait.stamp)))
     }
 }
 

@@ -7,6 +7,7 @@
 
 use crate::port::Place;
 use crate::proxy::Proxy;
+use crate::readers::Readers;
 use crate::release::Releases;
 use crate::sync::{Lanes, WarpSync};
 
@@ -101,6 +102,8 @@ pub(crate) struct Now<'a> {
     pub(crate) sync: &'a WarpSync,
     pub(crate) releases: &'a Releases,
     pub(crate) proxy: &'a Proxy,
+    /// Which warps have read the word, and its number, where that is kept.
+    pub(crate) readers: Option<(&'a Readers, usize)>,
 }
 
 impl Now<'_> {
@@ -112,7 +115,7 @@ impl Now<'_> {
     fn unordered(&self, thread: u16, stamp: u32, lanes: u32) -> Option<u32> {
         let (warp, earlier) = ((thread / 32) as u8, u32::from(thread % 32));
         if warp != self.warp {
-            return Some(lanes.trailing_zeros());
+            return Lanes(lanes).find(|&lane| !self.proxy.handed(self, lane, warp, Some(earlier), stamp));
         }
         Lanes(lanes & !(1 << earlier)).find(|&lane| !self.sync.orders(earlier, lane, stamp))
     }
@@ -285,11 +288,11 @@ impl Word {
     fn check_readers(&self, now: &Now, lane: u32) -> Result<(), Clash> {
         let race = |thread| Err(Clash::Race(Earlier { thread, ..self.reader() }, lane));
         if self.r_epoch == now.epoch {
-            if self.r_warp != now.warp {
-                return race(self.a_reader(u32::MAX));
-            }
-            if self.r_other != 0 {
-                return race(self.r_other - 1);
+            if self.r_warp != now.warp || self.r_other != 0 {
+                return match self.an_unordered_reader(now, lane) {
+                    Some(reader) => race(reader),
+                    None => Ok(()),
+                };
             }
             let others = self.r_lanes & !(1 << lane);
             return match Lanes(others).find(|&other| !now.sync.orders(other, lane, self.r_stamp)) {
@@ -304,6 +307,19 @@ impl Word {
             return race(reader);
         }
         Ok(())
+    }
+
+    /// A reader of this epoch, of several or another warp, that nothing orders before the lane's write.
+    fn an_unordered_reader(&self, now: &Now, lane: u32) -> Option<u16> {
+        if let Some((readers, word)) = now.readers {
+            let warp = readers.unordered(now, word, lane)?;
+            return Some(if warp == self.r_warp { self.a_reader(u32::MAX) } else { u16::from(warp) * 32 });
+        }
+        if self.r_other != 0 {
+            return Some(self.r_other - 1);
+        }
+        let is_handed = |reader| now.proxy.handed(now, lane, self.r_warp, Some(reader), self.r_stamp);
+        Lanes(self.r_lanes).find(|&reader| !is_handed(reader)).map(|reader| self.a_reader(1 << reader))
     }
 
     /// The access of a block before the recorded one.
@@ -365,6 +381,9 @@ impl Word {
         if !atomic {
             self.p_epoch = 0; // everything before is ordered before this write
             self.flags &= !(EARLIER_WROTE | EARLIER_ATOMIC);
+            if self.r_epoch == now.epoch {
+                self.r_epoch = 0;
+            }
         }
         self.flags &= !(ATOMIC | SEVERAL | BULK);
         self.flags |= match how {

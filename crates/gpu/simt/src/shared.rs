@@ -61,8 +61,12 @@ impl Sm<'_> {
         for run in group.runs() {
             let at = self.check_shared(group, run.access.address, &run)?;
             self.with_words(group, at, &run, false, |word, now| word.read(now, run.lanes, now.block_first, false))?;
-            let words = &mut self.words[at / 4..(at + run.bytes as usize) / 4];
-            banks.add(words, at / 4, number);
+            let numbers = at / 4..(at + run.bytes as usize) / 4;
+            if !self.bulk.mbarriers.is_empty() {
+                let (epoch, stamp) = (self.clock.epoch, group.warp.sync.stamp);
+                self.readers.note(numbers.clone(), (group.warp.first / 32) as u8, epoch, stamp);
+            }
+            banks.add(&mut self.words[numbers], at / 4, number);
             let from = self.shared[at..at + run.bytes as usize].as_ptr();
             for lane in Lanes(run.lanes) {
                 let data = group.warp.request(group.slots, lane).data;
@@ -140,8 +144,16 @@ impl Sm<'_> {
         mut check: impl FnMut(&mut Word, &crate::shadow::Now) -> Result<(), Clash>,
     ) -> Result<(), Box<Fault>> {
         let now = self.clock.now(Space::Shared, group);
-        let touched = &mut self.words[at / 4..(at + run.bytes as usize) / 4];
-        let clash = touched.iter_mut().enumerate().find_map(|(at, word)| Some((at, check(word, &now).err()?)));
+        let numbers = at / 4..(at + run.bytes as usize) / 4;
+        let are_kept = !self.bulk.mbarriers.is_empty();
+        let touched = self.words[numbers.clone()].iter_mut().zip(numbers.clone());
+        let clash = touched.enumerate().find_map(|(at, (word, number))| {
+            let now = crate::shadow::Now { readers: are_kept.then_some((&self.readers, number)), ..now };
+            Some((at, check(word, &now).err()?))
+        });
+        if writes {
+            self.readers.clear(numbers);
+        }
         match clash {
             Some((word, clash)) => Err(self.clash(clash, group, run, word as u32 * 4, writes)),
             None => Ok(()),

@@ -6,7 +6,8 @@ use crate::counters::{Counters, OperandCounters, Pattern};
 use crate::fault::{Fault, FaultKind, Party};
 use crate::memory::Operand;
 use crate::port::{Place, Slot};
-use crate::proxy::Proxy;
+use crate::proxy::{Proxy, Release};
+use crate::readers::Readers;
 use crate::release::Releases;
 use crate::shadow::{Clash, Earlier, Now, Word};
 use crate::sync::Lanes;
@@ -23,6 +24,7 @@ pub(crate) struct Sm<'l> {
     pub(crate) traffic: Vec<OperandCounters>,
     pub(crate) shared: Vec<u8>,
     pub(crate) words: Vec<Word>,
+    pub(crate) readers: Readers,
     pub(crate) copies: Vec<Copies>,
     pub(crate) bulk: Bulk,
     pub(crate) counters: Counters,
@@ -56,6 +58,7 @@ impl Clock {
             sync: &group.warp.sync,
             releases: &self.releases,
             proxy: &self.proxy,
+            readers: None,
         }
     }
 }
@@ -81,6 +84,12 @@ impl<'a> Group<'a> {
     /// The thread's number in its block.
     pub(crate) fn thread(&self, lane: u32) -> usize {
         self.warp.first + lane as usize
+    }
+
+    /// What an arrival of a lane has behind it. What it does next has another stamp.
+    pub(crate) fn release(&self, lane: u32) -> Release {
+        let sync = &self.warp.sync;
+        Release { warp: (self.warp.first / 32) as u8, lane, stamp: sync.stamp + 1, full: sync.full }
     }
 
     /// The lanes that take part, as runs.

@@ -41,11 +41,15 @@ pub mod fragments;
 pub mod group;
 pub mod interleaved;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod lines;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod mma;
 pub mod packed;
 pub mod staged;
 mod tile;
 pub mod tiled;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+mod unrolled;
 
 use crate::product::{c64, c128, product_entry};
 use cuda_std::prelude::*;
@@ -150,3 +154,35 @@ macro_rules! bulk_shared_entries {
     };
 }
 model::tsmm_bulk_shared_variants!(bulk_shared_entries);
+
+/// B's most rows, as the kernels count.
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+const WIDEST: usize = model::variants::tsmm::WIDEST as usize;
+
+macro_rules! lines_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $tm:literal, $tn:literal, $lx:literal, $bn:literal, $stages:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!(
+                $entry,
+                $elem,
+                lines::body::<$elem, lines::vector::Vector<$elem, $lx, $bn, WIDEST>, $warps, $tm, $tn, $bn, WIDEST, $stages>
+            );
+        )*
+    };
+}
+model::tsmm_lines_variants!(lines_entries);
+
+macro_rules! lines_mma_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $tm:literal, $tn:literal, $bn:literal, $stages:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!(
+                $entry,
+                $elem,
+                lines::body::<$elem, lines::matrix::Matrix<$bn, WIDEST>, $warps, $tm, $tn, $bn, WIDEST, $stages>
+            );
+        )*
+    };
+}
+model::tsmm_lines_mma_variants!(lines_mma_entries);

@@ -1,6 +1,7 @@
 //! Bounds: what no kernel can beat, and what an entry is expected to reach.
 
 mod block;
+mod columns;
 mod constants;
 mod ends;
 mod estimate;

@@ -1,4 +1,4 @@
-//! How many times as long the bytes of A and C take, of tall products by rows, that a kernel reads and writes at the same time.
+//! How many times as long the bytes of A and C take, of tall products by rows (by columns: [`columns`]), that a kernel reads and writes at the same time.
 //!
 //! A ceiling's bytes come or go; those of a kernel that does both meet on their way, and what it does with a row takes a time of its own.
 //!
@@ -6,6 +6,7 @@
 //! H200s from 2026-11-22 to 23, packed rows, k = n from 1 to 64 with k · m of up to 4 GB, and the suite's other widths from 10⁶ rows on: times of
 //! each variant there against R/read + W/write. What was chosen is in results/h200/tsmm.csv.
 
+use super::columns;
 use crate::variants::tsmm::fragment;
 use crate::{Dtype, Problem, Strides, Variant};
 
@@ -14,6 +15,11 @@ const BY_ELEMENTS: f64 = 4.0;
 
 /// The factor of a kernel's bytes. `None` of kernels whose reads of A alone are longer ([`super::tsmm::detour`]), and of columns.
 pub(super) fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
+    if problem.a.row == 1 && problem.c.row == 1 && problem.k > 1 {
+        if let Some(factor) = columns::factor(variant, problem) {
+            return Some(factor);
+        }
+    }
     let is_complex = variant.dtype.is_complex();
     let is_double = variant.dtype.real() == Dtype::F64;
     let missing = missing(variant, problem);

@@ -4,7 +4,7 @@
 
 use super::Constants;
 use super::streamed::both_ways;
-use crate::variants::tsmm::fragment;
+use crate::variants::tsmm::{fragment, lines_steps};
 use crate::{Dtype, Kernel, Machine, Operation, Problem, Variant};
 
 /// Bytes of a piece: the widest load, store or copy.
@@ -39,7 +39,8 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
 }
 
 /// How many times as long C's bytes take of a kernel that does not [`streams`]: of a tall C by rows the tiles of `gemm_tiled`, whose
-/// lanes run down the columns, are written by elements. Of one that lies the other way it is a guess: half of a tile is not there.
+/// lanes run down the columns, are written by elements. Of one that lies the other way it is a guess: half of a tile is not there; by columns 64 x 8
+/// takes 1.3 to 3.1 times as long as without (benches/results/h200/tall-variants.csv).
 ///
 /// # Source
 /// An H200 on 2026-11-22, c128, 2 to 51 columns: 5 to 24 times as long, as a whole.
@@ -48,6 +49,7 @@ pub(super) fn scattered(variant: &Variant, problem: &Problem) -> f64 {
     match variant.kernel {
         Kernel::Gemm if is_tall && problem.c.row != 1 => 5.0,
         Kernel::Gemm if is_tall && problem.n > problem.m => 1.5,
+        Kernel::Gemm if is_tall => 2.5,
         _ => 1.0,
     }
 }
@@ -80,7 +82,7 @@ fn steps(variant: &Variant, problem: &Problem) -> f64 {
 /// elements of A in flight.
 pub(super) fn work(variant: &Variant, problem: &Problem) -> (f64, f64, f64, f64) {
     let (rows, columns, k) = (rows(variant, problem), columns(variant, problem), problem.k as f64);
-    let fmas = match variant.is_bulk() {
+    let fmas = match variant.is_bulk() || variant.is_lines() {
         // What is multiplied and is not there is in the time of a row: [`both_ways`].
         true => rows * problem.n as f64 * k,
         false => rows * columns * steps(variant, problem),
@@ -89,6 +91,7 @@ pub(super) fn work(variant: &Variant, problem: &Problem) -> (f64, f64, f64, f64)
     let (delivered, loads) = match (variant.kernel, variant.name) {
         // What shared memory hands their lanes is in the time of a row: [`both_ways`].
         (_, "tsmm_bulk_registers" | "tsmm_bulk_shared") => (0.0, f64::from(variant.stages - 1) * rows * k),
+        (_, "tsmm_lines" | "tsmm_lines_mma") => (0.0, f64::from(variant.stages - 1) * lines_in_flight(variant)),
         (Kernel::Tsmm, _) => {
             let own = f64::from(variant.own_rows());
             ((own + cols) / (own * cols), f64::from(variant.stages - 1) * rows * k)
@@ -102,6 +105,12 @@ pub(super) fn work(variant: &Variant, problem: &Problem) -> (f64, f64, f64, f64)
         _ => (1.0, f64::from(variant.threads) * f64::from(variant.t3).min(k)),
     };
     (fmas, delivered, rows * columns, loads)
+}
+
+/// Elements of a stage of `tsmm_lines`.
+fn lines_in_flight(variant: &Variant) -> f64 {
+    let bytes = variant.dtype.bytes() as u32;
+    f64::from(variant.rows * lines_steps(variant.rows, bytes, variant.mma))
 }
 
 /// What a warp issues a tile.
@@ -120,6 +129,7 @@ pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Con
             steps / f64::from(fragment(variant.dtype)) * (a + 4.0 * cols / 8.0) + cols / 8.0 * c * LOAD
         }
         // Of a lane's rows the products; the rest is in the time of a row.
+        (_, "tsmm_lines" | "tsmm_lines_mma") => constants.stage_slots,
         (_, "tsmm_bulk_registers" | "tsmm_bulk_shared") => {
             let fragments = rows / (threads / 32.0) / f64::from(variant.bulk_fragment());
             fragments * steps * f64::from(variant.bulk_lane_rows()) * fmas * cols + constants.stage_slots

@@ -6,11 +6,12 @@ use crate::compare::{bitwise, equal};
 use crate::driver::Driver;
 use crate::entries::{Entry, tried};
 use crate::lab::{Lab, Outcome, ensure, named};
+use crate::operand::Storage;
 use crate::oracle::exact;
 use crate::real::{Real, integer, unit};
 use host::{Error, tsmm_in_place};
 use model::variants::tsmm::widest;
-use model::{Dtype, Variant};
+use model::{Dtype, Layout, Variant};
 
 const RUNS: usize = 100;
 /// Rows of which every block takes several tiles, and the most steps and columns of them: widths are the affair of the edges.
@@ -55,8 +56,15 @@ fn sweep<T: Real>(lab: &Lab) -> Outcome {
     Ok(())
 }
 
+/// Where operands lie, with A by columns for an entry that takes nothing else.
+pub fn taken(v: &Variant, mut storage: [Storage; 3]) -> [Storage; 3] {
+    storage[0].row_major &= v.layout != Layout::Columns;
+    storage
+}
+
 /// Exact, with everything around the operands watched.
 fn one<T: Real>(lab: &Lab, what: &str, v: &Variant, spec: Spec) -> Outcome {
+    let spec = Spec { storage: taken(v, spec.storage), ..spec };
     let mut case = spec.integers::<T>(lab)?;
     let expected = exact(&case);
     let rows = spec.size.0;

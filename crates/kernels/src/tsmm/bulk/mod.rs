@@ -29,7 +29,6 @@
 pub mod matrix;
 pub mod registers;
 pub mod shared;
-mod unrolled;
 
 use crate::product::Product;
 use core::marker::PhantomData;

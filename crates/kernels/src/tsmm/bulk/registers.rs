@@ -17,9 +17,9 @@
 //! # Cost
 //! Measured on an H200, f32, packed rows of 1.5 GB, of the bound: 8 x 8 90%, 8 x 16 96%, 8 x 64 92%, 16 x 16 95%, 33 x 31 48%, 17 x 3 46%.
 
-use super::unrolled::{Turns, unrolled};
 use super::{Tile, Units};
 use crate::product::Product;
+use crate::tsmm::unrolled::{Turns, unrolled};
 use core::array::from_fn;
 use cuda_std::prelude::*;
 

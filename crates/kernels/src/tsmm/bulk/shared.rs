@@ -13,9 +13,9 @@
 //! multiply-adds alone would take all; of odd widths, whose elements are stored one by one, 31 columns 57% and 33 34%.
 
 use super::registers::turned;
-use super::unrolled::{Turns, unrolled};
 use super::{Tile, Units};
 use crate::product::Product;
+use crate::tsmm::unrolled::{Turns, unrolled};
 use core::array::from_fn;
 use cuda_std::prelude::*;
 

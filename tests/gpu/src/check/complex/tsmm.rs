@@ -3,7 +3,7 @@
 use super::product::{ALPHAS, BETAS, Product, Spec};
 use super::{dtype, integers};
 use crate::case;
-use crate::check::tsmm::{sizes, tall};
+use crate::check::tsmm::{sizes, taken, tall};
 use crate::compare::{bitwise, equal_parts};
 use crate::lab::{Lab, Outcome, ensure};
 use crate::operand::Operand;
@@ -43,6 +43,7 @@ where
 {
     for (row, (v, (n, k))) in tall(dtype::<R>()).enumerate() {
         let spec = Spec::varied((2 * v.rows as usize + 5, n, k), row);
+        let spec = Spec { storage: taken(v, spec.storage), ..spec };
         integers::<R>(lab, "small complex", &spec, vec![Some(v.entry)])?;
     }
     Ok(())
@@ -54,7 +55,9 @@ where
 {
     for (row, (v, (columns, steps))) in tall(dtype::<R>()).enumerate() {
         for (index, size) in sizes(v, (columns, steps)) {
-            integers::<R>(lab, "complex-tsmm", &Spec::varied(size, 31 * row + index), vec![Some(v.entry)])?;
+            let spec = Spec::varied(size, 31 * row + index);
+            let spec = Spec { storage: taken(v, spec.storage), ..spec };
+            integers::<R>(lab, "complex-tsmm", &spec, vec![Some(v.entry)])?;
         }
         let size = (SEVERAL, columns.min(NARROW), steps.min(NARROW));
         let conj = [row & 1 > 0, row & 2 > 0];
