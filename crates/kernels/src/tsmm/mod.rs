@@ -17,6 +17,7 @@
 //! | [`staged`] | | tiles as they lie in memory through shared memory, in and out, in whole sectors |
 //! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
 //! | [`bulk`] | | rows by bulk copies through slots of each warp, from sm_90 on; by the matrix units: f64 and c128; by the vector units: f32 and c64, `tsmm_bulk_registers` and `tsmm_bulk_shared` |
+//! | [`lines`] | | columns by bulk copies through a ring of stages of each block, wherever they begin, from sm_90 on; by the vector units, and by the matrix units: f64, `tsmm_lines_mma` |
 //! | [`fragments`] | | these units' fragments straight between registers and memory: f64 and c128, from sm_90 on |
 //!
 //! # Zero β, tails

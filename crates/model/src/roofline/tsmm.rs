@@ -49,7 +49,7 @@ pub(super) fn scattered(variant: &Variant, problem: &Problem) -> f64 {
     match variant.kernel {
         Kernel::Gemm if is_tall && problem.c.row != 1 => 5.0,
         Kernel::Gemm if is_tall && problem.n > problem.m => 1.5,
-        Kernel::Gemm if is_tall => 2.5,
+        Kernel::Gemm if is_tall => 3.2,
         _ => 1.0,
     }
 }
