@@ -270,6 +270,7 @@ fn what_is_said_beside_cublas_is_in_the_results() {
         format!("mostly faster up to 48 columns, {:.2} of its speed at the least; ", least(&few)),
         format!("; {:.2} to {:.2} at 64 |", least(&many), most(&many)),
         format!("faster but in {} of {} cases, most where", slower(&tall), tall.len()),
+        format!("; by columns {:.2} at the least |", least(&of(&rows(&["tall"]), &all))),
         format!(
             "by rows, from 50 us on faster up to 48 columns, {:.2} at the least beyond; 64 x 64",
             least(&long(true))

@@ -2,7 +2,8 @@
 
 use crate::paper::tsm2x::tcf;
 use crate::variants::batched::BATCHED;
-use crate::variants::tsmm::{WIDEST, line_pitch, lines_steps, slot_turns, staged_b_len, tile_len};
+use crate::variants::lines::{line_pitch, lines_steps};
+use crate::variants::tsmm::{WIDEST, slot_turns, staged_b_len, tile_len};
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Kernel, VARIANTS, Variant};
 

@@ -3,6 +3,7 @@
 pub mod batched;
 mod gemm;
 mod gemv;
+pub mod lines;
 pub mod tsmm;
 mod tsmttsm;
 
@@ -336,8 +337,8 @@ const TABLES: [&[Variant]; 41] = [
     tsmm::BULK,
     tsmm::BULK_REGISTERS,
     tsmm::BULK_SHARED,
-    tsmm::LINES,
-    tsmm::LINES_MMA,
+    lines::LINES,
+    lines::LINES_MMA,
     tsmttsm::TILES,
     tsmttsm::MMA,
     tsmttsm::GRAM,

@@ -84,7 +84,8 @@ pub fn serves(entry: Entry, (m, n, k): (usize, usize, usize)) -> bool {
 /// Fails unless the plan was refused because A does not lie as the entry wants it, or the product is too wide for it.
 pub fn refused(entry: Entry, plan: host::Result<Plan>) -> Outcome {
     let whole = variant(entry).is_some_and(|v| v.multiples().is_some());
-    let is_tall = variant(entry).is_some_and(|v| v.kernel == Kernel::Tsmm);
+    // What takes A by columns alone may say first that the product is too wide.
+    let is_tall = variant(entry).is_some_and(|v| v.kernel == Kernel::Tsmm && v.layout == Layout::Columns);
     let wanted = match variant(entry).map(|v| v.layout) {
         _ if whole => "it serves whole tiles alone",
         Some(Layout::Any) => "it serves at most",

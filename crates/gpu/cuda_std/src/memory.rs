@@ -196,7 +196,7 @@ impl<T: Scalar> Shared<T> {
     /// Element `index`. `ld.shared.b32` or `.b64`, any architecture.
     ///
     /// # Safety
-    /// The element lies within the block's shared memory; a barrier lies between this and another thread's write.
+    /// The element lies within the block's shared memory; a barrier, or a phase of an mbarrier, lies between this and another thread's write.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load(self, index: u32) -> T {
@@ -219,7 +219,7 @@ impl<T: Scalar> Shared<T> {
     /// Writes element `index`. `st.shared.b32` or `.b64`, any architecture.
     ///
     /// # Safety
-    /// The element lies within the block's shared memory; a barrier lies between this and another thread's access.
+    /// The element lies within the block's shared memory; a barrier, or a phase of an mbarrier, lies between this and another thread's access.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store(self, index: u32, value: T) {

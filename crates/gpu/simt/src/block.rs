@@ -165,6 +165,7 @@ impl Scheduler<'_> {
                 warp.sync.meet(lanes, warp.all);
             }
             Kind::Fence => self.fence(at, lanes),
+            Kind::BulkLoad => self.warps[at].sync.stamp += 1, // what it reads has a stamp of its own
             _ => {}
         }
         let group = Group { slots, warp: &self.warps[at], lanes, place: request.place };

@@ -67,8 +67,9 @@ impl Sm<'_> {
             // SAFETY: `read_global` found as many bytes from `offset` on in the operand.
             unsafe { data.as_mut_ptr().copy_from_nonoverlapping(start, data.len()) };
             self.with_words(group, at, &target, true, |word, now| word.write(now, lane, Write::Bulk))?;
+            self.readers.clear(at / 4..(at + *bytes as usize) / 4);
             let load = Load { at, data, thread: group.thread(lane), place: group.place };
-            self.with_mbarrier(group, lane, barrier, true, |mbarrier| mbarrier.start(load, group.release(lane)))?;
+            self.with_mbarrier(group, lane, barrier, true, |mbarrier| mbarrier.start(load, group.source(lane)))?;
             self.counters.bulk_loads += 1;
         }
         tally.close(self, false);
@@ -176,6 +177,8 @@ impl Sm<'_> {
             for word in &mut self.words[source.at / 4..(source.at + source.bytes) / 4] {
                 word.stop_reading(&now, lane);
             }
+            let (warp, stamp) = ((group.warp.first / 32) as u8, group.warp.sync.stamp);
+            self.readers.note(source.at / 4..(source.at + source.bytes) / 4, warp, self.clock.epoch, stamp);
         }
         // Others may be reading some of it.
         for source in self.bulk.stores.iter().flat_map(|stores| &stores.sources).take_while(|_| !done.is_empty()) {

@@ -52,6 +52,7 @@ impl Sm<'_> {
                 unsafe { data.as_mut_ptr().copy_from_nonoverlapping(start, (*valid as usize).min(16)) };
             }
             self.with_words(group, at, &run, true, |word, now| word.write(now, lane, Write::Async))?;
+            self.readers.clear(at / 4..(at + run.bytes as usize) / 4);
             let copies = &mut self.copies[group.thread(lane)];
             copies.under_way.push_back(Copy { at, bytes: request.bytes as usize, data });
             copies.open += 1;

@@ -59,14 +59,14 @@
 //! | [`OutOfBounds`](FaultKind::OutOfBounds) | an access outside of its operand (null handles have no elements) or of shared memory |
 //! | [`Misaligned`](FaultKind::Misaligned) | an address that is no multiple of the access's 4, 8 or 16 bytes |
 //! | [`Uninitialised`](FaultKind::Uninitialised) | a read of shared memory that no thread of the block wrote, or of an output that no thread wrote |
-//! | [`SharedRace`](FaultKind::SharedRace) | two threads touch a word of shared memory, one writes, and no barrier (or, in a warp, no `sync_warp`) lies between; two lanes write a word in one instruction |
+//! | [`SharedRace`](FaultKind::SharedRace) | two threads touch a word of shared memory, one writes, and no barrier (in a warp, no `sync_warp`) and no phase of an mbarrier lies between; two lanes write a word in one instruction |
 //! | [`GlobalRace`](FaultKind::GlobalRace) | the same in global memory; between blocks, fence and atomic on one side and atomic and fence on the other order accesses |
 //! | [`BarrierMissed`](FaultKind::BarrierMissed) | threads wait at a barrier, others have ended; or for a phase of an mbarrier that lacks arrivals or bytes |
 //! | [`BarrierDiverged`](FaultKind::BarrierDiverged) | threads wait at different barriers |
 //! | [`WrongLane`](FaultKind::WrongLane) | a shuffle, vote, `sync_warp` or `mma` with a lane that is not there or not in the mask |
 //! | [`ReadOnlyWritten`](FaultKind::ReadOnlyWritten) | a write to an input, or to what a load with `.nc` reads in the same launch |
 //! | [`AsyncInFlight`](FaultKind::AsyncInFlight) | shared memory touched while a `cp.async` or a bulk load into it is not waited for, or written while a bulk store reads it; what a bulk store is to write, touched; a thread or block that ends before |
-//! | [`ProxyUnfenced`](FaultKind::ProxyUnfenced) | a bulk copy that reads or overwrites what a thread wrote to shared memory, or completes on an mbarrier that it made, without that thread's `fence_proxy_async` and a barrier behind |
+//! | [`ProxyUnfenced`](FaultKind::ProxyUnfenced) | a bulk copy that reads or overwrites what a thread wrote to shared memory, or completes on an mbarrier that it made, without that thread's `fence_proxy_async` and a barrier, or an mbarrier's phase, behind |
 //! | [`MbarrierMisused`](FaultKind::MbarrierMisused) | an mbarrier that is not initialised, or again; arrivals or bytes that its phase does not take; one used as data |
 //! | [`StepLimit`](FaultKind::StepLimit) | no end within [`Launch::step_limit`] |
 //! | [`Panicked`](FaultKind::Panicked) | a Rust panic in the kernel, with its message |
@@ -94,7 +94,8 @@
 //! - An mbarrier orders what came before an arrival before what comes behind a wait for its phase; not what the arriving warp knows of a
 //!   third one by another mbarrier, and in device memory only what one warp read.
 //! - Whether device memory that a bulk copy touches was fenced for the async proxy, where threads of the launch wrote it.
-//! - Of the readers of a word since the last barrier, two are remembered by warp, and all lanes of the last warp.
+//! - Of the readers of a word since the last barrier, two are remembered by warp, and all lanes of the last warp; of shared memory, in
+//!   blocks with mbarriers, the last read of each warp, of which a lane of that warp is ordered behind by synchronisations of all its lanes.
 //! - A kernel whose frames need more than its stack of 256 KiB dies of it, without a message of ours.
 //! - Memory that is touched other than through `Global`, `Shared` and the functions of `cuda_std::ptx`.
 //! - Kernels built with `panic = "abort"` take the process with them where a fault stops their threads.

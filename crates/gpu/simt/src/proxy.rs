@@ -1,6 +1,6 @@
 //! Between threads and the async proxy, by which bulk copies see shared memory: whose writes were fenced for it, and who
-//! has waited for what it wrote. And between threads that mbarriers order: what came before an arrival at a phase, or was read by its
-//! bulk loads, is ordered before what comes behind a wait for it.
+//! has waited for what it wrote. And between threads that mbarriers order: what came before an arrival at a phase, and what its bulk
+//! loads read, is ordered before what comes behind a wait for it.
 
 use crate::shadow::Now;
 use crate::sync::Lanes;
@@ -13,12 +13,13 @@ struct Moment {
     stamp: u32,
 }
 
-/// What an arrival at a phase, or a bulk load of it, has behind it.
+/// What an arrival at a phase has behind it, or what a bulk load of it reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Release {
     pub(crate) warp: u8,
     pub(crate) lane: u32,
-    /// The lane's accesses with a stamp below; and those of all lanes of its warp.
+    /// The lane's accesses with a stamp from one to below another; and those of all lanes of its warp below a third.
+    pub(crate) from: u32,
     pub(crate) stamp: u32,
     pub(crate) full: u32,
 }
@@ -84,13 +85,24 @@ impl Proxy {
         Lanes(lanes).find(|&lane| !self.phases[phase as usize].is_known(now, lane))
     }
 
-    /// Whether the accesses of another warp with this stamp, by one lane or by any, came before an arrival at a phase that the lane knows
-    /// of. Hands that it went through between are not followed.
+    /// Whether the accesses of another warp with this stamp, by one lane or by all, came before arrivals at phases that the lane knows of.
+    /// Hands that it went through between are not followed.
     pub(crate) fn handed(&self, now: &Now, lane: u32, warp: u8, by: Option<u32>, stamp: u32) -> bool {
-        let has = |release: &Release| {
-            release.warp == warp && (stamp < release.full || by == Some(release.lane) && stamp < release.stamp)
-        };
-        self.phases.iter().rev().any(|phase| phase.releases.iter().any(has) && phase.is_known(now, lane))
+        let wanted = by.map_or(u32::MAX, |by| 1 << by);
+        let mut lanes = 0;
+        for phase in self.phases.iter().rev() {
+            let of_it = |release: &&Release| release.warp == warp && (release.from..release.stamp).contains(&stamp);
+            let releases = || phase.releases.iter().filter(of_it);
+            if releases().next().is_some() && phase.is_known(now, lane) {
+                for release in releases() {
+                    lanes |= if stamp < release.full { u32::MAX } else { 1 << release.lane };
+                }
+                if lanes & wanted == wanted {
+                    return true;
+                }
+            }
+        }
+        false
     }
 }
 

@@ -33,6 +33,11 @@ impl Readers {
         }
     }
 
+    /// Whether a warp's last read of a word, in this epoch, is known.
+    pub(crate) fn know(&self, epoch: u32, word: usize, warp: u8) -> bool {
+        self.last.get(word * self.warps + usize::from(warp)).is_some_and(|(last, _)| *last == epoch)
+    }
+
     /// The first warp whose read of a word in this epoch nothing orders before the lane's next access.
     pub(crate) fn unordered(&self, now: &Now, word: usize, lane: u32) -> Option<u8> {
         let last = self.last.get(word * self.warps..(word + 1) * self.warps)?;

@@ -311,7 +311,11 @@ impl Word {
 
     /// A reader of this epoch, of several or another warp, that nothing orders before the lane's write.
     fn an_unordered_reader(&self, now: &Now, lane: u32) -> Option<u16> {
-        if let Some((readers, word)) = now.readers {
+        let known = |readers: &Readers, word| {
+            let knows = |thread: u16| readers.know(now.epoch, word, (thread / 32) as u8);
+            knows(u16::from(self.r_warp) * 32) && (self.r_other == 0 || knows(self.r_other - 1))
+        };
+        if let Some((readers, word)) = now.readers.filter(|(readers, word)| known(readers, *word)) {
             let warp = readers.unordered(now, word, lane)?;
             return Some(if warp == self.r_warp { self.a_reader(u32::MAX) } else { u16::from(warp) * 32 });
         }

@@ -87,6 +87,7 @@ impl Sm<'_> {
             for lane in Lanes(run.lanes) {
                 let run = Run { lanes: 1 << lane, ..run };
                 self.with_words(group, at, &run, true, |word, now| word.write(now, lane, Write::Plain))?;
+                self.readers.clear(at / 4..(at + run.bytes as usize) / 4);
                 let data = group.warp.request(group.slots, lane).data;
                 let into = self.shared[at..at + run.bytes as usize].as_mut_ptr();
                 // SAFETY: `data` leads to `bytes` bytes on the suspended thread's stack, `into` to as many here.
@@ -146,14 +147,11 @@ impl Sm<'_> {
         let now = self.clock.now(Space::Shared, group);
         let numbers = at / 4..(at + run.bytes as usize) / 4;
         let are_kept = !self.bulk.mbarriers.is_empty();
-        let touched = self.words[numbers.clone()].iter_mut().zip(numbers.clone());
+        let touched = self.words[numbers.clone()].iter_mut().zip(numbers);
         let clash = touched.enumerate().find_map(|(at, (word, number))| {
             let now = crate::shadow::Now { readers: are_kept.then_some((&self.readers, number)), ..now };
             Some((at, check(word, &now).err()?))
         });
-        if writes {
-            self.readers.clear(numbers);
-        }
         match clash {
             Some((word, clash)) => Err(self.clash(clash, group, run, word as u32 * 4, writes)),
             None => Ok(()),

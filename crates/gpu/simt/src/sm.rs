@@ -89,7 +89,12 @@ impl<'a> Group<'a> {
     /// What an arrival of a lane has behind it. What it does next has another stamp.
     pub(crate) fn release(&self, lane: u32) -> Release {
         let sync = &self.warp.sync;
-        Release { warp: (self.warp.first / 32) as u8, lane, stamp: sync.stamp + 1, full: sync.full }
+        Release { warp: (self.warp.first / 32) as u8, lane, from: 0, stamp: sync.stamp + 1, full: sync.full }
+    }
+
+    /// What a bulk load of a lane reads, which has a stamp of its own.
+    pub(crate) fn source(&self, lane: u32) -> Release {
+        Release { from: self.warp.sync.stamp, full: 0, ..self.release(lane) }
     }
 
     /// The lanes that take part, as runs.

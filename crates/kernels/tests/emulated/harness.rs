@@ -149,6 +149,8 @@ pub struct Case {
     pub by_rows: [bool; 3],
     /// Elements between the end of a row or column and the start of the next.
     pub gap: u64,
+    /// Elements more of it in C.
+    pub c_gap: u64,
     /// Elements by which the operands start past 256 bytes.
     pub offset: usize,
     pub alpha: f64,
@@ -161,13 +163,13 @@ pub struct Case {
 impl Case {
     /// C = A B, all packed by columns, in one part.
     pub const fn plain(m: u32, n: u32, k: u32) -> Case {
-        Case { m, n, k, by_rows: [false; 3], gap: 0, offset: 0, alpha: 1.0, beta: 0.0, splits: 1, conj: 0 }
+        Case { m, n, k, by_rows: [false; 3], gap: 0, c_gap: 0, offset: 0, alpha: 1.0, beta: 0.0, splits: 1, conj: 0 }
     }
 
     /// Of A, B and C.
     pub fn layouts(&self) -> [Layout; 3] {
-        let Case { m, n, k, by_rows: [a, b, c], gap, .. } = *self;
-        [Layout::new(m, k, a, gap), Layout::new(k, n, b, gap), Layout::new(m, n, c, gap)]
+        let Case { m, n, k, by_rows: [a, b, c], gap, c_gap, .. } = *self;
+        [Layout::new(m, k, a, gap), Layout::new(k, n, b, gap), Layout::new(m, n, c, gap + c_gap)]
     }
 }
 

@@ -36,6 +36,7 @@ fn around([rows, cols, step]: [u32; 3], layout: Layout) -> Vec<Case> {
             k: ks[x ^ y],
             by_rows: [x & 1 == 1, y & 1 == 1, (x >> 1) ^ (y >> 1) == 1],
             gap: (run % 3) as u64,
+            c_gap: 0,
             offset: run % 2,
             alpha: FACTORS[x ^ times2[y]],
             beta: FACTORS[x ^ times2[times2[y]]],

@@ -29,7 +29,7 @@ fn laid(variant: &Variant, by_rows: [bool; 3]) -> [bool; 3] {
 }
 
 /// Widths at the edges of what an entry serves, each with one of k, rows around those of its tiles, layouts in all eight
-/// combinations, with gaps and offsets and without, all pairs of α and β, and a grid of one block, of two and of all. The last two
+/// combinations, with gaps and offsets and without, all pairs of α and β, and a grid of one block, of two and of all. Two at the end
 /// have rings of stages go round twice and more.
 fn cases(variant: &Variant) -> Vec<(Case, u32)> {
     let Some((columns, steps)) = widest(variant) else { panic!("{} serves any width", variant.entry) };
@@ -61,6 +61,7 @@ fn cases(variant: &Variant) -> Vec<(Case, u32)> {
                     if plain { [run % 2 == 0; 3] } else { [bits & 1 == 1, bits & 2 == 2, bits & 4 == 4] },
                 ),
                 gap: if plain { 0 } else { [0, 1, 4][run % 3] },
+                c_gap: 0,
                 offset: if plain { 0 } else { run / 2 % 2 },
                 alpha: FACTORS[run % 4],
                 beta: FACTORS[(run / 4 + 1) % 4],
@@ -73,6 +74,12 @@ fn cases(variant: &Variant) -> Vec<(Case, u32)> {
         .chain([0.0, 0.5].map(|beta| {
             let m = (2 * variant.stages + 1) * rows(variant, columns) + 5;
             (Case { by_rows: laid(variant, [true; 3]), beta, ..Case::plain(m, columns, steps) }, 1)
+        }))
+        .chain([(0, 0), (0, 1), (1, 3), (1, 0)].map(|(gap, c_gap)| {
+            // By columns, of which A's, C's, both or none are whole pieces of 16 bytes, whatever the type.
+            let m = rows(variant, columns) + 5;
+            let gap = u64::from(m.next_multiple_of(4) - m) + gap;
+            (Case { gap, c_gap, beta: 0.5, ..Case::plain(m, columns, steps) }, 1)
         }))
         .collect()
 }
@@ -171,7 +178,8 @@ fn nan_and_infinity_stay_in_their_rows() {
 
 fn run_with_nan<T: Element>(variant: &Variant, entry: ProductFn<T>, [n, k]: [u32; 2], infinity: T) {
     let m = 2 * rows(variant, n) + 3;
-    let layouts @ [at, at_b, at_c] = [(m, k), (k, n), (m, n)].map(|(rows, cols)| Layout::new(rows, cols, true, 0));
+    let by_rows = variant.layout != model::Layout::Columns;
+    let layouts @ [at, at_b, at_c] = [(m, k), (k, n), (m, n)].map(|(rows, cols)| Layout::new(rows, cols, by_rows, 0));
     let (mut a, b) = (at.filled::<T>(1), at_b.filled::<T>(2));
     let wild = m / 2;
     for l in 0..k {

@@ -88,9 +88,9 @@ pub(super) fn factor(variant: &Variant, problem: &Problem) -> Option<f64> {
         }
         "tsmm_element" if problem.n > 4 => 10.0,
         "tsmm_group" => 1.8 * odd(1.8),
-        "tsmm_registers" if problem.k <= 4 => single(1.4, 1.14) * odd(1.25),
+        "tsmm_registers" if problem.k <= 4 => single(1.4, 1.14) * odd(1.25) * read(1.25),
         "tsmm_packed" if problem.n == problem.k && problem.n == u64::from(t2) => single(1.5, 1.15) * read(1.8),
-        // Rows element by element, one lane after the other.
+        // Element by element: of 10⁴ rows 6 to 9 times as long as the fastest, with four times the bytes in mind; more of more rows is a guess.
         _ if variant.is_bulk() => 30.0,
         _ => return None,
     })
@@ -118,15 +118,17 @@ fn lines(variant: &Variant, problem: &Problem, is_aligned: bool) -> f64 {
     };
     let (n, k) = (problem.n as f64, problem.k as f64);
     let of_c = if problem.reads_c { 2.0 * n } else { n };
+    // Where C is read too it is loaded so: a guess.
     let one_by_one = if problem.reads_c { element + 0.4 } else { element };
+    // 1.2 of all widths; of equals the narrower one.
     let memory = (1.2 + 0.0005 * f64::from(variant.t2)) * (k + of_c * if is_aligned { 1.0 } else { one_by_one });
     let warps = problem.n.div_ceil(u64::from(variant.warp_cols())) as f64;
     let multiplied = row + k * (step + beside * (warps - 1.0));
     memory.max(multiplied) / (k + of_c)
 }
 
-/// What a launch of `tsmm_lines` takes before its first product: stages are cleared, and B is brought. On an H200 on 2026-11-27, 10⁴ rows took 7 to 9 us
-/// where the fastest entry took 5 to 7.
+/// What a launch of `tsmm_lines` takes before its first product: stages are cleared, and B is brought. On an H200 on 2026-11-27, 10⁴ rows took 7
+/// to 9 us where the fastest entry took 5 to 7.
 pub(super) fn begin_s(machine: &Machine) -> f64 {
     5.0 * machine.memory_latency_s
 }

@@ -1,4 +1,5 @@
-//! How many times as long the bytes of A and C take, of tall products by rows (by columns: [`columns`]), that a kernel reads and writes at the same time.
+//! How many times as long the bytes of A and C take, of tall products by rows, that a kernel reads and writes at the same time; by columns:
+//! [`columns`].
 //!
 //! A ceiling's bytes come or go; those of a kernel that does both meet on their way, and what it does with a row takes a time of its own.
 //!
@@ -10,12 +11,13 @@ use super::columns;
 use crate::variants::tsmm::fragment;
 use crate::{Dtype, Problem, Strides, Variant};
 
-/// How many times as long `tsmm_packed` and bulk copies take where rows are no runs, and go element by element. Not measured.
+/// How many times as long `tsmm_packed` and bulk copies take where rows are no runs, and go element by element, and `tsmm_lines` where C lies by
+/// rows. Not measured.
 const BY_ELEMENTS: f64 = 4.0;
 
 /// The factor of a kernel's bytes. `None` of kernels whose reads of A alone are longer ([`super::tsmm::detour`]), and of columns.
 pub(super) fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
-    if problem.a.row == 1 && problem.c.row == 1 && problem.k > 1 {
+    if problem.a.row == 1 && problem.c.row == 1 && (problem.k > 1 || variant.is_lines()) {
         if let Some(factor) = columns::factor(variant, problem) {
             return Some(factor);
         }
@@ -31,6 +33,7 @@ pub(super) fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
     let is_narrow = variant.t2 <= 16;
     Some(match variant.name {
         name if (name == "tsmm_packed" || variant.is_bulk()) && !are_packed => BY_ELEMENTS,
+        _ if variant.is_lines() => BY_ELEMENTS,
         "tsmm_packed" if problem.n.max(problem.k) < u64::from(variant.t2) => 2.0,
         "tsmm_packed" => 1.01,
         "tsmm_bulk" if is_complex => bulk_complex(variant, problem),

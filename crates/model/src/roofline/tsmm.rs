@@ -4,7 +4,8 @@
 
 use super::Constants;
 use super::streamed::both_ways;
-use crate::variants::tsmm::{fragment, lines_steps};
+use crate::variants::lines::lines_steps;
+use crate::variants::tsmm::fragment;
 use crate::{Dtype, Kernel, Machine, Operation, Problem, Variant};
 
 /// Bytes of a piece: the widest load, store or copy.
@@ -40,7 +41,7 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
 
 /// How many times as long C's bytes take of a kernel that does not [`streams`]: of a tall C by rows the tiles of `gemm_tiled`, whose
 /// lanes run down the columns, are written by elements. Of one that lies the other way it is a guess: half of a tile is not there; by columns 64 x 8
-/// takes 1.3 to 3.1 times as long as without (benches/results/h200/tall-variants.csv).
+/// took 1.3 to 3.1 times as long as was expected without, on an H200 on 2026-11-27, and this is a little more: others are faster.
 ///
 /// # Source
 /// An H200 on 2026-11-22, c128, 2 to 51 columns: 5 to 24 times as long, as a whole.

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod copies;
+mod handed;
 mod ring;
 
 /// All lanes of a warp.

@@ -3,8 +3,8 @@
 //! # Thread mapping
 //! The product is computed as Cᵀ = Bᵀ Aᵀ: of a fragment of 16 columns of C and 8 rows lane (g, q) = (lane / 4, lane % 4) then has two rows of
 //! columns g and g + 8, neighbours down a column of C. Of B it has columns g and g + 8, of A row g, at steps q, q + 4, q + 8 and q + 12 of
-//! 16: its lines are 32 bytes more than whole rounds of the banks apart, so that the four q meet in none. Where rows are not neighbours, row g of
-//! a fragment is the (g / 2 + 4 (g % 2))-th: a lane's two are four apart.
+//! 16: lines are 32 bytes more than whole rounds of the banks apart, so that where rows are neighbours the four q meet in none. Where they are not,
+//! row g of a fragment is the (g / 2 + 4 (g % 2))-th, so that a lane's two are four apart, and q meet in pairs.
 
 use super::{Lines, Units};
 use crate::product::Product;

@@ -28,7 +28,7 @@ impl<T: Scalar, const TM: usize, const TN: usize, const LX: usize, const BN: usi
         let len = x.k * BN as u32;
         for first in (thread::thread_idx_x()..len).step_by(4 * threads as usize) {
             let at = |i: usize| first + i as u32 * threads;
-            // SAFETY: `x.b` loads nothing outside B; rows below k are in B's part of the memory.
+            // SAFETY: `x.b` loads nothing outside B; rows below k, which is no more than BK, are in B's part of the memory.
             unsafe {
                 let elements: [T; 4] = from_fn(|i| x.b(at(i) / BN as u32, at(i) % BN as u32, x.k));
                 for i in 0..4 {

@@ -44,7 +44,8 @@ impl<T: Scalar, U: Units<T, TM, TN>, const TM: usize, const TN: usize, const WID
         let is_there = |v: usize| self.row + own(v) < x.m;
         let at = |v: usize| (own(v) - own(0)) as u64 * if WIDE { 1 } else { x.c_row };
         let mut old = [T::ZERO; TM];
-        // SAFETY: elements of C, this lane's, and of its line where it is brought.
+        // SAFETY: elements of C, this lane's; of its line where it is brought, which `lines` has from column `start` on; 16 bytes are aligned
+        // where rows are neighbours by them.
         unsafe {
             if READ == BROUGHT {
                 old = rows_of::<T, WIDE, TM>(self.lines.line::<true>(col - self.start, col), U::DOWN, down);
