@@ -54,8 +54,8 @@ pub(super) fn factor(variant: &Variant, problem: &Problem) -> Option<f64> {
         "tsmm_mma" => {
             let base = match t2 {
                 ..=8 => 1.45,
-                ..=16 => 1.4,
-                ..=32 => 1.7,
+                9..=16 => 1.4,
+                17..=32 => 1.7,
                 _ => 2.3,
             };
             let steps = problem.k.next_multiple_of(u64::from(fragment(dtype))) as f64 / problem.k as f64;
@@ -105,16 +105,16 @@ fn lines(variant: &Variant, problem: &Problem, is_aligned: bool) -> f64 {
         (Dtype::F32, ..=24, _) => (5.0, 1.8, 0.0, 1.5),
         (Dtype::F32, ..=32, _) => (6.0, 1.75, 0.65, 1.4),
         (Dtype::F32, ..=48, _) => (9.0, 1.6, 0.6, 1.4),
-        (Dtype::F32, ..) => (12.0, 1.85, 0.62, 1.5),
+        (Dtype::F32, _, _) => (12.0, 1.85, 0.62, 1.5),
         (Dtype::F64, ..=32, true) => (12.0, 0.7, 0.0, 2.6),
         (Dtype::F64, _, true) => (24.0, 1.1, 0.0, 2.6),
         (Dtype::F64, ..=16, _) => (2.0, 1.4, 0.0, 1.1),
-        (Dtype::F64, ..) => (6.0, 1.7, 0.65, 1.35),
+        (Dtype::F64, _, _) => (6.0, 1.7, 0.65, 1.35),
         (_, ..=16, _) => (6.0, 2.1, 0.0, 1.8),
         (_, ..=24, _) => (8.0, 3.4, 0.0, 1.5),
         (_, ..=32, _) => (10.0, 3.0, 0.9, 1.5),
         (_, ..=48, _) => (12.0, 3.6, 0.8, 1.7),
-        (_, ..) => (14.0, 3.5, 1.3, 1.8),
+        _ => (14.0, 3.5, 1.3, 1.8),
     };
     let (n, k) = (problem.n as f64, problem.k as f64);
     let of_c = if problem.reads_c { 2.0 * n } else { n };
