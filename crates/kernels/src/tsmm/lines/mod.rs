@@ -64,7 +64,7 @@ pub trait Units<T: Scalar, const TM: usize, const TN: usize>: Copy {
     /// The lane's j-th column.
     fn col(&self, j: usize) -> u32;
 
-    /// Adds the products of steps `start` to `end`, whose lines a stage has; WIDE as [`own`] means it.
+    /// Adds the products of steps `start` to `end`, whose lines a stage has; a lane's rows are neighbours by 16 bytes if WIDE.
     ///
     /// # Safety
     /// The lines are there, and B is; all lanes of the warp are here.
