@@ -6,13 +6,13 @@
 //! anywhere cost hardly more than aligned ones. Where C is read and aligned, its columns come behind A's. The ring goes on from a tile to the
 //! next: while sums are stored, the next tile is on its way. B is brought once a block.
 //!
-//! Behind the start no barrier holds the block together: warps say when they have read a stage, and fill them in turn, each a stage that all are to have read
-//! a step ago.
+//! Behind the start no barrier holds the block together: warps say when they have read a stage, and fill them in turn, each a stage that all
+//! are to have read a step ago.
 //!
 //! # Who multiplies
 //! | variant | elements | by |
 //! |---|---|---|
-//! | `tsmm_lines` | all | [`vector`] units |
+//! | `tsmm_lines` | f32, f64, c64 | [`vector`] units |
 //! | `tsmm_lines_mma` | f64 | [`matrix`] units |
 //!
 //! # Thread mapping
@@ -21,15 +21,17 @@
 //! lanes' loads and stores are of neighbours, one by one.
 //!
 //! # Zero β, tails
-//! β = 0 never reads C. Rows and columns that are not there, and what a copy brings from beside a column, are multiplied at most, and never stored.
+//! β = 0 never reads C. Rows and columns that are not there, and what a copy brings from beside a column, are multiplied at most, and never
+//! stored.
 //!
 //! # Preconditions
-//! k and n no more than an entry serves; A's rows neighbours in memory, or one; m at most `model::LARGEST_DIMENSION`, so that rows count in 32 bits. Not in
-//! place: copies read up to 12 bytes before and behind a column's piece, which may be other tiles' rows, but nothing outside of the operand.
+//! k and n no more than an entry serves; A's rows neighbours in memory, or one; m at most `model::LARGEST_DIMENSION`, so that rows count in
+//! 32 bits. Not in place: copies read up to 12 bytes before and behind a column's piece, which may be other tiles' rows, but nothing outside
+//! of the operand.
 //!
 //! # Cost
-//! Measured on an H200, of the bound, half a gigabyte, β = 0, 16, 32 and 64 columns: f32 84, 78 and 55%, not aligned 78, 70 and 50; c64 82, 50 and 56; f64
-//! by the matrix units 86, 85 and 80, and not aligned by the vector units 83 and 72: `benches/results/h200/tall.csv`.
+//! Measured on an H200, of the bound, half a gigabyte, β = 0, 16, 32 and 64 columns: f32 83, 78 and 55%, not aligned 78, 70 and 50; c64 81,
+//! 50 and 56; f64, what is chosen, 85, 85 and 80, not aligned, 16 and 32 columns, 83 and 72: `benches/results/h200/tall.csv`.
 //!
 //! # Determinism
 //! Each sum is of one lane or one warp, over k in order.
