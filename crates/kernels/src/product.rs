@@ -68,6 +68,12 @@ impl<T: Scalar> Product<T> {
         self.conj == 1 || self.conj == 2
     }
 
+    /// The same for [`Scalar::add_outer`]; no bit but 0 and 1 is ever set, which no compiler knows.
+    #[inline(always)]
+    pub fn signs(&self) -> Signs {
+        Signs { conj_b: (self.conj ^ self.conj >> 1) << 31, never: self.conj >> 2 << 31 }
+    }
+
     /// Whether a sum is conjugated once it is whole: where A is. For Ā B is the conjugate of A B̄, and Ā B̄ that of A B, so
     /// that A is read as it is; signs change and nothing is rounded.
     #[inline(always)]

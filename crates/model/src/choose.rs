@@ -243,7 +243,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         // They teach.
         Kernel::Ladder => false,
         Kernel::GemmRing => {
-            (least > MOST_COLUMNS && has_a_large_operand || problem.operation() == Operation::Gemm)
+            (least > most_columns(problem) && has_a_large_operand || problem.operation() == Operation::Gemm)
                 && (!variant.mma || variant.dtype.is_complex() || variant.copies_elements() != comes_by_pieces(problem))
                 && (!variant.is_along_k() || problem.a.col == 1 && problem.b.row == 1)
         }
@@ -283,8 +283,12 @@ fn is_half_empty(variant: &Variant, problem: &Problem) -> bool {
 
 /// Most columns for which TSM2R's entries alone are considered. On an H200 on 2026-11-25, m = k = 10240 to 40960 in f64, `gemm_mma` took 0.77 to
 /// 0.97 of the time of the entries for 64 columns that TSM2R had then, and of 48 1.07 to 1.27 times as long as its own. In f32 64 columns by rows
-/// are faster so where k is 128.
-const MOST_COLUMNS: u64 = 48;
+/// are faster so where k is 128. Where an A by rows has lines of no whole 16 bytes in f64, 10000 x 48 x 10001 took 0.76 of the time by
+/// `gemm_mma_elements` (edges-variants.csv).
+fn most_columns(problem: &Problem) -> u64 {
+    let by_elements = problem.dtype == Dtype::F64 && problem.a.col == 1 && !comes_by_pieces(problem);
+    if by_elements { 32 } else { 48 }
+}
 
 /// Whether A and B can be copied by 16 bytes, where they begin at such: their lines are aligned to them and end with them.
 fn comes_by_pieces(problem: &Problem) -> bool {

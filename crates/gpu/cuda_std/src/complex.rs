@@ -1,6 +1,6 @@
 //! [`Complex`]: complex elements.
 
-use crate::Scalar;
+use crate::{Scalar, Signs};
 
 /// A complex number: the real part and behind it the imaginary one, as in C, Fortran and `num_complex`.
 ///
@@ -32,7 +32,7 @@ unsafe impl<T: bytemuck::Pod> bytemuck::Pod for Complex<T> {}
 
 /// A complex type: its parts, its word, how many fill 16 bytes, and how it becomes a word and back.
 macro_rules! complex {
-    ($float:ident, $word:ty, $width:literal, $sign:literal, $from_word:expr, $to_word:expr) => {
+    ($float:ident, $word:ty, $width:literal, $sign:literal, $flip:expr, $from_word:expr, $to_word:expr) => {
         impl Scalar for Complex<$float> {
             type Word = $word;
             type Wide = [Self; $width];
@@ -80,29 +80,31 @@ macro_rules! complex {
                 let real = Complex { re: self.re.fma(value.re, addend.re), im: self.re.fma(value.im, addend.im) };
                 if self.im == 0.0 { real } else { self.fma(value, addend) }
             }
-            /// In an order in which registers are read as fast as they are multiplied: a cycle's multiply-add is handed one of each of two
-            /// banks, even and odd ones, and one that the multiply-add before it had too. Loads put real parts into even registers and
-            /// imaginary ones into odd ones, so that one sum or the other lies where what it is handed does; copies of b's imaginary parts,
-            /// with the signs that they need, lie in any.
+            /// From copies of b in registers that the assembler is free to choose. A cycle's multiply-add of f32 is handed one register of each of
+            /// two banks, even and odd ones, and one that the multiply-add before it had too. Loads put real parts into even registers and
+            /// imaginary ones into odd ones; both are multiplied onto the same sum, which lies where one or the other does. A `xor` with
+            /// what may be a sign, of which the assembler knows nothing, is a copy that it cannot leave out.
             #[inline(always)]
             fn add_outer<const M: usize, const N: usize>(
                 sums: &mut [[Self; N]; M],
                 a: [Self; M],
                 b: [Self; N],
-                conj_b: bool,
+                signs: Signs,
             ) {
-                let sign = if conj_b { $sign } else { 0 };
-                let with = |sign| b.map(|b| $float::from_bits(b.im.to_bits() ^ sign));
-                let (im, negative) = (with(sign), with(sign ^ $sign));
+                let flip = |part: $float, sign: u32| $float::from_bits(part.to_bits() ^ $flip(sign));
+                let b = b.map(|b| Complex {
+                    re: if $width == 1 { b.re } else { flip(b.re, signs.never) },
+                    im: flip(b.im, signs.conj_b),
+                });
                 for i in 0..M {
                     for j in 0..N {
                         sums[i][j].re = a[i].re.fma(b[j].re, sums[i][j].re);
                     }
                     for j in 0..N {
-                        sums[i][j].im = a[i].re.fma(im[j], sums[i][j].im);
+                        sums[i][j].im = a[i].re.fma(b[j].im, sums[i][j].im);
                     }
                     for j in 0..N {
-                        sums[i][j].re = a[i].im.fma(negative[j], sums[i][j].re);
+                        sums[i][j].re = (-a[i].im).fma(b[j].im, sums[i][j].re);
                     }
                     for j in 0..N {
                         sums[i][j].im = a[i].im.fma(b[j].re, sums[i][j].im);
@@ -129,6 +131,7 @@ complex!(
     u64,
     2,
     0x8000_0000_u32,
+    |sign: u32| sign,
     |word: u64| Complex { re: f32::from_bits(word as u32), im: f32::from_bits((word >> 32) as u32) },
     |c: Complex<f32>| u64::from(c.re.to_bits()) | u64::from(c.im.to_bits()) << 32
 );
@@ -137,6 +140,7 @@ complex!(
     [u64; 2],
     1,
     0x8000_0000_0000_0000_u64,
+    |sign: u32| u64::from(sign) << 32,
     |[re, im]: [u64; 2]| Complex { re: f64::from_bits(re), im: f64::from_bits(im) },
     |c: Complex<f64>| [c.re.to_bits(), c.im.to_bits()]
 );
@@ -171,9 +175,10 @@ mod tests {
                 let number = |seed: u32| Complex { re: part(2 * seed), im: part(2 * seed + 1) };
                 let (a, b) = (core::array::from_fn::<_, 13, _>(|i| number(i as u32)), core::array::from_fn::<_, 7, _>(|j| number(20 + j as u32)));
                 for conj_b in [false, true] {
+                    let signs = Signs { conj_b: u32::from(conj_b) << 31, never: 0 };
                     let mut sums = core::array::from_fn(|i| core::array::from_fn(|j| number((40 + 7 * i + j) as u32)));
                     let before = sums;
-                    Complex::add_outer(&mut sums, a, b, conj_b);
+                    Complex::add_outer(&mut sums, a, b, signs);
                     let (mut others, mut rounded) = (0, 0);
                     for (i, j) in (0..13).flat_map(|i| (0..7).map(move |j| (i, j))) {
                         let (x, y, z): (Complex<$float>, _, Complex<$float>) = (a[i], b[j].conj_if(conj_b), before[i][j]);
@@ -190,7 +195,7 @@ mod tests {
                     assert!(others > 0 && rounded > 0, "{others} {rounded}: the order would not be seen");
                 }
                 let mut sums = [[2.0 as $float, 3.0]];
-                <$float>::add_outer(&mut sums, [5.0], [7.0, 11.0], true);
+                <$float>::add_outer(&mut sums, [5.0], [7.0, 11.0], Signs { conj_b: 1 << 31, never: 1 << 31 });
                 assert_eq!(sums, [[37.0, 58.0]]);
             }
         )*};

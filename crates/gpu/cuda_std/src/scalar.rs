@@ -122,7 +122,7 @@ pub trait Scalar: Copy + 'static {
     }
     /// sums(i, j) + a(i) · b(j), or of b's conjugates: each as [`Scalar::fma`] gives it, to the bit.
     #[inline(always)]
-    fn add_outer<const M: usize, const N: usize>(sums: &mut [[Self; N]; M], a: [Self; M], b: [Self; N], _: bool) {
+    fn add_outer<const M: usize, const N: usize>(sums: &mut [[Self; N]; M], a: [Self; M], b: [Self; N], _: Signs) {
         for i in 0..M {
             for j in 0..N {
                 sums[i][j] = a[i].fma(b[j], sums[i][j]);
@@ -135,6 +135,15 @@ pub trait Scalar: Copy + 'static {
     fn to_word(self) -> Self::Word;
     /// The elements in 16 bytes.
     fn from_words(words: <Self::Word as Word>::Wide) -> Self::Wide;
+}
+
+/// The signs of [`Scalar::add_outer`]'s b.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Signs {
+    /// Bit 31 where b's conjugates are multiplied.
+    pub conj_b: u32,
+    /// 0, which no compiler knows, and of which no other bit than 31 could be set.
+    pub never: u32,
 }
 
 /// A float type: its word, how many fill 16 bytes, and its fused multiply-add on either side.

@@ -79,6 +79,7 @@ impl<S: Tile, const RB: usize, const NT: usize> ComplexMma<S, RB, NT> {
 /// A step is four of k: one of each lane.
 impl<S: Tile, const RB: usize, const NT: usize> Steps<Elem> for ComplexMma<S, RB, NT> {
     const COUNT: u32 = S::KT / 4;
+    const AHEAD: bool = true;
     type Operands = ([[Elem; 2]; RB], [Elem; NT]);
     const ZEROS: Self::Operands = ([[Elem::ZERO; 2]; RB], [Elem::ZERO; NT]);
 

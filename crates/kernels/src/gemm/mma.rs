@@ -161,6 +161,7 @@ unsafe fn square<W: Way>(part: Shared<f64>, at: u32, next: u32) -> [[f64; 2]; 2]
 /// A step is eight of k.
 impl<S: Tile, const RB: usize, const NT: usize, A: Way, B: Way> Steps<f64> for Mma<S, RB, NT, A, B> {
     const COUNT: u32 = S::KT / 8;
+    const AHEAD: bool = true;
     type Operands = ([[[f64; 2]; 2]; RB], [[f64; NT]; 2]);
     const ZEROS: Self::Operands = ([[[0.0; 2]; 2]; RB], [[0.0; NT]; 2]);
 

@@ -78,6 +78,7 @@ impl<S: Tile, const RB: usize, const NT: usize> ComplexMma<S, RB, NT> {
 /// A step is 8 steps of k: two of each lane.
 impl<S: Tile, const RB: usize, const NT: usize> Steps<Elem> for ComplexMma<S, RB, NT> {
     const COUNT: u32 = S::KT / 8;
+    const AHEAD: bool = true;
     const TAKES_TURNS: bool = model::launch::ring_takes_turns(S::A_BY_ROWS, true, 16 * NT as u32);
     type Operands = ([[Fragment; 2]; RB], [Fragment; NT]);
     const ZEROS: Self::Operands = ([[[Elem::ZERO; 2]; 2]; RB], [[Elem::ZERO; 2]; NT]);

@@ -72,6 +72,7 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
 /// A step is half of 16 steps of k: two of each lane's four.
 impl<S: Tile, const RB: usize, const NT: usize> Steps<f64> for Mma<S, RB, NT> {
     const COUNT: u32 = S::KT / 8;
+    const AHEAD: bool = true;
     const TAKES_TURNS: bool = model::launch::ring_takes_turns(S::A_BY_ROWS, true, 8 * NT as u32);
     type Operands = ([[f64; 4]; RB], [[f64; 2]; NT]);
     const ZEROS: Self::Operands = ([[0.0; 4]; RB], [[0.0; 2]; NT]);

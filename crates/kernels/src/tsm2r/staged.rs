@@ -8,6 +8,9 @@
 //! 2026-11-27 in f32 at m = k = 40960 (benches/results/h200/tsm2r.csv): 95% of the bound at n = 7, 93% at 16, 80% at 24, 72% at 64; from 24 on the
 //! multipliers limit.
 //!
+//! 8 x 4 sums of c64, by rows 8 x 6 too, are multiplied from copies of B's elements ([`Scalar::add_outer`]), and a step's operands not loaded ahead, as
+//! in [`crate::gemm::staged`].
+//!
 //! # Thread mapping
 //! Thread t is (r, c) = (t / COLS, t % COLS), COLS = BN / TN: neighbours share rows, so a warp's loads of A ask for few
 //! bytes. By columns of A it owns WIDTH neighbouring rows out of every ROWS·WIDTH, ROWS = THREADS / COLS, which come in one
@@ -23,8 +26,8 @@ use cuda_std::prelude::*;
 /// The sums of a thread of a block of shape S: TM x TN.
 pub struct Staged<T, S, const TM: usize, const TN: usize> {
     rc: [[T; TN]; TM],
-    /// Whether B's elements are conjugated.
-    conj_b: bool,
+    /// The signs of B's elements.
+    signs: Signs,
     shape: PhantomData<S>,
 }
 
@@ -39,6 +42,8 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
     const WIDTH: u32 = T::WIDTH as u32;
     /// More sums than the loops of `write_tile` are unrolled for, which would keep them in memory.
     const IS_LARGE: bool = TM * TN * size_of::<T>() > 256;
+    /// Whether a step's operands are copied, and not loaded ahead. By columns 8 x 6 sums of c64 leave an SM too few warps for that.
+    const COPIES: bool = T::IS_COMPLEX && T::WIDTH > 1 && TM == 8 && (TN == 4 || S::A_BY_ROWS);
     /// Threads along the columns and along the rows of C.
     const COLS: u32 = S::BN / TN as u32;
     const ROWS: u32 = S::THREADS / Self::COLS;
@@ -66,14 +71,21 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
     #[inline(always)]
     pub unsafe fn body(x: Product<T>) {
         const { Self::OK };
-        let mut sums = Self { rc: [[T::ZERO; TN]; TM], conj_b: x.conj_b(), shape: PhantomData };
+        let mut sums = Self { rc: [[T::ZERO; TN]; TM], signs: x.signs(), shape: PhantomData };
         // SAFETY: the caller's promise.
         unsafe {
             Ring::<T, S, false>::run(&x, &mut sums);
             let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
             let (row, col) = (|i| row + Self::row(i as u32), |j| col + Self::col(j as u32));
-            if S::A_BY_ROWS || !Self::IS_LARGE {
+            if !Self::IS_LARGE {
                 x.write_tile(row, col, sums.rc);
+            } else if S::A_BY_ROWS {
+                for i in 0..TM / 2 {
+                    x.write_tile(|_| row(i), col, [sums.rc[i]]);
+                }
+                for i in TM / 2..TM {
+                    x.write_tile(|_| row(i), col, [sums.rc[i]]);
+                }
             } else {
                 write(&x, row, col, sums.rc);
             }
@@ -91,7 +103,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
             // SAFETY: inside the stage; TN is a multiple of 16 bytes.
             let wide = unsafe { sb.load_wide(Ring::<T, S, false>::b_at(l, Self::col(j as u32))) };
             for v in 0..T::WIDTH {
-                rb[j + v] = wide[v].conj_if(self.conj_b);
+                rb[j + v] = if Self::COPIES { wide[v] } else { wide[v].conj_if(self.signs.conj_b != 0) };
             }
         }
         rb
@@ -101,6 +113,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
 /// By columns of A a step is one of k; by rows, where a load brings WIDTH of one row, it is WIDTH of k.
 impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T, S, TM, TN> {
     const COUNT: u32 = S::KT / if S::A_BY_ROWS { Self::WIDTH } else { 1 };
+    const AHEAD: bool = !Self::COPIES;
     const TAKES_TURNS: bool = model::launch::ring_takes_turns(S::A_BY_ROWS, false, TN as u32);
     /// Of A by columns the rows 0, WIDTH .. have theirs and those that follow; of B by columns of A there is one step.
     type Operands = ([T::Wide; TM], [[T; TN]; 4]);
@@ -127,6 +140,10 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T
     unsafe fn multiply(&mut self, (ra, rb): Self::Operands) {
         for v in 0..if S::A_BY_ROWS { T::WIDTH } else { 1 } {
             let a = |i: usize| if S::A_BY_ROWS { ra[i][v] } else { ra[i / T::WIDTH * T::WIDTH][i % T::WIDTH] };
+            if Self::COPIES {
+                T::add_outer(&mut self.rc, core::array::from_fn(a), rb[v], self.signs);
+                continue;
+            }
             for i in 0..TM {
                 for j in 0..TN {
                     self.rc[i][j] = a(i).fma(rb[v][j], self.rc[i][j]);

@@ -5,8 +5,7 @@
 //! move one by one and meet in the same banks. Here a stage keeps lines as they are: 16 bytes of them are copied together, and
 //! loaded together, which are STEPS steps of k. TM + TN loads of 16 bytes are STEPS·TM·TN multiply-adds, as many as by rows.
 //!
-//! Complex tiles of more rows than columns are multiplied a step after the other, in [`Scalar::add_outer`]'s order: on an H200, 64 x 64 of c64, 11% less
-//! time. Square ones take longer by it, 4 x 4 7%.
+//! Complex elements are multiplied a step after the other, from copies of B's ([`Scalar::add_outer`]).
 //! # Thread mapping
 //! As [`super::tiles`] with [`super::tiles::DEALT`] tiles: a tile has every so many-th line, so that neighbours load neighbouring lines. Group g
 //! multiplies pieces of STEPS steps g, g + G, .. of a stage.
@@ -84,7 +83,7 @@ where
                 thread::sync_threads();
                 let ahead = at + STAGES - 1;
                 Self::fill_both(&a, &b, ahead % STAGES, (start + ahead * kt, end));
-                Self::multiply(&mut sums, at % STAGES, p.conj_b());
+                Self::multiply(&mut sums, at % STAGES, p.signs());
             }
             ptx::cp_async_wait_group::<0>();
             thread::sync_threads(); // the stages' memory is the sums' now
@@ -118,7 +117,7 @@ where
     /// # Safety
     /// The stage is whole.
     #[inline(always)]
-    unsafe fn multiply(sums: &mut Tiles<T, S, TM, TN, STEPS>, stage: u32, conj_b: bool) {
+    unsafe fn multiply(sums: &mut Tiles<T, S, TM, TN, STEPS>, stage: u32, signs: Signs) {
         let sa = Self::stage(stage);
         let sb = if S::GRAM { sa } else { sa.starting_at(Self::A_LEN) };
         for piece in (sums.group()..ptx::opaque(Self::PIECES)).step_by(Tiles::<T, S, TM, TN, STEPS>::GROUPS as usize) {
@@ -128,14 +127,14 @@ where
                 core::array::from_fn(|step| wide[step])
             };
             let ra: [[T; STEPS]; TM] = core::array::from_fn(|i| load(sa, sums.row(i))); // (TM, STEPS)
-            if T::IS_COMPLEX && TM > TN {
+            if T::IS_COMPLEX {
                 let rb: [[T; STEPS]; TN] = core::array::from_fn(|j| load(sb, sums.col(j))); // (TN, STEPS)
                 for s in 0..STEPS {
-                    sums.multiply_outer(ra.map(|a| a[s]), rb.map(|b| b[s]), conj_b);
+                    sums.multiply_outer(ra.map(|a| a[s]), rb.map(|b| b[s]), signs);
                 }
             } else {
                 for j in 0..TN {
-                    sums.multiply_line(&ra, j, load(sb, sums.col(j)).map(|b| b.conj_if(conj_b)));
+                    sums.multiply_line(&ra, j, load(sb, sums.col(j)));
                 }
             }
         }

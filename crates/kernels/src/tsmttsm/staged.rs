@@ -4,6 +4,7 @@
 //! Threads that share a row also share what they hold of it in registers: of 8 x 8 sums a thread has 16 elements in flight,
 //! of which 1 in 4 is another one than its neighbours' at 32 columns. So few bytes are in flight from 8 columns on.
 //! `cp.async` has whole rows in flight that no register holds: STAGES − 1 stages of KT rows.
+//! Complex elements are multiplied from copies of B's ([`Scalar::add_outer`]), but for tiles of 4 x 4, whose multiply-adds are too few.
 //! # Thread mapping
 //! As [`super::tiles`] with `INTERLEAVED` tiles: a tile's rows and columns are 16 bytes out of every tile's, so that neighbours
 //! read neighbours. Group g multiplies rows g, g + G, .. of a stage.
@@ -68,7 +69,7 @@ where
                 thread::sync_threads();
                 let ahead = at + STAGES - 1;
                 Self::fill(&a, &b, ahead % STAGES, start + ahead * kt, end);
-                Self::multiply(&mut sums, at % STAGES, p.conj_b());
+                Self::multiply(&mut sums, at % STAGES, p.signs());
             }
             ptx::cp_async_wait_group::<0>();
             thread::sync_threads(); // the stages' memory is the sums' now
@@ -102,7 +103,7 @@ where
     /// # Safety
     /// The stage is whole.
     #[inline(always)]
-    unsafe fn multiply(sums: &mut Tiles<T, S, TM, TN, 1>, stage: u32, conj_b: bool) {
+    unsafe fn multiply(sums: &mut Tiles<T, S, TM, TN, 1>, stage: u32, signs: Signs) {
         let sa = Self::stage(stage);
         let sb = if S::GRAM { sa } else { sa.starting_at(Self::A_LEN) };
         for l in (sums.group()..ptx::opaque(KT as u32)).step_by(Tiles::<T, S, TM, TN, 1>::GROUPS as usize) {
@@ -110,10 +111,10 @@ where
             let (ra, rb) = unsafe {
                 (lines::<T, TM>(sa, l * S::BM, |i| sums.row(i)), lines::<T, TN>(sb, l * S::BN, |j| sums.col(j)))
             };
-            if T::IS_COMPLEX && TM > TN {
-                sums.multiply_outer(ra, rb, conj_b);
+            if T::IS_COMPLEX && TM > 4 {
+                sums.multiply_outer(ra, rb, signs);
             } else {
-                sums.multiply(([ra], [rb]), conj_b);
+                sums.multiply(([ra], [rb]), signs.conj_b != 0);
             }
         }
     }

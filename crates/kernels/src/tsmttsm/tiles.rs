@@ -364,8 +364,8 @@ where
 
     /// rc(i, j) += a(i) · b(j), or of b's conjugates.
     #[inline(always)]
-    pub(super) fn multiply_outer(&mut self, ra: [T; TM], rb: [T; TN], conj_b: bool) {
-        T::add_outer(&mut self.rc, ra, rb, conj_b);
+    pub(super) fn multiply_outer(&mut self, ra: [T; TM], rb: [T; TN], signs: Signs) {
+        T::add_outer(&mut self.rc, ra, rb, signs);
     }
 
     /// Calls `visit` with the place of each sum in the block's tile, by columns, and the sum.

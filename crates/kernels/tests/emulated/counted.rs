@@ -53,7 +53,7 @@ fn traffic_is_what_the_paper_says() {
 /// Stages along k: lines of an A and a B are 16 bytes more than their steps apart, so that those of a step lie in different banks.
 #[test]
 fn lines_along_k_meet_in_no_bank() {
-    for name in ["sgemm_along_8x8_m128_n64_k16_s3_t128", "cgemm_along_8x4_m64_n64_k8_s3_t128"] {
+    for name in ["sgemm_along_8x8_m128_n64_k16_s3_t128", "cgemm_along_8x4_m64_n64_k16_s3_t128"] {
         let case = Case { by_rows: [true, false, false], ..Case::plain(128, 64, 64) };
         let counters = check(variant(name), case);
         assert!(counters.shared.loads.instructions > 0, "{name}");

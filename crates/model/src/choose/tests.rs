@@ -506,3 +506,15 @@ fn units_that_are_not_there_take_no_less() -> Result<(), Refusal> {
     }
     Ok(())
 }
+
+/// 48 columns of f64, A by rows: TSM2R's entry, but where A's lines are no whole 16 bytes.
+#[test]
+fn lines_of_elements_go_to_the_ring_of_any_shape_from_33_columns_on() {
+    let chosen = |n, k| {
+        let problem = Problem { a: Strides::row_major(k), ..Problem::column_major(Dtype::F64, 10_000, n, k) };
+        choose(&problem, &Machine::H200, None).expect("a choice").variant.entry
+    };
+    assert_eq!(chosen(48, 10_000), "dtsm2r_mma_16x48_n48_k16_s3_t256_rows");
+    assert_eq!(chosen(48, 10_001), "dgemm_mma_elements_32x32_m64_n64_k16_s3_t128");
+    assert!(chosen(32, 10_001).starts_with("dtsm2r"), "{}", chosen(32, 10_001));
+}

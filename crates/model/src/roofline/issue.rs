@@ -3,7 +3,7 @@
 use super::{Constants, WARP, reduced};
 use crate::launch::{reduced::folds, ring_takes_turns};
 use crate::variants::MMA_FMAS;
-use crate::{Kernel, Layout, Machine, Problem, Variant};
+use crate::{Dtype, Kernel, Layout, Machine, Problem, Variant};
 
 /// Bytes of the widest load or copy.
 const PIECE_BYTES: f64 = 16.0;
@@ -20,6 +20,10 @@ const ELEMENT: f64 = 14.0;
 /// were 1.22 times what was expected without it in the middle, where `gemm_staged`'s were 1.09 times. In c64 `gemm_staged`'s meet
 /// more often (53% beside 45).
 const MEETINGS: f64 = 1.15;
+/// The same of complex elements; and of 16 sums of c64 a thread or more of TSM2R's ring, A by columns and by rows. Copies of B
+/// (`Scalar::add_outer`) are in them. On an H200 on 2026-11-27 c64 took so many times what was expected without them.
+const MEETINGS_COMPLEX: f64 = 1.2;
+const MEETINGS_RING: (f64, f64) = (1.3, 1.15);
 /// Schedulers of an SM, for which those entries are made.
 const SCHEDULERS: f64 = 4.0;
 
@@ -114,7 +118,12 @@ fn stage(variant: &Variant, width: f64) -> f64 {
         let loads = 4.0 * row_tiles + 2.0 * col_tiles;
         (steps / 16.0 * (row_tiles * col_tiles + loads), steps / 16.0 * 2.0 * loads)
     } else {
-        let products = f64::from(variant.dtype.fmas()) * rows * cols;
+        let meetings = match variant.layout {
+            _ if variant.dtype != Dtype::C64 || variant.own_rows() * variant.cols < 16 => 1.0,
+            Layout::Rows => MEETINGS_RING.1,
+            _ => MEETINGS_RING.0,
+        };
+        let products = meetings * f64::from(variant.dtype.fmas()) * rows * cols;
         (steps * (products + (rows + cols) / width), steps * (rows + cols))
     };
     let by_rows = variant.layout == Layout::Rows;
@@ -153,7 +162,13 @@ fn gemm_stage(variant: &Variant, problem: &Problem, width: f64) -> f64 {
         // A product of 16 x 8 x 4; a load for each 16 rows of A and each 16 columns of B.
         steps / 4.0 * (rows * cols / 128.0 + (rows + cols) / 16.0)
     } else {
-        let meetings = if variant.is_along_k() && !variant.dtype.is_complex() { MEETINGS } else { 1.0 };
+        let meetings = if variant.dtype.is_complex() {
+            MEETINGS_COMPLEX
+        } else if variant.is_along_k() {
+            MEETINGS
+        } else {
+            1.0
+        };
         steps * (meetings * f64::from(variant.dtype.fmas()) * rows * cols + (rows + cols) / width)
     };
     multiplied + copies

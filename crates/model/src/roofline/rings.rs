@@ -4,30 +4,42 @@ use crate::{Dtype, Kernel, Problem, Variant};
 
 /// How many times as long the products of a ring of complex fragments take where both operands lie along k, so that all of a stage is
 /// turned. On an H200 on 2026-11-27, 20480 x 64 x 5120 in c128, A by rows took 1.39 times as long as by columns, by tiles of 64 x 64, and
-/// 1.26 by those of 128 x 64.
+/// 1.26 by those of 128 x 64. Of one column of tiles those of 64 rows take 1.05 to 1.14 times as long as of 128 (edges-variants.csv).
 pub(super) fn turned(variant: &Variant, problem: &Problem) -> f64 {
-    let is_turned = variant.kernel == Kernel::GemmRing && variant.dtype.is_complex();
-    if is_turned && problem.a.col == 1 && problem.b.row == 1 { 1.3 } else { 1.0 }
+    if variant.kernel != Kernel::GemmRing || !variant.dtype.is_complex() {
+        return 1.0;
+    }
+    let both_along = problem.a.col == 1 && problem.b.row == 1;
+    let is_short = variant.mma && variant.rows == 64 && problem.n <= u64::from(variant.t2);
+    (if both_along { 1.3 } else { 1.0 }) * if is_short { 1.08 } else { 1.0 }
 }
 
 /// How many times as long the copies of a ring of f64 take where A's lines, as its shape has them, are not whole sectors, so that a
 /// block's part of a column draws 64 bytes more, or not even whole 16 bytes, so that elements are copied: on the matrix units the longer,
 /// the more of them a warp has for each of its products. By rows warps of 8 columns take longer in any case. The leading dimension does
 /// not matter: parts of k, and so bits, follow from the shape. On an H200 on 2026-11-27, A by columns, 20479 x 4 x 10240 took 1.45 times
-/// as long as 20480 rows by 16 x 8 sums a warp, 1.18 by 16 x 16, 1.04 by 32 x 16, 1.23 by 2 x 4 sums a thread.
+/// as long as 20480 rows by 16 x 8 sums a warp, 1.18 by 16 x 16, 1.04 by 32 x 16, 1.23 by 2 x 4 sums a thread; by rows 10000 x 48 x 10001 1.72 times as long as
+/// 10000 steps by 16 x 48. In c64 20479 rows took 1.36, 1.21 and 1.03 times as long as 20480 by 2 x 4, 4 x 4 and 8 x 4 sums a thread.
 pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
-    if problem.dtype != Dtype::F64 {
-        return 1.0;
-    }
     let by_rows = problem.a.row != 1 && problem.m > 1;
     let line = if by_rows { problem.k } else { problem.m };
+    let own = f64::from(variant.own_rows() * variant.cols);
+    match problem.dtype {
+        Dtype::F64 => {}
+        Dtype::C64 if line % 2 != 0 => return 1.0 + 2.9 / own,
+        _ => return 1.0,
+    }
     let drawn = match (by_rows, variant.mma && variant.cols == 8) {
         (true, true) => 1.05,
         (false, _) if line % 4 != 0 => 1.0 + 8.0 / f64::from(variant.rows),
         _ => 1.0,
     };
-    let sums = f64::from(variant.own_rows() * variant.cols) / 128.0;
-    let elements = if variant.mma { 0.33 / (sums * sums) } else { 0.2 };
+    let sums = own / 128.0;
+    let elements = match variant.mma {
+        true if by_rows && variant.cols == 48 => 0.7,
+        true => 0.33 / (sums * sums),
+        false => 0.2,
+    };
     drawn * if line % 2 == 0 { 1.0 } else { 1.0 + elements }
 }
 
@@ -54,22 +66,29 @@ mod tests {
             ("dtsm2r_mma_16x8_n8_k32_s4_t128_rows", by_rows(Dtype::F64, 10000), 1.05),
             ("dtsm2r_mma_16x16_n16_k32_s3_t128_rows", by_rows(Dtype::F64, 10000), 1.0),
             ("dtsm2r_mma_16x16_n16_k32_s3_t128_rows", by_rows(Dtype::F64, 10001), 1.0825),
+            ("dtsm2r_mma_16x48_n48_k16_s3_t256_rows", by_rows(Dtype::F64, 10001), 1.7),
             ("stsm2r_staged_4x4_n8_k16_s3_t128", by_columns(Dtype::F32, 20479), 1.0),
+            ("ctsm2r_staged_4x4_n16_k16_s3_t128", by_columns(Dtype::C64, 20480), 1.0),
+            ("ctsm2r_staged_4x4_n16_k16_s3_t128", by_columns(Dtype::C64, 20479), 1.0 + 2.9 / 16.0),
         ] {
             let found = ragged(variant(entry), &problem);
             assert!((found - wanted).abs() <= 1e-9, "{entry}: {found}, not {wanted}");
         }
     }
 
-    /// Of complex fragments, where both lie along k.
+    /// Of complex fragments, where both lie along k; and of tiles of 64 rows, where there is one column of them.
     #[test]
     fn two_operands_along_k_are_turned() {
-        let along = |a, b| Problem { a, b, ..Problem::column_major(Dtype::C128, 100, 64, 50) };
+        let of = |n, a, b| Problem { a, b, ..Problem::column_major(Dtype::C128, 100, n, 50) };
+        let along = |a, b| of(65, a, b);
         let entry = variant("zgemm_mma_32x32_m64_n64_k8_s3_t128");
         let (by_rows, by_columns) = (Strides::row_major(50), Strides::column_major(100));
         assert!(turned(entry, &along(by_rows, Strides::column_major(50))) > 1.0);
         assert_eq!(turned(entry, &along(by_columns, Strides::column_major(50))), 1.0);
-        assert_eq!(turned(entry, &along(by_rows, Strides::row_major(64))), 1.0);
+        assert_eq!(turned(entry, &along(by_rows, Strides::row_major(65))), 1.0);
+        let narrow = of(64, by_columns, Strides::column_major(50));
+        assert_eq!(turned(entry, &narrow), 1.08);
+        assert_eq!(turned(variant("zgemm_mma_32x32_m128_n64_k8_s3_t256"), &narrow), 1.0);
         let real = variant("dgemm_mma_32x32_m64_n64_k32_s3_t128");
         assert_eq!(turned(real, &along(by_rows, Strides::column_major(50))), 1.0);
     }

@@ -47,18 +47,17 @@ macro_rules! staged_complex_variants {
             ctsm2r_staged_2x4_n4_k16_s3_t128:            c64,  128, 2,     4,  4,  16, 3,     2,     false;
             ctsm2r_staged_2x4_n8_k16_s3_t128:            c64,  128, 2,     4,  8,  16, 3,     4,     false;
             ctsm2r_staged_4x4_n16_k16_s3_t128:           c64,  128, 4,     4,  16, 16, 3,     3,     false;
-            ctsm2r_staged_4x6_n24_k16_s3_t128:           c64,  128, 4,     6,  24, 16, 3,     3,     false;
-            ctsm2r_staged_4x8_n32_k16_s3_t128:           c64,  128, 4,     8,  32, 16, 3,     3,     false;
-            ctsm2r_staged_4x6_n48_k16_s3_t128:           c64,  128, 4,     6,  48, 16, 3,     3,     false;
-            ctsm2r_staged_4x8_n64_k16_s3_t128:           c64,  128, 4,     8,  64, 16, 3,     3,     false;
+            ctsm2r_staged_8x6_n24_k16_s3_t128:           c64,  128, 8,     6,  24, 16, 3,     2,     false;
+            ctsm2r_staged_8x4_n32_k16_s3_t128:           c64,  128, 8,     4,  32, 16, 3,     4,     false;
             ctsm2r_staged_8x6_n48_k8_s3_t128:            c64,  128, 8,     6,  48, 8,  3,     2,     false;
+            ctsm2r_staged_8x4_n64_k16_s3_t128:           c64,  128, 8,     4,  64, 16, 3,     4,     false;
             ctsm2r_staged_2x4_n4_k16_s3_t128_rows:       c64,  128, 2,     4,  4,  16, 3,     2,     true;
             ctsm2r_staged_2x4_n8_k16_s3_t128_rows:       c64,  128, 2,     4,  8,  16, 3,     3,     true;
             ctsm2r_staged_4x4_n16_k16_s3_t128_rows:      c64,  128, 4,     4,  16, 16, 3,     3,     true;
             ctsm2r_staged_4x6_n24_k16_s3_t128_rows:      c64,  128, 4,     6,  24, 16, 3,     2,     true;
-            ctsm2r_staged_4x8_n32_k16_s3_t128_rows:      c64,  128, 4,     8,  32, 16, 3,     2,     true;
-            ctsm2r_staged_4x6_n48_k16_s3_t128_rows:      c64,  128, 4,     6,  48, 16, 3,     2,     true;
-            ctsm2r_staged_4x8_n64_k16_s3_t128_rows:      c64,  128, 4,     8,  64, 16, 3,     2,     true;
+            ctsm2r_staged_8x4_n32_k16_s3_t128_rows:      c64,  128, 8,     4,  32, 16, 3,     4,     true;
+            ctsm2r_staged_8x6_n48_k16_s3_t128_rows:      c64,  128, 8,     6,  48, 16, 3,     2,     true;
+            ctsm2r_staged_8x4_n64_k16_s3_t128_rows:      c64,  128, 8,     4,  64, 16, 3,     4,     true;
 
             ztsm2r_staged_2x4_n4_k8_s3_t128:             c128, 128, 2,     4,  4,  8,  3,     2,     false;
             ztsm2r_staged_2x4_n8_k8_s3_t128:             c128, 128, 2,     4,  8,  8,  3,     3,     false;

@@ -52,8 +52,8 @@ macro_rules! gemm_staged_variants {
             sgemm_along_8x8_m128_n64_k16_s3_t128:       f32,  along,  Along,  128,    8, 8,  128, 64,  16, 3,     3;
             sgemm_along_8x8_m64_n128_k16_s3_t128:       f32,  along,  Along,  128,    8, 8,  64,  128, 16, 3,     3;
             dgemm_staged_4x8_m64_n64_k8_s3_t128:        f64,  staged, Either, 128,    4, 8,  64,  64,  8,  3,     3;
-            cgemm_staged_8x4_m64_n64_k8_s3_t128:        c64,  staged, Either, 128,    8, 4,  64,  64,  8,  3,     3;
-            cgemm_along_8x4_m64_n64_k8_s3_t128:         c64,  along,  Along,  128,    8, 4,  64,  64,  8,  3,     3;
+            cgemm_staged_8x4_m64_n64_k16_s3_t128:       c64,  staged, Either, 128,    8, 4,  64,  64,  16, 3,     3;
+            cgemm_along_8x4_m64_n64_k16_s3_t128:        c64,  along,  Along,  128,    8, 4,  64,  64,  16, 3,     3;
             zgemm_staged_4x4_m64_n32_k8_s3_t128:        c128, staged, Either, 128,    4, 4,  64,  32,  8,  3,     2;
         }
     };

@@ -77,6 +77,8 @@ pub struct Stage<T> {
 pub trait Steps<T: Scalar> {
     /// Steps a stage: even, so that two sets of registers can take turns.
     const COUNT: u32;
+    /// Whether a step's operands are loaded, and a part of a stage is copied, while those of the step before are multiplied.
+    const AHEAD: bool;
     /// What the thread needs of A and B for a step.
     type Operands: Copy;
     /// Operands whose products add nothing.
@@ -201,11 +203,19 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
             let mut left = end - start; // one number to keep, not two
             while left > 0 {
                 let (free, count) = (Self::before(now), left.saturating_sub((S::STAGES - 1) * S::KT));
-                for step in 0..W::COUNT {
-                    let next = steps.load(Self::stage(now), step);
-                    Self::fill((&mut a, &mut b), Self::stage(free), count, (step, W::COUNT));
-                    steps.multiply(held);
-                    held = next;
+                if W::AHEAD {
+                    for step in 0..W::COUNT {
+                        let next = steps.load(Self::stage(now), step);
+                        Self::fill((&mut a, &mut b), Self::stage(free), count, (step, W::COUNT));
+                        steps.multiply(held);
+                        held = next;
+                    }
+                } else {
+                    Self::fill((&mut a, &mut b), Self::stage(free), count, (0, 1));
+                    for step in 0..ptx::opaque(W::COUNT) {
+                        let operands = steps.load(Self::stage(now), step);
+                        steps.multiply(operands);
+                    }
                 }
                 ptx::cp_async_commit_group();
                 now = Self::behind(now);
@@ -213,7 +223,9 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
                 Self::wait();
                 thread::sync_threads(); // everyone's copies are there, and everyone is done with the stage before
             }
-            steps.multiply(held);
+            if W::AHEAD {
+                steps.multiply(held);
+            }
         }
     }
 

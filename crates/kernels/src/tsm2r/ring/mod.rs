@@ -84,6 +84,8 @@ pub struct Stage<T> {
 pub trait Steps<T: Scalar> {
     /// Steps a stage: even, so that two sets of registers can take turns.
     const COUNT: u32;
+    /// Whether a step's operands are loaded while those of the step before are multiplied.
+    const AHEAD: bool;
     /// [`model::launch::ring_takes_turns`]: whether even and odd steps have registers of their own.
     const TAKES_TURNS: bool;
     /// What the thread needs of A and B for a step.
@@ -211,7 +213,13 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
                 if W::TAKES_TURNS {
                     held.odd = W::ZEROS; // so that no registers are kept for what was multiplied
                 }
-                if l >= start + ahead {
+                if l >= start + ahead && !W::AHEAD {
+                    for step in 0..ptx::opaque(W::COUNT) {
+                        let operands = steps.load(Self::stage(now), step);
+                        steps.multiply(operands);
+                    }
+                    now = Self::behind(now);
+                } else if l >= start + ahead {
                     // In pairs: where the compiler leaves the loop, it still knows which registers are whose.
                     for pair in 1..W::COUNT / 2 {
                         held.step(steps, Self::stage(now), 2 * pair - 1);
@@ -224,7 +232,9 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
                 if l + S::KT >= start + ahead {
                     Self::wait();
                     thread::sync_threads(); // everyone's copies are there, and everyone is done with the stage before
-                    held.step(steps, Self::stage(now), 0);
+                    if W::AHEAD {
+                        held.step(steps, Self::stage(now), 0);
+                    }
                 }
             }
         }

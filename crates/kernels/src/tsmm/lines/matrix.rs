@@ -52,7 +52,7 @@ impl<const TM: usize, const TN: usize, const BN: usize, const BK: usize> Units<f
     }
 
     #[inline(always)]
-    fn new(lane: u32, first: u32, sb: Shared<f64>) -> Self {
+    fn new(_: &Product<f64>, lane: u32, first: u32, sb: Shared<f64>) -> Self {
         const { assert!(TM % 2 == 0 && TN % 2 == 0 && BK as u32 % STEPS == 0 && BN as u32 % COLS == 0, "whole fragments") };
         Matrix { lane, first, sb: sb.starting_at(first / COLS * (STEPS * COLS) + 2 * lane) }
     }

@@ -61,7 +61,7 @@ pub trait Units<T: Scalar, const TM: usize, const TN: usize>: Copy {
     unsafe fn bring(x: &Product<T>, sb: Shared<T>, threads: u32);
 
     /// Of the lane of a warp whose columns begin with `first`.
-    fn new(lane: u32, first: u32, sb: Shared<T>) -> Self;
+    fn new(x: &Product<T>, lane: u32, first: u32, sb: Shared<T>) -> Self;
 
     /// The lane's j-th column.
     fn col(&self, j: usize) -> u32;
@@ -216,7 +216,7 @@ impl<
             stages: Shared::at(sb_len),
             filled: Shared::at(mbarriers),
             read: Shared::at(mbarriers + STAGES as u32),
-            units: U::new(lane, col, sb),
+            units: U::new(x, lane, col, sb),
         }
     }
 

@@ -14,6 +14,8 @@ pub struct Vector<T, const LX: usize, const BN: usize, const BK: usize> {
     /// The lane's first column.
     col: u32,
     sb: Shared<T>,
+    /// Nothing but copies: B's elements were conjugated when they were brought.
+    signs: Signs,
 }
 
 impl<T: Scalar, const TM: usize, const TN: usize, const LX: usize, const BN: usize, const BK: usize> Units<T, TM, TN>
@@ -41,9 +43,12 @@ impl<T: Scalar, const TM: usize, const TN: usize, const LX: usize, const BN: usi
     }
 
     #[inline(always)]
-    fn new(lane: u32, first: u32, sb: Shared<T>) -> Self {
+    fn new(x: &Product<T>, lane: u32, first: u32, sb: Shared<T>) -> Self {
         const { assert!(TN % T::WIDTH == 0, "a lane's columns are whole pieces") };
-        Vector { col: first + lane / <Self as Units<T, TM, TN>>::DOWN * TN as u32, sb }
+        // Of few multiply-adds a step copies cost more than they save.
+        let never = if TM > 4 { x.signs().never } else { 0 };
+        let col = first + lane / <Self as Units<T, TM, TN>>::DOWN * TN as u32;
+        Vector { col, sb, signs: Signs { conj_b: never, never } }
     }
 
     #[inline(always)]
@@ -59,7 +64,7 @@ impl<T: Scalar, const TM: usize, const TN: usize, const LX: usize, const BN: usi
             unsafe {
                 let ra = rows_of::<T, WIDE, TM>(line, 32 / LX as u32, lines.down);
                 let rb = from_fn(|j| row.load_wide((j - j % T::WIDTH) as u32)[j % T::WIDTH]);
-                add_outer::<T, WIDE, TM, TN>(rc, ra, rb);
+                add_outer::<T, WIDE, TM, TN>(rc, ra, rb, self.signs);
             }
         }
     }
@@ -73,10 +78,11 @@ fn add_outer<T: Scalar, const WIDE: bool, const TM: usize, const TN: usize>(
     rc: &mut [[T; TN]; TM],
     ra: [T; TM],
     rb: [T; TN],
+    signs: Signs,
 ) {
     let turned = |at: usize, line: usize, len: usize| if line % 2 == 0 { at } else { len - 1 - at };
     if T::IS_COMPLEX {
-        T::add_outer(rc, ra, rb, false);
+        T::add_outer(rc, ra, rb, signs);
     } else if WIDE {
         for j in 0..TN {
             for i in 0..TM {
