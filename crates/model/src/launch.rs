@@ -5,7 +5,7 @@ use crate::variants::batched::BATCHED;
 use crate::variants::lines::{line_pitch, lines_steps};
 use crate::variants::tsmm::{WIDEST, slot_turns, staged_b_len, tile_len};
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
-use crate::{Kernel, VARIANTS, Variant};
+use crate::{Dtype, Kernel, VARIANTS, Variant};
 
 pub mod batched;
 pub mod reduced;
@@ -71,8 +71,22 @@ pub const fn ring_gap(a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
     }
 }
 
+/// Whether threads of [`Kernel::Ring`] with so many rows and columns of c64 multiply from copies of B's elements (`Scalar::add_outer`), and load no step
+/// ahead: where a step's multiply-adds are so many that it pays. By columns 8 x 6 sums leave an SM too few warps for that.
+pub const fn ring_copies_b(rows: u32, cols: u32, a_by_rows: bool) -> bool {
+    rows == 8 && (cols == 4 || a_by_rows)
+}
+
+/// [`ring_copies_b`] of an entry.
+pub fn copies_b(variant: &Variant) -> bool {
+    let by_rows = variant.layout == Layout::Rows;
+    variant.kernel == Kernel::Ring
+        && variant.dtype == Dtype::C64
+        && ring_copies_b(variant.own_rows(), variant.cols, by_rows)
+}
+
 /// Whether the threads of [`Kernel::Ring`] have registers of their own for the operands of even and of odd steps. Else what was
-/// loaded for a step is copied to where it is multiplied from, which takes instructions and saves registers.
+/// loaded for a step is copied to where it is multiplied from, which takes instructions and saves registers, but where [`ring_copies_b`].
 ///
 /// By rows two sets spill, or leave too few registers for the copies into stages; so do they where a warp of the matrix units
 /// has 48 columns: on an H200 on 2026-11-21 f32 by rows took 8% to 16% longer with two sets at m = k = 20480, f64 by rows 11%, at 48

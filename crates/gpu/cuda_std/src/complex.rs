@@ -38,6 +38,7 @@ macro_rules! complex {
             type Wide = [Self; $width];
             const WIDTH: usize = $width;
             const IS_COMPLEX: bool = true;
+            const COPIES: bool = size_of::<$float>() == 4;
             const ZERO: Self = Complex { re: 0.0, im: 0.0 };
             const ONE: Self = Complex { re: 1.0, im: 0.0 };
             const ZEROS: Self::Wide = [Self::ZERO; $width];
@@ -80,10 +81,10 @@ macro_rules! complex {
                 let real = Complex { re: self.re.fma(value.re, addend.re), im: self.re.fma(value.im, addend.im) };
                 if self.im == 0.0 { real } else { self.fma(value, addend) }
             }
-            /// From copies of b in registers that the assembler is free to choose. A cycle's multiply-add of f32 is handed one register of each of
+            /// Of f32 from copies of b in registers that the assembler is free to choose. A cycle's multiply-add of f32 is handed one register of each of
             /// two banks, even and odd ones, and one that the multiply-add before it had too. Loads put real parts into even registers and
             /// imaginary ones into odd ones; both are multiplied onto the same sum, which lies where one or the other does. A `xor` with
-            /// what may be a sign, of which the assembler knows nothing, is a copy that it cannot leave out.
+            /// what may be a sign, of which the assembler knows nothing, is a copy that it cannot leave out. Of f64, which takes two cycles, registers are read in time.
             #[inline(always)]
             fn add_outer<const M: usize, const N: usize>(
                 sums: &mut [[Self; N]; M],
@@ -93,7 +94,7 @@ macro_rules! complex {
             ) {
                 let flip = |part: $float, sign: u32| $float::from_bits(part.to_bits() ^ $flip(sign));
                 let b = b.map(|b| Complex {
-                    re: if $width == 1 { b.re } else { flip(b.re, signs.never) },
+                    re: if Self::COPIES { flip(b.re, signs.never) } else { b.re },
                     im: flip(b.im, signs.conj_b),
                 });
                 for i in 0..M {
@@ -194,6 +195,11 @@ mod tests {
                     }
                     assert!(others > 0 && rounded > 0, "{others} {rounded}: the order would not be seen");
                 }
+                // What is never a sign would be one of b's real parts, where these are copied.
+                let mut sums = [[Complex::<$float>::ZERO]];
+                let signs = Signs { conj_b: 0, never: 1 << 31 };
+                Complex::add_outer(&mut sums, [Complex { re: 1.0, im: 0.0 }], [Complex { re: 2.0, im: 3.0 }], signs);
+                assert_eq!((sums[0][0].re, sums[0][0].im), (if size_of::<$float>() == 4 { -2.0 } else { 2.0 }, 3.0));
                 let mut sums = [[2.0 as $float, 3.0]];
                 <$float>::add_outer(&mut sums, [5.0], [7.0, 11.0], Signs { conj_b: 1 << 31, never: 1 << 31 });
                 assert_eq!(sums, [[37.0, 58.0]]);

@@ -86,6 +86,8 @@ pub trait Scalar: Copy + 'static {
     const WIDTH: usize;
     /// Whether it has an imaginary part.
     const IS_COMPLEX: bool = false;
+    /// Whether [`Scalar::add_outer`] multiplies from copies.
+    const COPIES: bool = false;
     /// 0, the positive one.
     const ZERO: Self;
     /// 1.
@@ -138,7 +140,7 @@ pub trait Scalar: Copy + 'static {
 }
 
 /// The signs of [`Scalar::add_outer`]'s b.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy)]
 pub struct Signs {
     /// Bit 31 where b's conjugates are multiplied.
     pub conj_b: u32,

@@ -12,9 +12,9 @@
 //! do not lie so up to 1.6 times as long. One entry that has a loop for each case, or A across k and B along it, lost more by the
 //! registers that the assembler deals than by copies (benches/NOTES.md).
 //!
-//! Complex elements are multiplied from copies of B's ([`Scalar::add_outer`]), one step after the other and without loads ahead: a step is 128
-//! multiply-adds, and other warps have theirs while one waits. Unrolled, a sum moves from register to register, and the copies save nothing. By
-//! the assembler's listing a step takes 1.42 cycles a multiply-add where it took 1.78, and `gemm_along`'s 1.38 where it took 1.64.
+//! c64 is multiplied from copies of B's elements ([`Scalar::add_outer`]), one step after the other and without loads ahead: a step is 128 multiply-adds, and
+//! other warps have theirs while one waits. Unrolled, a sum moves from register to register, and the copies save nothing. By ptxas 13.0's listing
+//! for sm_90 a step takes 1.42 cycles a multiply-add where it took 1.78, and `gemm_along`'s 1.38 where it took 1.64 (benches/NOTES.md, 2026-11-27).
 //!
 //! # Thread mapping
 //! Warps have 8·TM x 4·TN of the block's tile each, side by side along the rows first. Lane (r, c) = (lane mod 8, lane / 8)
@@ -124,7 +124,7 @@ unsafe fn lines<T: Scalar, W: Way, const N: usize>(part: Shared<T>, at: impl Fn(
 /// A step is one of k.
 impl<T: Scalar, S: Tile, const TM: usize, const TN: usize, W: Way> Steps<T> for Staged<T, S, TM, TN, W> {
     const COUNT: u32 = S::KT;
-    const AHEAD: bool = !T::IS_COMPLEX;
+    const AHEAD: bool = !T::COPIES;
     type Operands = ([T; TM], [T; TN]);
     const ZEROS: Self::Operands = ([T::ZERO; TM], [T::ZERO; TN]);
 

@@ -42,8 +42,8 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
     const WIDTH: u32 = T::WIDTH as u32;
     /// More sums than the loops of `write_tile` are unrolled for, which would keep them in memory.
     const IS_LARGE: bool = TM * TN * size_of::<T>() > 256;
-    /// Whether a step's operands are copied, and not loaded ahead. By columns 8 x 6 sums of c64 leave an SM too few warps for that.
-    const COPIES: bool = T::IS_COMPLEX && T::WIDTH > 1 && TM == 8 && (TN == 4 || S::A_BY_ROWS);
+    /// [`model::launch::ring_copies_b`]: whether B's elements are copied, and no step is loaded ahead.
+    const COPIES: bool = T::COPIES && model::launch::ring_copies_b(TM as u32, TN as u32, S::A_BY_ROWS);
     /// Threads along the columns and along the rows of C.
     const COLS: u32 = S::BN / TN as u32;
     const ROWS: u32 = S::THREADS / Self::COLS;
@@ -80,6 +80,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
             if !Self::IS_LARGE {
                 x.write_tile(row, col, sums.rc);
             } else if S::A_BY_ROWS {
+                // Halves, each of which is unrolled.
                 for i in 0..TM / 2 {
                     x.write_tile(|_| row(i), col, [sums.rc[i]]);
                 }

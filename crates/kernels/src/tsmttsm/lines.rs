@@ -5,7 +5,7 @@
 //! move one by one and meet in the same banks. Here a stage keeps lines as they are: 16 bytes of them are copied together, and
 //! loaded together, which are STEPS steps of k. TM + TN loads of 16 bytes are STEPS·TM·TN multiply-adds, as many as by rows.
 //!
-//! Complex elements are multiplied a step after the other, from copies of B's ([`Scalar::add_outer`]).
+//! Complex elements are multiplied a step after the other by [`Scalar::add_outer`], c64 from copies of B's.
 //! # Thread mapping
 //! As [`super::tiles`] with [`super::tiles::DEALT`] tiles: a tile has every so many-th line, so that neighbours load neighbouring lines. Group g
 //! multiplies pieces of STEPS steps g, g + G, .. of a stage.

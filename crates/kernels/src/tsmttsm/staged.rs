@@ -4,7 +4,8 @@
 //! Threads that share a row also share what they hold of it in registers: of 8 x 8 sums a thread has 16 elements in flight,
 //! of which 1 in 4 is another one than its neighbours' at 32 columns. So few bytes are in flight from 8 columns on.
 //! `cp.async` has whole rows in flight that no register holds: STAGES − 1 stages of KT rows.
-//! Complex elements are multiplied from copies of B's ([`Scalar::add_outer`]), but for tiles of 4 x 4, whose multiply-adds are too few.
+//! Complex tiles of more rows than columns are multiplied by [`Scalar::add_outer`], c64 from copies of B's elements. Of squares, which are small, copies would be
+//! an eighth of the instructions or more.
 //! # Thread mapping
 //! As [`super::tiles`] with `INTERLEAVED` tiles: a tile's rows and columns are 16 bytes out of every tile's, so that neighbours
 //! read neighbours. Group g multiplies rows g, g + G, .. of a stage.
@@ -111,7 +112,7 @@ where
             let (ra, rb) = unsafe {
                 (lines::<T, TM>(sa, l * S::BM, |i| sums.row(i)), lines::<T, TN>(sb, l * S::BN, |j| sums.col(j)))
             };
-            if T::IS_COMPLEX && TM > 4 {
+            if T::IS_COMPLEX && TM > TN {
                 sums.multiply_outer(ra, rb, signs);
             } else {
                 sums.multiply(([ra], [rb]), signs.conj_b != 0);

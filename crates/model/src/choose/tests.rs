@@ -515,6 +515,11 @@ fn lines_of_elements_go_to_the_ring_of_any_shape_from_33_columns_on() {
         choose(&problem, &Machine::H200, None).expect("a choice").variant.entry
     };
     assert_eq!(chosen(48, 10_000), "dtsm2r_mma_16x48_n48_k16_s3_t256_rows");
-    assert_eq!(chosen(48, 10_001), "dgemm_mma_elements_32x32_m64_n64_k16_s3_t128");
+    for n in [33, 48] {
+        assert_eq!(chosen(n, 10_001), "dgemm_mma_elements_32x32_m64_n64_k16_s3_t128");
+    }
     assert!(chosen(32, 10_001).starts_with("dtsm2r"), "{}", chosen(32, 10_001));
+    // What lies behind the lines does not matter.
+    let apart = Problem { a: Strides::row_major(10_001), ..Problem::column_major(Dtype::F64, 10_000, 48, 10_000) };
+    assert_eq!(choose(&apart, &Machine::H200, None).expect("a choice").variant.entry, chosen(48, 10_000));
 }

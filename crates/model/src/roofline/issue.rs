@@ -1,7 +1,7 @@
 //! Instructions, against the slots in which an SM issues them.
 
 use super::{Constants, WARP, reduced};
-use crate::launch::{reduced::folds, ring_takes_turns};
+use crate::launch::{copies_b, reduced::folds, ring_takes_turns};
 use crate::variants::MMA_FMAS;
 use crate::{Dtype, Kernel, Layout, Machine, Problem, Variant};
 
@@ -17,13 +17,13 @@ const COPY: f64 = 2.0;
 const ELEMENT: f64 = 14.0;
 /// Slots of a multiply-add of [`Variant::is_along_k`] in f32: more of them find two operands in registers of one kind than of the
 /// others (two in five beside one in five, by the listing). On an H200 on 2026-11-27, f32, 46 times of A and B along k above 150 us
-/// were 1.22 times what was expected without it in the middle, where `gemm_staged`'s were 1.09 times. In c64 `gemm_staged`'s meet
-/// more often (53% beside 45).
+/// were 1.22 times what was expected without it in the middle, where `gemm_staged`'s were 1.09 times.
 const MEETINGS: f64 = 1.15;
-/// The same of complex elements; and of 16 sums of c64 a thread or more of TSM2R's ring, A by columns and by rows. Copies of B
-/// (`Scalar::add_outer`) are in them. On an H200 on 2026-11-27 c64 took so many times what was expected without them.
-const MEETINGS_COMPLEX: f64 = 1.2;
-const MEETINGS_RING: (f64, f64) = (1.3, 1.15);
+/// The same in c64, copies of B's elements ([`copies_b`]) among it: of products of any shape, and of 16 sums a thread or more of TSM2R's ring, of those by rows
+/// that load ahead the latter. So much longer than expected without them took 12 products on an H200 on 2026-11-27 (edges.csv, complex.csv).
+const MEETINGS_C64: f64 = 1.2;
+const MEETINGS_RING: f64 = 1.3;
+const MEETINGS_ROWS: f64 = 1.15;
 /// Schedulers of an SM, for which those entries are made.
 const SCHEDULERS: f64 = 4.0;
 
@@ -107,6 +107,8 @@ fn stage(variant: &Variant, width: f64) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let (steps, threads) = (f64::from(variant.t3), f64::from(variant.threads));
     let copies = (f64::from(variant.rows) * steps / width + f64::from(variant.t2) * steps) / threads;
+    let by_rows = variant.layout == Layout::Rows;
+    let is_copied = copies_b(variant);
     let (multiplied, held) = if variant.mma && variant.dtype.is_complex() {
         // Two products of 16 x 8 x 8 for 8 x 8 x 8 of complex numbers; two loads for its A, turned by four instructions, two for its B.
         let (row_tiles, col_tiles) = (rows / 8.0, cols / 8.0);
@@ -118,17 +120,17 @@ fn stage(variant: &Variant, width: f64) -> f64 {
         let loads = 4.0 * row_tiles + 2.0 * col_tiles;
         (steps / 16.0 * (row_tiles * col_tiles + loads), steps / 16.0 * 2.0 * loads)
     } else {
-        let meetings = match variant.layout {
+        let meetings = match by_rows && !is_copied {
             _ if variant.dtype != Dtype::C64 || variant.own_rows() * variant.cols < 16 => 1.0,
-            Layout::Rows => MEETINGS_RING.1,
-            _ => MEETINGS_RING.0,
+            true => MEETINGS_ROWS,
+            false => MEETINGS_RING,
         };
         let products = meetings * f64::from(variant.dtype.fmas()) * rows * cols;
         (steps * (products + (rows + cols) / width), steps * (rows + cols))
     };
-    let by_rows = variant.layout == Layout::Rows;
     let real_cols = variant.cols * if variant.mma && variant.dtype.is_complex() { 2 } else { 1 };
-    let moves = if ring_takes_turns(by_rows, variant.mma, real_cols) { 0.0 } else { held * REGISTERS / width };
+    let stays = is_copied || ring_takes_turns(by_rows, variant.mma, real_cols);
+    let moves = if stays { 0.0 } else { held * REGISTERS / width };
     multiplied + moves + COPY * copies
 }
 
@@ -162,12 +164,10 @@ fn gemm_stage(variant: &Variant, problem: &Problem, width: f64) -> f64 {
         // A product of 16 x 8 x 4; a load for each 16 rows of A and each 16 columns of B.
         steps / 4.0 * (rows * cols / 128.0 + (rows + cols) / 16.0)
     } else {
-        let meetings = if variant.dtype.is_complex() {
-            MEETINGS_COMPLEX
-        } else if variant.is_along_k() {
-            MEETINGS
-        } else {
-            1.0
+        let meetings = match variant.dtype {
+            Dtype::C64 => MEETINGS_C64,
+            _ if variant.is_along_k() => MEETINGS,
+            _ => 1.0,
         };
         steps * (meetings * f64::from(variant.dtype.fmas()) * rows * cols + (rows + cols) / width)
     };
@@ -255,6 +255,16 @@ mod tests {
             // 8 x 8 sums and 4 loads; of 16 steps 4 copies of A's, and 8 of elements of B's 64 x 16, for which two do; along k 16 of
             // elements of A, which lies across it, and 2 of B's.
             ("sgemm_staged_8x8_m128_n64_k16_s3_t128", 68.0 + (8.0 + 8.0 * 9.0) / 16.0),
+            // c64: 8 x 4 sums and 6 loads; of 16 steps 4 copies of A's 64 x 16, and 8 of elements of B's, for which two warps do; along k the other
+            // way round.
+            ("cgemm_staged_8x4_m64_n64_k16_s3_t128", 1.2 * 128.0 + 6.0 + (4.0 * 2.0 + 8.0 * 9.0) / 16.0),
+            ("cgemm_along_8x4_m64_n64_k16_s3_t128", 1.2 * 128.0 + 6.0 + (8.0 * 9.0 + 4.0 * 2.0) / 16.0),
+            // TSM2R's ring: of 16 steps copies of A's rows in twos and of B's columns by elements; moves where a ring by rows loads ahead.
+            ("ctsm2r_staged_2x4_n8_k16_s3_t128", 32.0 + 3.0 + 2.0 * (8.0 + 1.0) / 16.0),
+            ("ctsm2r_staged_4x4_n16_k16_s3_t128", 1.3 * 64.0 + 4.0 + 2.0 * (8.0 + 2.0) / 16.0),
+            ("ctsm2r_staged_8x4_n64_k16_s3_t128", 1.3 * 128.0 + 6.0 + 2.0 * (4.0 + 8.0) / 16.0),
+            ("ctsm2r_staged_8x4_n64_k16_s3_t128_rows", 1.3 * 128.0 + 6.0 + 2.0 * (4.0 + 8.0) / 16.0),
+            ("ctsm2r_staged_4x4_n16_k16_s3_t128_rows", 1.15 * 64.0 + 4.0 + 16.0 + 2.0 * (8.0 + 2.0) / 16.0),
             ("sgemm_along_8x8_m128_n64_k16_s3_t128", 1.15 * 64.0 + 4.0 + (16.0 * 9.0 + 2.0 * 2.0) / 16.0),
             // Of 4 steps 8 products of 16 x 8 and 4 loads; of 32 steps 16 copies of both operands' 64 x 32, of 16 steps 16 of elements.
             ("dgemm_mma_32x32_m64_n64_k32_s3_t128", 12.0 / 4.0 + 32.0 / 32.0),

@@ -94,16 +94,17 @@ const RING_C128: Fitted = Fitted { latency: 0.5, units: (1.1, 0.3), handed: 0.68
 const RING_C128_GRAM: Fitted = Fitted { units: (0.91, 1.76), handed: 0.1, ..MATRIX };
 /// Of the entries of now, from the cells of `lanky tune` on an H200 of 2026-11-27, f32 by rows from 4·10⁵ of them on: three quarters are within
 /// 14%, all but two of few columns within 26%. Of elements of rows nothing was measured; by the instructions of a copy. c64, whose
-/// multiply-adds meet in banks of registers, is of widths.csv and its variants: the entries near the fastest within 12% in the mean.
+/// multiply-adds meet in banks of registers, is held to an H200's times of widths.csv's shapes by every entry (2026-11-27; no file is kept): those near the
+/// fastest are within 20%, rectangles of small tiles, which take longer, and 33 columns, which take less, within 35%.
 const STAGED: Fitted =
     Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 6.0, ends: (13.3, 0.0), issue: 1.2, ..VECTOR };
-const STAGED_C64: Fitted = Fitted { units: (0.9, 0.75), by_element: 3.7, ends: (20.0, 0.0), issue: 1.62, ..STAGED };
-/// Held to a run on an H200 of 2026-11-27 (columns.csv is of a later one), all cases of f32 and c64 by columns and the entries near
+const STAGED_C64: Fitted = Fitted { issue: 1.55, ..STAGED };
+/// Held to a run on an H200 of 2026-11-27 (columns.csv is of a later one), all cases of f32 by columns and the entries near
 /// the fastest: where a tile of C is full three quarters are within 19%, all within 28%; where it is not within 28%, and one takes 1.5
 /// times the estimate. More would be nearer, but by the issue of instructions a block an SM would do, and two are faster.
 const LINES: Fitted =
     Fitted { latency: 2.0, units: (1.5, 0.7), by_element: 22.0, ends: (8.0, 0.0), issue: 1.2, reads: 1.15, ..VECTOR };
-/// Of c64 from columns.csv, widths.csv and their variants; of elements of rows it is up to 1.5 times too long.
+/// Of c64 by columns from columns.csv and its variants; by rows, whose elements it copies one by one, it is 1.2 to 2.3 times as long as was found.
 const LINES_C64: Fitted =
     Fitted { units: (1.35, 0.4), by_element: 12.0, ends: (5.7, 0.0), issue: 1.3, reads: 1.0, ..LINES };
 const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };

@@ -4,21 +4,25 @@ use crate::{Dtype, Kernel, Problem, Variant};
 
 /// How many times as long the products of a ring of complex fragments take where both operands lie along k, so that all of a stage is
 /// turned. On an H200 on 2026-11-27, 20480 x 64 x 5120 in c128, A by rows took 1.39 times as long as by columns, by tiles of 64 x 64, and
-/// 1.26 by those of 128 x 64. Of one column of tiles those of 64 rows take 1.05 to 1.14 times as long as of 128 (edges-variants.csv).
+/// 1.26 by those of 128 x 64.
 pub(super) fn turned(variant: &Variant, problem: &Problem) -> f64 {
-    if variant.kernel != Kernel::GemmRing || !variant.dtype.is_complex() {
-        return 1.0;
-    }
-    let both_along = problem.a.col == 1 && problem.b.row == 1;
-    let is_short = variant.mma && variant.rows == 64 && problem.n <= u64::from(variant.t2);
-    (if both_along { 1.3 } else { 1.0 }) * if is_short { 1.08 } else { 1.0 }
+    let is_turned = variant.kernel == Kernel::GemmRing && variant.dtype.is_complex();
+    if is_turned && problem.a.col == 1 && problem.b.row == 1 { 1.3 } else { 1.0 }
 }
 
-/// How many times as long the copies of a ring of f64 take where A's lines, as its shape has them, are not whole sectors, so that a
+/// How many times as long its products take by tiles of 64 rows, of one column of tiles, as by tiles of 128: on an H200 on 2026-11-27, A by columns, 1.05 to
+/// 1.15 times, and more by rows (edges-variants.csv, c128 and 64 columns).
+pub(super) fn short(variant: &Variant, problem: &Problem) -> f64 {
+    let is_short =
+        variant.kernel == Kernel::GemmRing && variant.mma && variant.dtype.is_complex() && variant.rows == 64;
+    if is_short && problem.n <= u64::from(variant.t2) { 1.08 } else { 1.0 }
+}
+
+/// How many times as long the copies of a ring of f64 or c64 take where A's lines, as its shape has them, are not whole sectors, so that a
 /// block's part of a column draws 64 bytes more, or not even whole 16 bytes, so that elements are copied: on the matrix units the longer,
 /// the more of them a warp has for each of its products. By rows warps of 8 columns take longer in any case. The leading dimension does
 /// not matter: parts of k, and so bits, follow from the shape. On an H200 on 2026-11-27, A by columns, 20479 x 4 x 10240 took 1.45 times
-/// as long as 20480 rows by 16 x 8 sums a warp, 1.18 by 16 x 16, 1.04 by 32 x 16, 1.23 by 2 x 4 sums a thread; by rows 10000 x 48 x 10001 1.72 times as long as
+/// as long as 20480 rows by 16 x 8 sums a warp, 1.18 by 16 x 16, 1.04 by 32 x 16, 1.23 by 2 x 4 sums a thread; by rows 10000 x 48 x 10001 1.70 times as long as
 /// 10000 steps by 16 x 48. In c64 20479 rows took 1.36, 1.21 and 1.03 times as long as 20480 by 2 x 4, 4 x 4 and 8 x 4 sums a thread.
 pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
     let by_rows = problem.a.row != 1 && problem.m > 1;
@@ -26,7 +30,7 @@ pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
     let own = f64::from(variant.own_rows() * variant.cols);
     match problem.dtype {
         Dtype::F64 => {}
-        Dtype::C64 if line % 2 != 0 => return 1.0 + 2.9 / own,
+        Dtype::C64 if !by_rows && line % 2 != 0 => return if own < 32.0 { 1.0 + 2.9 / own } else { 1.03 },
         _ => return 1.0,
     }
     let drawn = match (by_rows, variant.mma && variant.cols == 8) {
@@ -70,6 +74,8 @@ mod tests {
             ("stsm2r_staged_4x4_n8_k16_s3_t128", by_columns(Dtype::F32, 20479), 1.0),
             ("ctsm2r_staged_4x4_n16_k16_s3_t128", by_columns(Dtype::C64, 20480), 1.0),
             ("ctsm2r_staged_4x4_n16_k16_s3_t128", by_columns(Dtype::C64, 20479), 1.0 + 2.9 / 16.0),
+            ("ctsm2r_staged_8x4_n32_k16_s3_t128", by_columns(Dtype::C64, 20479), 1.03),
+            ("ctsm2r_staged_4x4_n16_k16_s3_t128_rows", by_rows(Dtype::C64, 10001), 1.0),
         ] {
             let found = ragged(variant(entry), &problem);
             assert!((found - wanted).abs() <= 1e-9, "{entry}: {found}, not {wanted}");
@@ -87,9 +93,12 @@ mod tests {
         assert_eq!(turned(entry, &along(by_columns, Strides::column_major(50))), 1.0);
         assert_eq!(turned(entry, &along(by_rows, Strides::row_major(65))), 1.0);
         let narrow = of(64, by_columns, Strides::column_major(50));
-        assert_eq!(turned(entry, &narrow), 1.08);
-        assert_eq!(turned(variant("zgemm_mma_32x32_m128_n64_k8_s3_t256"), &narrow), 1.0);
+        assert_eq!(turned(entry, &narrow), 1.0);
+        assert_eq!(short(entry, &narrow), 1.08);
+        assert_eq!(short(entry, &along(by_columns, Strides::column_major(50))), 1.0);
+        assert_eq!(short(variant("zgemm_mma_32x32_m128_n64_k8_s3_t256"), &narrow), 1.0);
         let real = variant("dgemm_mma_32x32_m64_n64_k32_s3_t128");
         assert_eq!(turned(real, &along(by_rows, Strides::column_major(50))), 1.0);
+        assert_eq!(short(real, &narrow), 1.0);
     }
 }

@@ -317,7 +317,10 @@ macro_rules! tsmttsm_staged_variants {
             ctsmttsm_staged_4x4_m8n8_u1_t256:      c64, 256, 8, 8, 4, 4, 64, 0;
             ctsmttsm_staged_8x4_m16n16_u2_t256:    c64, 256, 16, 16, 8, 4, 64, 2;
             ctsmttsm_staged_8x4_m32n32_u4_t256:    c64, 256, 32, 32, 8, 4, 32, 2;
+            ctsmttsm_staged_12x6_m24n24_u4_t128:   c64, 128, 24, 24, 12, 6, 64, 2;
+            ctsmttsm_staged_16x4_m32n32_u4_t128:   c64, 128, 32, 32, 16, 4, 32, 2;
             ctsmttsm_staged_8x4_m64n16_u4_t256:    c64, 256, 64, 16, 8, 4, 32, 2;
+            ctsmttsm_staged_16x4_m64n32_u8_t128:   c64, 128, 64, 32, 16, 4, 32, 2;
             ctsmttsm_staged_12x6_m48n48_u4_t128:   c64, 128, 48, 48, 12, 6, 16, 2;
             ctsmttsm_staged_16x4_m64n64_u8_t128:   c64, 128, 64, 64, 16, 4, 16, 2;
 
@@ -345,6 +348,7 @@ macro_rules! gram_staged_variants {
             cgram_staged_4x4_m8n8_u2_t256:         c64, 256, 8, 8, 4, 4, 128, 0;
             cgram_staged_4x4_m16n16_u8_t256:       c64, 256, 16, 16, 4, 4, 128, 0;
             cgram_staged_8x4_m32n32_u8_t256:       c64, 256, 32, 32, 8, 4, 64, 2;
+            cgram_staged_12x6_m24n24_u8_t128:      c64, 128, 24, 24, 12, 6, 128, 2;
             cgram_staged_12x6_m48n48_u8_t128:      c64, 128, 48, 48, 12, 6, 32, 2;
             cgram_staged_8x4_m64n64_u16_t256:      c64, 256, 64, 64, 8, 4, 32, 2;
 

@@ -3,7 +3,8 @@
 //! # Idea
 //! A product of two large matrices is bound by its multipliers, so every other instruction is a loss: stages are filled
 //! without registers in between, a thread's operands of the next step are loaded, and its copies go out, while those of this one are
-//! multiplied, and a stage costs one barrier, behind which its last operands are still to be multiplied.
+//! multiplied, and a stage costs one barrier, behind which its last operands are still to be multiplied. Where a step has many multiply-adds and an SM
+//! many warps, nothing is loaded ahead ([`Steps::AHEAD`]): a stage is filled, and another multiplied, in a loop of single steps.
 //!
 //! # A stage
 //! Both parts are stored with k as the slow index, (BM, KT) and (BN, KT), each step, or every second one, followed by 32 bytes
@@ -75,7 +76,7 @@ pub struct Stage<T> {
 
 /// How a thread multiplies a stage: step by step, each with operands of its own.
 pub trait Steps<T: Scalar> {
-    /// Steps a stage: even, so that two sets of registers can take turns.
+    /// Steps a stage: even where AHEAD, so that two sets of registers can take turns.
     const COUNT: u32;
     /// Whether a step's operands are loaded, and a part of a stage is copied, while those of the step before are multiplied.
     const AHEAD: bool;
@@ -189,7 +190,7 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
         let mut a = Copies::<T, A>::new::<S>(x.a, (x.a_row, x.a_col), (row, x.m), S::BM, (start, x.k));
         let mut b = Copies::<T, B>::new::<S>(x.b, (x.b_col, x.b_row), (col, x.n), S::BN, (start, x.k));
         let mut now = 0;
-        let mut held = W::ZEROS; // multiplied once, while the first operands are loaded
+        let mut held = W::ZEROS; // multiplied once, while the first operands are loaded, if AHEAD
         // SAFETY: `end` <= k. Who reads a stage was done with it at the last barrier before it is filled; who loads from one
         // waited for it, and met the others, before that. All threads take the same turns.
         unsafe {

@@ -23,7 +23,7 @@
 //! operand once, which is 48 of the 87 instructions of a stage of f64 at n = 32 (780 -> 772 us, 64 1387 -> 1225 at m = k = 20480 on an
 //! H200 on 2026-11-21). Against all loads behind the barrier, and B without the 16 bytes, an H200 on 2026-11-21 took at
 //! m = k = 20480: f32 n = 16 416 -> 383 us, 32 638 -> 606, 64 1378 -> 1251; f64 n = 32 814 -> 780 (benches/results/h200 before
-//! and after).
+//! and after). Not so where other warps have work enough while one loads ([`Steps::AHEAD`]): there steps are a loop, each loaded when it is multiplied.
 
 mod fill;
 
@@ -82,7 +82,7 @@ pub struct Stage<T> {
 
 /// How a thread multiplies a stage: step by step, each with operands of its own.
 pub trait Steps<T: Scalar> {
-    /// Steps a stage: even, so that two sets of registers can take turns.
+    /// Steps a stage: even where AHEAD, so that two sets of registers can take turns.
     const COUNT: u32;
     /// Whether a step's operands are loaded while those of the step before are multiplied.
     const AHEAD: bool;
@@ -197,7 +197,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         let stop = if start < end { end + ahead } else { start };
         let mut source = Source::new::<S, MMA>(x, start);
         let (mut now, mut last) = (0, 0);
-        let mut held = Held { even: W::ZEROS, odd: W::ZEROS }; // multiplied once, in the turn that loads the first operands
+        let mut held = Held { even: W::ZEROS, odd: W::ZEROS }; // multiplied once, in the turn that loads the first operands, if AHEAD
         // Steps l .. are copied while those `ahead` of them are multiplied; the first turns only copy, the last only
         // multiply.
         for l in (start..stop).step_by(S::KT as usize) {
