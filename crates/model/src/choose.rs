@@ -227,8 +227,8 @@ fn considered<'a>(
 }
 
 /// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall, and also where
-/// no size is large; those for products of any shape where neither side is skinny, and from 49 on, in f64 from 33 where lines of A by rows are odd; GEMV's where that side is 1 and they can
-/// load the matrix.
+/// no size is large; those for products of any shape where neither side is skinny, and from [`most_columns`] on;
+/// GEMV's where that side is 1 and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
     let few = problem.k <= few_steps(problem) || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
     if variant.kernel != Kernel::Gemv && !few && is_vectors(problem) {
@@ -283,8 +283,9 @@ fn is_half_empty(variant: &Variant, problem: &Problem) -> bool {
 
 /// Most columns for which TSM2R's entries alone are considered. On an H200 on 2026-11-25, m = k = 10240 to 40960 in f64, `gemm_mma` took 0.77 to
 /// 0.97 of the time of the entries for 64 columns that TSM2R had then, and of 48 1.07 to 1.27 times as long as its own. In f32 64 columns by rows
-/// are faster so where k is 128. Where an A by rows has lines of no whole 16 bytes in f64, whatever lies behind them, so that bits do not depend on that, 10000 x 48 x 10001
-/// took 0.75 of the time by `gemm_mma_elements` and 10000 x 32 x 10001 0.97 (edges-variants.csv); between the two nothing was measured.
+/// are faster so where k is 128. Where an A by rows has lines of no whole 16 bytes in f64, whatever lies behind them,
+/// so that bits do not depend on that, 10000 x 48 x 10001 took 0.75 of the time by `gemm_mma_elements` and 10000 x 32 x 10001 0.97
+/// (edges-variants.csv); between the two nothing was measured.
 fn most_columns(problem: &Problem) -> u64 {
     let by_elements = problem.dtype == Dtype::F64 && problem.a.col == 1 && problem.k % 2 != 0;
     if by_elements { 32 } else { 48 }

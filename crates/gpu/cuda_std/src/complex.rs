@@ -84,7 +84,8 @@ macro_rules! complex {
             /// Of f32 from copies of b in registers that the assembler is free to choose. A cycle's multiply-add of f32 is handed one register of each of
             /// two banks, even and odd ones, and one that the multiply-add before it had too. Loads put real parts into even registers and
             /// imaginary ones into odd ones; both are multiplied onto the same sum, which lies where one or the other does. A `xor` with
-            /// what may be a sign, of which the assembler knows nothing, is a copy that it cannot leave out. Of f64, which takes two cycles, registers are read in time.
+            /// what may be a sign, of which the assembler knows nothing, is a copy that it cannot leave out. Of f64, which takes two cycles,
+            /// registers are read in time.
             #[inline(always)]
             fn add_outer<const M: usize, const N: usize>(
                 sums: &mut [[Self; N]; M],

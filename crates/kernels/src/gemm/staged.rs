@@ -12,8 +12,8 @@
 //! do not lie so up to 1.6 times as long. One entry that has a loop for each case, or A across k and B along it, lost more by the
 //! registers that the assembler deals than by copies (benches/NOTES.md).
 //!
-//! c64 is multiplied from copies of B's elements ([`Scalar::add_outer`]), one step after the other and without loads ahead: a step is 128 multiply-adds, and
-//! other warps have theirs while one waits. Unrolled, a sum moves from register to register, and the copies save nothing. By ptxas 13.0's listing
+//! c64 is multiplied from copies of B's elements ([`Scalar::add_outer`]), one step after the other and without loads ahead: a step is 128
+//! multiply-adds, and other warps have theirs while one waits. Unrolled, a sum moves from register to register, and the copies save nothing. By ptxas 13.0's listing
 //! for sm_90 a step takes 1.42 cycles a multiply-add where it took 1.78, and `gemm_along`'s 1.38 where it took 1.64 (benches/NOTES.md, 2026-11-27).
 //!
 //! # Thread mapping

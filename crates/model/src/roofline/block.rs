@@ -15,8 +15,8 @@ use crate::{Dtype, Kernel, Machine, Problem, Variant};
 /// Sums a thread from which on instructions limit a kernel that has one warp a scheduler.
 const MANY_SUMS: u32 = 64;
 /// How much longer instructions take for each warp of a scheduler less than three, where a warp waits for what it loads and has 32 sums, 128
-/// multiply-adds a step. On an H200 on 2026-11-27,
-/// c64, 10240 x 32 x 10240 by 240 blocks of 4 warps on 132 SMs took 1.14 times what was expected without it.
+/// multiply-adds a step. On an H200 on 2026-11-27, c64, 10240 x 32 x 10240 by 240 blocks of 4 warps on 132 SMs took 1.14 times what was expected
+/// without it.
 const LOADS: f64 = 0.15;
 
 /// A block, k whole, and the times that follow from it.

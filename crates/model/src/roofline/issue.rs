@@ -19,10 +19,12 @@ const ELEMENT: f64 = 14.0;
 /// others (two in five beside one in five, by the listing). On an H200 on 2026-11-27, f32, 46 times of A and B along k above 150 us
 /// were 1.22 times what was expected without it in the middle, where `gemm_staged`'s were 1.09 times.
 const MEETINGS: f64 = 1.15;
-/// The same in c64, copies of B's elements ([`copies_b`]) among it: of products of any shape, and of 16 sums a thread or more of TSM2R's ring, of those by rows
-/// that load ahead the latter. So much longer than expected without them took 12 products on an H200 on 2026-11-27 (edges.csv, complex.csv).
+/// The same in c64 of products of any shape, with what copies of B's elements (`Scalar::add_outer`) take. Of an H200's times of 2026-11-27
+/// (no file is kept), as the next two.
 const MEETINGS_C64: f64 = 1.2;
+/// Of 16 sums of c64 a thread or more of TSM2R's ring.
 const MEETINGS_RING: f64 = 1.3;
+/// Of those, A by rows, that load ahead.
 const MEETINGS_ROWS: f64 = 1.15;
 /// Schedulers of an SM, for which those entries are made.
 const SCHEDULERS: f64 = 4.0;

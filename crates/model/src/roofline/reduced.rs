@@ -94,8 +94,8 @@ const RING_C128: Fitted = Fitted { latency: 0.5, units: (1.1, 0.3), handed: 0.68
 const RING_C128_GRAM: Fitted = Fitted { units: (0.91, 1.76), handed: 0.1, ..MATRIX };
 /// Of the entries of now, from the cells of `lanky tune` on an H200 of 2026-11-27, f32 by rows from 4·10⁵ of them on: three quarters are within
 /// 14%, all but two of few columns within 26%. Of elements of rows nothing was measured; by the instructions of a copy. c64, whose
-/// multiply-adds meet in banks of registers, is held to an H200's times of widths.csv's shapes by every entry (2026-11-27; no file is kept): those near the
-/// fastest are within 20%, rectangles of small tiles, which take longer, and 33 columns, which take less, within 35%.
+/// multiply-adds meet in banks of registers, is held to widths.csv and widths-variants.csv: entries within 1.3 times of the fastest are within 20%, but
+/// rows whose elements are copied one by one by large tiles, which take 0.8 of the estimate, 0.68 of a Gram matrix of 33 columns.
 const STAGED: Fitted =
     Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 6.0, ends: (13.3, 0.0), issue: 1.2, ..VECTOR };
 const STAGED_C64: Fitted = Fitted { issue: 1.55, ..STAGED };

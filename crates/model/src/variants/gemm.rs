@@ -62,8 +62,8 @@ macro_rules! gemm_staged_variants {
 /// The entries that multiply on the matrix units of sm_90: `entry: element, variant, the kernel's function, warps, RB, NT, BM, BN, KT, stages,
 /// blocks an SM`; a warp owns 16·RB x 8·NT of C, a block BM x BN.
 ///
-/// A large tile, and one for squares of which there would be few, and for 49 to 64 columns; for operands of which no 16 bytes can be copied, also of 33 columns on, whose
-/// copies take more of a step, shorter stages and more blocks.
+/// A large tile, and one for squares of which there would be few, and for 49 to 64 columns; for operands of which no 16 bytes can be copied, also of 33
+/// columns on, whose copies take more of a step, shorter stages and more blocks.
 #[macro_export]
 macro_rules! gemm_mma_variants {
     ($emit:ident) => {

@@ -30,8 +30,8 @@
 //! of the operand.
 //!
 //! # Cost
-//! Measured on an H200, of the bound, half a gigabyte, β = 0, 16, 32 and 64 columns: f32 83, 78 and 55%, not aligned 78, 70 and 50; c64 81,
-//! 50 and 56; f64, what is chosen, 85, 85 and 80, not aligned, 16 and 32 columns, 83 and 72: `benches/results/h200/tall.csv`.
+//! Measured on an H200, of the bound, half a gigabyte, β = 0, 16, 32 and 64 columns: f32 87, 82 and 55%, not aligned 78, 70 and 51; c64 81,
+//! 55 and 62; f64, what is chosen, 87, 86 and 82, not aligned, 16 and 32 columns, 83 and 73: `benches/results/h200/tall.csv`.
 //!
 //! # Determinism
 //! Each sum is of one lane or one warp, over k in order.
