@@ -50,26 +50,28 @@ macro_rules! parameters {
     ($($value:expr),* $(,)?) => { [$((&raw const $value).cast_mut().cast::<c_void>()),*] };
 }
 
-/// C ← α A B + β C by the chosen entry; where k is split, by slots that [`sum_slots`] adds.
+/// C ← α A B + β C by the chosen entry; where k is split, by slots that its blocks join or that [`sum_slots`] adds, by `adds`.
 ///
 /// # Safety
 /// The context is current. The operands are memory of the stream's context: A m x k, B k x n, C m x n, C overlapping
-/// neither. `choice` is of this product. `slots` has `choice.slots_len` elements, used by this stream alone.
+/// neither. `choice` is of this product. `work` is the address of a workspace of the stream's alone, whose tickets are 0, with `choice.slots_len`
+/// elements behind its head, if the choice has any.
 pub(crate) unsafe fn product<T: Scalar>(
     stream: &CudaStream,
     choice: &Choice,
     kernel: &Kernel,
-    sum: Option<(&Kernel, u64)>,
+    (work, adds): (u64, Option<&Kernel>),
     operands: Operands<T>,
 ) -> Result<()> {
     let p = if choice.swapped { operands.transposed() } else { operands };
-    let (sum, out, alpha, beta, slot_len) = match sum {
-        Some((adds, slots)) if choice.splits > 1 => {
+    let slots = work + u64::from(reduced::WORK_HEAD_BYTES);
+    let (out, alpha, beta, slot_len) = match adds {
+        Some(_) => {
             let strides = Strides::column_major(u64::from(p.m));
             let out = DeviceOperand { address: slots, strides, conj: false };
-            (Some((adds, slots)), out, T::one(), T::zero(), u64::from(p.m) * u64::from(p.n))
+            (out, T::one(), T::zero(), u64::from(p.m) * u64::from(p.n))
         }
-        _ => (None, p.c, p.alpha, p.beta, 0),
+        None => (p.c, p.alpha, p.beta, 0),
     };
     let conj = u32::from(p.a.conj) | u32::from(p.b.conj) << 1;
     let arguments = parameters![
@@ -89,14 +91,15 @@ pub(crate) unsafe fn product<T: Scalar>(
         out.strides.col,
         slot_len,
         conj,
+        work,
     ];
     let [x, y, z] = choice.grid;
     // SAFETY: the entry's parameters are those of `arguments`, in number and type (`model`'s contract for every product
     // entry); they name memory that the caller vouches for.
     unsafe { launch(stream, kernel, (x, y, z), choice.threads, choice.shared_bytes, &arguments) }?;
-    match sum {
+    match adds {
         // SAFETY: the slots are those that the launch before this one, on the same stream, fills.
-        Some((adds, slots)) => unsafe { sum_slots(stream, adds, slots, choice.splits, p) },
+        Some(adds) => unsafe { sum_slots(stream, adds, slots, choice.splits, p) },
         None => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use cuda_std::prelude::*;
 /// Of complex elements A and B may be the conjugates of what is stored: see [`Product::conj_sum`].
 ///
 /// Where k is cut into parts, C is the scratch: part p writes slot p, `slot_len` elements further on, with α = 1 and
-/// β = 0, and [`crate::slots`] adds them in order. Where it is not, `slot_len` is 0 and C is the caller's.
+/// β = 0, and [`crate::slots`] adds them in order. Where it is not, or the kernel joins them itself, `slot_len` is 0 and C is the caller's.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Product<T> {
@@ -28,6 +28,8 @@ pub struct Product<T> {
     pub slot_len: u64,
     /// Bit 0: A's conjugates; bit 1: B's.
     pub conj: u32,
+    /// Tickets and slots, where the blocks of a tile join its parts of k themselves ([`crate::gemm::ring`]): C is the caller's then, and `slot_len` 0.
+    pub work: Global<T>,
 }
 
 impl<T: Scalar> Product<T> {
@@ -172,6 +174,7 @@ macro_rules! product_entry {
             c_col: u64,
             slot_len: u64,
             conj: u32,
+            work: Global<$elem>,
         ) {
             let x = $crate::product::Product {
                 m,
@@ -190,6 +193,7 @@ macro_rules! product_entry {
                 c_col,
                 slot_len,
                 conj,
+                work,
             };
             // SAFETY: the launch has the geometry of the entry's row in the table, and the operands span their elements.
             unsafe { $body(x) }

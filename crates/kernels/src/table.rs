@@ -12,7 +12,7 @@ use cuda_std::Global;
 
 /// A product kernel; its parameters are those of [`crate::product::Product`], in order.
 pub type ProductFn<T> =
-    unsafe fn(u32, u32, u32, Global<T>, u64, u64, Global<T>, u64, u64, T, T, Global<T>, u64, u64, u64, u32);
+    unsafe fn(u32, u32, u32, Global<T>, u64, u64, Global<T>, u64, u64, T, T, Global<T>, u64, u64, u64, u32, Global<T>);
 
 /// A kernel that adds slots; its parameters are those of [`slots::body`].
 pub type SumSlotsFn<T> = unsafe fn(u32, u32, Global<T>, u32, T, T, Global<T>, u64, u64);

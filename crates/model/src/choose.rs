@@ -406,8 +406,9 @@ fn laid(variant: &Variant, problem: &Problem) -> (bool, Problem) {
 fn finish(variant: &Variant, tiles: &Tiling, launched: &Problem, splits: u32) -> Finish {
     match variant.is_reduced() {
         true => reduced::finish(tiles, launched.m, launched.n, splits, launched.dtype.bytes()),
-        false if splits > 1 => Finish::SecondLaunch,
-        false => Finish::Direct,
+        false if splits <= 1 => Finish::Direct,
+        false if variant.joins() => Finish::LastBlock,
+        false => Finish::SecondLaunch,
     }
 }
 
@@ -490,7 +491,11 @@ impl<'a> Fit<'a> {
             threads: variant.threads,
             shared_bytes: tiles.shared_bytes,
             splits,
-            slots_len: if variant.adds_atomically() { 0 } else { slots_len(launched.m, launched.n, splits) },
+            slots_len: if variant.adds_atomically() {
+                0
+            } else {
+                slots_len(variant, tiles, launched.m, launched.n, splits)
+            },
             finish: finish(variant, tiles, launched, splits),
             bound,
             // Rings were measured to read a little faster than the kernel that the machine's bandwidth is of.

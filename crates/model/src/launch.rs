@@ -279,9 +279,11 @@ pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, (m, n, k): (u64, u64, u
     }
 }
 
-/// Elements of scratch that `splits` parts of k need: m · n · splits, a slot each; none where there is one part.
-pub const fn slots_len(m: u64, n: u64, splits: u32) -> u64 {
-    if splits <= 1 { 0 } else { m * n * splits as u64 }
+/// Elements of scratch that `splits` parts of k need, a slot each: m · n, or where blocks join the parts of their tile ([`Variant::joins`]) that of
+/// whole tiles; none where there is one part.
+pub const fn slots_len(variant: &Variant, tiles: &Tiling, m: u64, n: u64, splits: u32) -> u64 {
+    let slot = if variant.joins() { tiles.x.saturating_mul((variant.rows * variant.t2) as u64) } else { m * n };
+    if splits <= 1 { 0 } else { slot.saturating_mul(splits as u64) }
 }
 
 /// The block of an entry's launches.

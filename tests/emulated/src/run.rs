@@ -82,10 +82,10 @@ fn of_product<T: Element>(entry: table::ProductFn<T>, mut p: Parameters<'_>) -> 
     let (b, b_row, b_col) = (p.operand("B"), p.value(), p.value());
     let (alpha, beta) = (p.value(), p.value());
     let (c, c_row, c_col) = (p.operand("C"), p.value(), p.value());
-    let (slot_len, conj) = (p.value(), p.value());
+    let (slot_len, conj, work) = (p.value(), p.value(), p.operand("workspace"));
     // SAFETY: the parameters are those of the launch, for whose soundness its caller vouched.
     Box::new(move || unsafe {
-        entry(m, n, k, a, a_row, a_col, b, b_row, b_col, alpha, beta, c, c_row, c_col, slot_len, conj)
+        entry(m, n, k, a, a_row, a_col, b, b_row, b_col, alpha, beta, c, c_row, c_col, slot_len, conj, work)
     })
 }
 

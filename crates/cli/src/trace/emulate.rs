@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use bytemuck::Pod;
 use kernels::table::{self, Element};
+use model::launch::reduced::WORK_HEAD_BYTES;
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
 use model::{Dtype, Layout, Refusal, Strides, Variant, span, sum_slots};
@@ -101,7 +102,8 @@ impl Request {
         // The threads beyond the last row compute too.
         let rows = m.max(self.variant.threads.max(self.variant.rows));
         let fmas = u128::from(rows) * u128::from(n) * u128::from(k);
-        let slots = slots_len(m.into(), n.into(), self.splits);
+        let tiling = tiling(self.variant, m.into(), n.into());
+        let slots = slots_len(self.variant, &tiling, m.into(), n.into(), self.splits);
         let product = |rows: u32, cols: u32| u64::from(rows) * u64::from(cols);
         let operands = [("A", product(m, k), MOST_READ), ("B", product(k, n), MOST_READ)];
         let results = [("C", product(m, n), MOST_WRITTEN), ("the slots", slots, MOST_WRITTEN)];
@@ -131,7 +133,8 @@ impl Request {
         let (a, b) = (memory.input("A", &ones::<T>(len_a)), memory.input("B", &ones::<T>(len_b)));
         let c = if beta.is_zero() { memory.output("C", len(len_c)) } else { memory.inout("C", &ones::<T>(len_c)) };
         let grid = self.grid();
-        let shared_bytes = tiling(variant, m.into(), n.into()).shared_bytes;
+        let tiling = tiling(variant, m.into(), n.into());
+        let shared_bytes = tiling.shared_bytes;
         let block = [variant.threads, 1, 1];
         let step_limit = u64::MAX; // the request was checked
         let launch = Launch {
@@ -151,20 +154,29 @@ impl Request {
         let Some(entry) = table::product(variant.entry).and_then(T::of) else {
             return Err(Fault::Input(format!("{} is not among the kernels of this program", variant.entry)));
         };
-        let slots = memory.output::<T>("slots", len(slots_len(m.into(), n.into(), splits)));
-        let (out, so, scale, add, slot_len) = match splits {
-            1 => (c, sc, alpha, beta, 0),
-            _ => (slots, Strides::column_major(m.into()), T::ONE, T::ZERO, u64::from(m) * u64::from(n)),
+        let slots_len = slots_len(variant, &tiling, m.into(), n.into(), splits);
+        let joins = variant.joins();
+        let head = u64::from(WORK_HEAD_BYTES) / variant.dtype.bytes();
+        let slots = match joins && splits > 1 {
+            true => memory.inout("slots", &vec![T::ZERO; len(head + slots_len)]),
+            false => memory.output::<T>("slots", len(slots_len)),
+        };
+        let (out, so, scale, add, slot_len) = match splits > 1 && !joins {
+            false => (c, sc, alpha, beta, 0),
+            true => (slots, Strides::column_major(m.into()), T::ONE, T::ZERO, u64::from(m) * u64::from(n)),
         };
         let outcome = launch.run(&mut memory, |operands| {
             let (a, b, c) = (operands.global(a), operands.global(b), operands.global(out));
+            let work = operands.global(slots);
             // SAFETY: the operands span their elements, and the geometry is that of the entry's row.
-            unsafe { entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, so.row, so.col, slot_len, 0) };
+            unsafe {
+                entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, so.row, so.col, slot_len, 0, work);
+            }
         });
         let counters = outcome.map_err(|fault| Fault::Check(fault.to_string()))?;
-        let added = match splits {
-            1 => None,
-            _ => Some(self.add_slots(&mut memory, slots, (c, sc), (alpha, beta))?),
+        let added = match splits > 1 && !joins {
+            false => None,
+            true => Some(self.add_slots(&mut memory, slots, (c, sc), (alpha, beta))?),
         };
         Ok(Outcome { request: self, grid, shared_bytes, counters, added })
     }

@@ -52,16 +52,15 @@ pub(crate) fn enqueue<T: Scalar>(
     if choice.variant.is_reduced() {
         return reduced(stream, choice, &kernel, scratch, operands, triangle.unwrap_or_default());
     }
-    let sum = match choice.splits {
-        0 | 1 => None,
-        _ => Some((warm(stream, model::variants::sum_slots(T::DTYPE))?, slots(stream, choice, T::DTYPE, scratch)?)),
+    let adds = match choice.finish {
+        Finish::SecondLaunch => Some(warm(stream, model::variants::sum_slots(T::DTYPE))?),
+        Finish::Direct | Finish::LastBlock => None,
     };
-    let head = u64::from(WORK_HEAD_BYTES);
-    let sum = sum.as_ref().map(|(adds, address)| (&**adds, *address + head));
+    let work = if choice.slots_len > 0 { slots(stream, choice, T::DTYPE, scratch)? } else { 0 };
     // SAFETY: the context is current; `check` found the operands on this device, of agreeing shapes, each inside its
     // memory (the views' constructors), and C overlapping neither A nor B; the choice is of this product; the slots are
-    // the stream's (or the plan's for this stream) and as long as it asks.
-    unsafe { launch::product(stream, choice, &kernel, sum, operands) }
+    // the stream's (or the plan's for this stream) and as long as it asks; its tickets are 0 from its making on, and after every launch that draws.
+    unsafe { launch::product(stream, choice, &kernel, (work, adds.as_deref()), operands) }
 }
 
 /// The same by an entry of two tall matrices. Atomics add to C, which is scaled first.

@@ -194,7 +194,7 @@ impl Plan {
     /// C ← α A B + β C, as planned; asynchronous on `stream` on a GPU. See [`gemm`](crate::gemm) for what α, β and empty
     /// operands mean.
     ///
-    /// Cost on a GPU: one launch, or two if k is cut into parts; once warm, nothing is allocated, loaded or waited for.
+    /// Cost on a GPU: one launch, or two where k is cut into many parts; once warm, nothing is allocated, loaded or waited for.
     ///
     /// # Errors
     /// [`Error::WrongStream`] for a stream of another device than the plan's; [`Error::WrongDevice`] and

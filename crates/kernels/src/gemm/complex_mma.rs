@@ -63,12 +63,16 @@ impl<S: Tile, const RB: usize, const NT: usize> ComplexMma<S, RB, NT> {
                 shape: PhantomData,
             };
             Ring::<Elem, S>::run(&x, origin, &mut sums);
+            let mut found = sums.rc.map(|rows| rows.map(|half| half.map(|sums| complex_fragments::sums(sums))));
+            if !Ring::<Elem, S>::join(&x, found.as_flattened_mut().as_flattened_mut().as_flattened_mut()) {
+                return;
+            }
             let (row, col) = (origin.0 + row + g, origin.1 + col + 2 * q);
             for i in 0..RB {
                 for half in 0..2 {
                     for j in 0..NT {
-                        let found = complex_fragments::sums(sums.rc[i][half][j]);
-                        write(&x, |_| row + (16 * i + 8 * half) as u32, |s| col + (8 * j + s) as u32, [found]);
+                        let row = row + (16 * i + 8 * half) as u32;
+                        write(&x, |_| row, |s| col + (8 * j + s) as u32, [found[i][half][j]]);
                     }
                 }
             }

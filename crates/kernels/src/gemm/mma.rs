@@ -65,14 +65,19 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
         let at = (Ring::<f64, S>::origin(&x), Self::corner());
         // SAFETY: the caller's promise.
         unsafe {
-            let sums = match (a, b) {
+            let mut sums = match (a, b) {
                 ((_, true), (_, true)) => Mma::<S, RB, NT, BySteps<true>, BySteps<true>>::sums(&x, at),
                 ((_, true), (true, _)) => Mma::<S, RB, NT, BySteps<true>, ByLines<true>>::sums(&x, at),
                 ((true, _), (_, true)) => Mma::<S, RB, NT, ByLines<true>, BySteps<true>>::sums(&x, at),
                 ((true, _), (true, _)) => Mma::<S, RB, NT, ByLines<true>, ByLines<true>>::sums(&x, at),
                 _ => Mma::<S, RB, NT, Elements, Elements>::sums(&x, at),
             };
-            Self::write(&x, at, sums);
+            // Twice, and not behind one condition: sums that come from either way cost registers.
+            if thread::grid_dim_y() == 1 {
+                Self::write(&x, at, sums);
+            } else if Ring::<f64, S>::join(&x, sums.as_flattened_mut().as_flattened_mut()) {
+                Self::write(&x, at, sums);
+            }
         }
     }
 
@@ -87,13 +92,18 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
         let at = (Ring::<f64, S>::origin(&x), Self::corner());
         // SAFETY: the caller's promise.
         unsafe {
-            let sums = match (a_by_lines, b_by_lines) {
+            let mut sums = match (a_by_lines, b_by_lines) {
                 (false, false) => Mma::<S, RB, NT, BySteps<false>, BySteps<false>>::sums(&x, at),
                 (false, true) => Mma::<S, RB, NT, BySteps<false>, ByLines<false>>::sums(&x, at),
                 (true, false) => Mma::<S, RB, NT, ByLines<false>, BySteps<false>>::sums(&x, at),
                 (true, true) => Mma::<S, RB, NT, ByLines<false>, ByLines<false>>::sums(&x, at),
             };
-            Self::write(&x, at, sums);
+            // Twice, and not behind one condition: sums that come from either way cost registers.
+            if thread::grid_dim_y() == 1 {
+                Self::write(&x, at, sums);
+            } else if Ring::<f64, S>::join(&x, sums.as_flattened_mut().as_flattened_mut()) {
+                Self::write(&x, at, sums);
+            }
         }
     }
 

@@ -74,6 +74,9 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize, W: Way> Staged<T, S, 
         // `write_tile` look whether they are there.
         unsafe {
             Ring::<T, S, W, W>::run(&x, (row, col), &mut sums);
+            if !Ring::<T, S, W, W>::join(&x, sums.rc.as_flattened_mut()) {
+                return;
+            }
             let (row, col) = (row + sums.row, col + sums.col);
             let (row, col) = (|i| row + apart::<T, W>(i, DOWN), |j| col + apart::<T, W>(j, ACROSS));
             // `write` stores 16 bytes of neighbouring rows, and those of a thread along k are apart.

@@ -46,7 +46,7 @@ impl<T: Scalar> Reduced<T> {
     /// The first slot.
     #[inline(always)]
     fn slots(&self) -> Global<T> {
-        self.work.starting_at((WORK_HEAD_BYTES as usize / size_of::<T>()) as u64)
+        self.p.work.starting_at((WORK_HEAD_BYTES as usize / size_of::<T>()) as u64)
     }
 
     /// Whether element (i, j) of C is written.
@@ -180,7 +180,7 @@ unsafe fn last_block<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threa
     let tiles = down * thread::grid_dim_z();
     let first = (thread::block_idx_x() + thread::block_idx_z() * down) % TICKETS;
     let blocks = (tiles - first).div_ceil(TICKETS) * thread::grid_dim_y();
-    let ticket = x.work.address(first as u64);
+    let ticket = x.p.work.address(first as u64);
     let is_last = Shared::<T>::at(shared_len(bm, bn, threads) - 1);
     thread::device_fence(); // this thread's part of the slot, ahead of the ticket
     thread::sync_threads();
@@ -335,9 +335,10 @@ macro_rules! entry {
                 c_col,
                 slot_len,
                 conj: 0,
+                work,
             };
             // SAFETY: the launch covers C, and the operands span their elements.
-            unsafe { reduce_slots(Reduced { p, work, finish }, count) }
+            unsafe { reduce_slots(Reduced { p, finish }, count) }
         }
     };
 }

@@ -59,11 +59,9 @@ use cuda_std::prelude::*;
 /// What a kernel of two tall matrices is called with: a product, and what finishes it.
 #[derive(Clone, Copy)]
 pub struct Reduced<T> {
-    /// The product; its C is the caller's, and its `slot_len` is not used.
+    /// The product; its C is the caller's, its `slot_len` is not used, and its `work` has tickets, and `WORK_HEAD_BYTES` from there the slots, one
+    /// for each part of k: column-major, m x n. It is not used where k is in one part.
     pub p: Product<T>,
-    /// The ticket, and `WORK_HEAD_BYTES` from there the slots, one for each part of k: column-major, m x n. Not used where
-    /// k is in one part.
-    pub work: Global<T>,
     /// `model::launch::reduced`'s codes of a `Finish` and a `Triangle`.
     pub finish: u32,
 }
@@ -93,9 +91,27 @@ macro_rules! reduced_entry {
             conj: u32,
         ) {
             let slot_len = 0;
-            let p = Product { m, n, k, a, a_row, a_col, b, b_row, b_col, alpha, beta, c, c_row, c_col, slot_len, conj };
+            let p = Product {
+                m,
+                n,
+                k,
+                a,
+                a_row,
+                a_col,
+                b,
+                b_row,
+                b_col,
+                alpha,
+                beta,
+                c,
+                c_row,
+                c_col,
+                slot_len,
+                conj,
+                work,
+            };
             // SAFETY: the launch has the geometry of the entry's row in the table, and the operands span their elements.
-            unsafe { $body(Reduced { p, work, finish }) }
+            unsafe { $body(Reduced { p, finish }) }
         }
     };
 }

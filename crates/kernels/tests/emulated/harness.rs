@@ -2,6 +2,7 @@
 
 use cuda_std::{Complex, Global};
 use lanky_kernels::table::{self, Product, ProductFn};
+use model::launch::reduced::WORK_HEAD_BYTES;
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
 use model::{Dtype, Strides, Variant, span, sum_slots};
@@ -226,13 +227,20 @@ pub fn run_product<T: Element>(
     memory.pieces(at_c.pieces());
     let buffer_c = result(&mut memory, c, beta);
     memory.pieces(None);
-    let scratch = memory.output::<T>("slots", slots_len(m.into(), n.into(), splits) as usize);
-    let packed = Layout::new(m, n, false, 0);
-    let (out, at_out, scale, add, slot_len) = match splits {
-        1 => (buffer_c, at_c, alpha, beta, 0),
-        _ => (scratch, packed, T::ONE, T::ZERO, packed.len as u64),
-    };
     let tiling = tiling(variant, m.into(), n.into());
+    let slots = slots_len(variant, &tiling, m.into(), n.into(), splits) as usize;
+    let joins = variant.joins();
+    let head = WORK_HEAD_BYTES as usize / size_of::<T>();
+    let scratch = match joins && splits > 1 {
+        // Tickets are 0; nobody may count on what the slots held.
+        true => memory.inout("slots", &[vec![T::ZERO; head], vec![T::factor(f64::NAN); slots]].concat()),
+        false => memory.output::<T>("slots", slots),
+    };
+    let packed = Layout::new(m, n, false, 0);
+    let (out, at_out, scale, add, slot_len) = match splits > 1 && !joins {
+        false => (buffer_c, at_c, alpha, beta, 0),
+        true => (scratch, packed, T::ONE, T::ZERO, packed.len as u64),
+    };
     let grid = [blocks.min(tiling.x as u32), splits, tiling.z as u32];
     let block = [variant.threads, 1, 1];
     let shared_bytes = tiling.shared_bytes;
@@ -241,11 +249,14 @@ pub fn run_product<T: Element>(
     let outcome = launch.run(&mut memory, |operands| {
         let (a, b, c) = (operands.global(buffer_a), operands.global(buffer_b), operands.global(out));
         let (sa, sb, sc) = (at_a.strides, at_b.strides, at_out.strides);
+        let work = operands.global(scratch);
         // SAFETY: the operands span their elements, and the geometry is that of the entry's row; the emulator checks.
-        unsafe { entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, sc.row, sc.col, slot_len, conj) };
+        unsafe {
+            entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, sc.row, sc.col, slot_len, conj, work);
+        }
     });
     let counters = outcome.unwrap_or_else(|fault| panic!("{fault}"));
-    if splits > 1 {
+    if splits > 1 && !joins {
         add_slots(&mut memory, (scratch, splits), (buffer_c, at_c), (alpha, beta));
     }
     (counters, memory, buffer_c)

@@ -198,7 +198,7 @@ fn run_with_nan<T: Element>(variant: &Variant, entry: ProductFn<T>, [n, k]: [u32
         let [a, b, c] = buffers.map(|buffer| operands.global(buffer));
         let [s, sb, sc] = layouts.map(|layout| layout.strides);
         // SAFETY: the operands span their elements, and C is not A or B. The emulator checks.
-        unsafe { entry(m, n, k, a, s.row, s.col, b, sb.row, sb.col, T::ONE, T::ZERO, c, sc.row, sc.col, 0, 0) };
+        unsafe { entry(m, n, k, a, s.row, s.col, b, sb.row, sb.col, T::ONE, T::ZERO, c, sc.row, sc.col, 0, 0, c) };
     });
     if let Err(fault) = outcome {
         panic!("{} n = {n}, k = {k}: {fault}", variant.entry);
@@ -257,7 +257,7 @@ fn run_in_place<T: Element>(
         let (a, b) = (operands.global(buffer), operands.global(buffer_b));
         let (s, sb) = (at.strides, at_b.strides);
         // SAFETY: the operands span their elements; the kernel reads a tile before it writes it. The emulator checks.
-        unsafe { entry(m, n, k, a, s.row, s.col, b, sb.row, sb.col, T::ONE, T::ZERO, a, s.row, s.col, 0, 0) };
+        unsafe { entry(m, n, k, a, s.row, s.col, b, sb.row, sb.col, T::ONE, T::ZERO, a, s.row, s.col, 0, 0, a) };
     });
     if let Err(fault) = outcome {
         panic!("{} n = {n}, k = {k}, by rows {by_rows}: {fault}", variant.entry);

@@ -35,7 +35,7 @@ fn product<T: Element>(variant: &Variant, entry: ProductFn<T>, (m, n, k): (u32, 
         let (a, b, c) = (operands.global(a), operands.global(b), operands.global(c));
         let [sa, sb, sc] = [at_a.strides, at_b.strides, at_c.strides];
         // SAFETY: the operands span their elements, and the geometry is that of the entry's row; the emulator checks.
-        unsafe { entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, T::ONE, T::ZERO, c, sc.row, sc.col, 0, 0) };
+        unsafe { entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, T::ONE, T::ZERO, c, sc.row, sc.col, 0, 0, c) };
     });
     outcome.unwrap_or_else(|fault| panic!("{}: {fault}", variant.entry));
     memory.read(c)

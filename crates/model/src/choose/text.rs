@@ -18,11 +18,12 @@ impl fmt::Display for Choice {
             "  launch    {x} x {y} x {z} blocks of {} threads, {} bytes of shared memory, {} blocks an SM",
             self.threads, self.shared_bytes, self.estimate.resident
         )?;
-        let added = match (self.variant.adds_atomically(), self.variant.is_reduced(), self.finish) {
-            (true, ..) => ", added atomically, in any order",
-            (_, true, Finish::LastBlock) => ", added by the last block",
-            (_, true, Finish::SecondLaunch) => ", added by a second launch",
-            _ => "",
+        let added = match self.finish {
+            _ if self.variant.adds_atomically() => ", added atomically, in any order",
+            Finish::LastBlock if self.variant.joins() => ", added by the last block of each tile",
+            Finish::LastBlock => ", added by the last block",
+            Finish::SecondLaunch => ", added by a second launch",
+            Finish::Direct => "",
         };
         writeln!(f, "  splits    {} of k, {} elements of scratch{added}", self.splits, self.slots_len)?;
         writeln!(

@@ -5,7 +5,7 @@ use super::block::Block;
 use super::norm::root_of_cubes;
 use super::terms::{Alone, Terms};
 use crate::launch::Tiling;
-use crate::launch::reduced::{last_block_s, most_last_block_splits};
+use crate::launch::reduced::{JOINED_FROM_CACHE, TILE_TICKETS, joined_s, last_block_s, most_last_block_splits};
 use crate::occupancy::{bytes_needed_in_flight, registers, resident_blocks};
 use crate::{Kernel, Machine, Problem, Variant};
 
@@ -15,7 +15,6 @@ pub(crate) const MOST_SPLITS: u32 = 2048;
 const MOST_SPLITS_OF_TILES: u32 = 256;
 /// Most waves that k is cut for.
 const MOST_WAVES: u64 = 8;
-
 /// Parts of k up to which their latency is bounded apart from that of more.
 const FEW_SPLITS: u32 = 16;
 
@@ -67,7 +66,7 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 ///
 /// Kernels that walk over tiles write C, and read it, while they read A: their bandwidth has C's bytes too.
 ///
-/// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them, or what the last block takes for it; C, written, and read where β is not
+/// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them, or what the last block takes for it, of a tile or of all; C, written, and read where β is not
 /// 0; the launch; and for each wave what a block of a ring takes to begin and to end, as far as its SM holds no others
 /// that fill the time; of entries for vectors for each wave but the first, which a launch's time has.
 ///
@@ -168,7 +167,7 @@ impl<'a> Estimator<'a> {
         // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
         // Blocks of two tall matrices are alike and run all at once: more of them than places are slots for nothing.
         let (waves, most) = match variant.kernel {
-            _ if variant.has_all_of_k() => (0, 1),
+            _ if variant.has_all_of_k() || variant.joins() && blocks > TILE_TICKETS.into() => (0, 1),
             Kernel::Gemv => (MOST_WAVES, MOST_SPLITS),
             _ if variant.is_reduced() => (1, MOST_SPLITS),
             _ => (MOST_WAVES, MOST_SPLITS_OF_TILES),
@@ -180,7 +179,9 @@ impl<'a> Estimator<'a> {
         let full_least_s = full.least_s();
         // No block takes less than its share of a full wave in which no unit is idle, and a wave of few blocks takes its latency.
         let shares_s = all / wave as f64 * full_least_s / block.idle_units(f64::from(resident));
-        let (last_block_splits, last_block_s) = if variant.is_reduced() {
+        let (last_block_splits, last_block_s) = if variant.joins() {
+            (u32::MAX, (joined_s(machine, variant, 0), joined_s(machine, variant, 1)))
+        } else if variant.is_reduced() {
             let adding_s = |splits| last_block_s(machine, tiling, c_bytes, splits);
             (most_last_block_splits(tiling, c_bytes as u64), (adding_s(0), adding_s(1)))
         } else {
@@ -203,7 +204,7 @@ impl<'a> Estimator<'a> {
             shares_s,
             alone_s: 0.0,
             block,
-            slot_s: constants.slot_cost * (written_s + read_s),
+            slot_s: if variant.joins() { JOINED_FROM_CACHE } else { constants.slot_cost } * (written_s + read_s),
             last_block_splits,
             last_block_s,
             strayed: if variant.kernel == Kernel::Ring && variant.stages == 2 && resident == 1 {
@@ -386,7 +387,8 @@ impl<'a> Estimator<'a> {
         }
         let (none_s, one_s) = self.last_block_s;
         let last_block_s = none_s + (one_s - none_s) * f64::from(splits);
-        let is_launched = splits > self.last_block_splits || last_block_s > self.machine.launch_s;
+        let is_dear = last_block_s > self.machine.launch_s && self.last_block_splits < u32::MAX;
+        let is_launched = splits > self.last_block_splits || is_dear;
         self.slot_s * f64::from(splits) + if is_launched { self.machine.launch_s } else { last_block_s }
     }
 

@@ -10,12 +10,17 @@ pub(super) fn turned(variant: &Variant, problem: &Problem) -> f64 {
     if is_turned && problem.a.col == 1 && problem.b.row == 1 { 1.3 } else { 1.0 }
 }
 
-/// How many times as long its products take by tiles of 64 rows, of one column of tiles, as by tiles of 128: on an H200 on 2026-11-27, A by columns, 1.05 to
-/// 1.15 times, and more by rows (edges-variants.csv, c128 and 64 columns).
+/// How many times as long the products of a ring of complex fragments take: by tiles of 64 rows, of one column of tiles, as by tiles of 128, on an H200 on
+/// 2026-11-27, A by columns, 1.05 to 1.15 times, and more by rows (edges-variants.csv, c128 and 64 columns); by warps of 16 x 16 sums, whose blocks
+/// an SM runs hardly faster together than one after another, 1.4 to 2 times as long as counted from 321 cubed on, by those of 16 x 32 1.1.
 pub(super) fn short(variant: &Variant, problem: &Problem) -> f64 {
-    let is_short =
-        variant.kernel == Kernel::GemmRing && variant.mma && variant.dtype.is_complex() && variant.rows == 64;
-    if is_short && problem.n <= u64::from(variant.t2) { 1.08 } else { 1.0 }
+    let is_short = variant.rows == 64 && problem.n <= u64::from(variant.t2);
+    match (variant.kernel, variant.mma && variant.dtype.is_complex(), variant.cols) {
+        (Kernel::GemmRing, true, 16) => 1.7,
+        (Kernel::GemmRing, true, 32) if variant.own_rows() == 16 => 1.1,
+        (Kernel::GemmRing, true, 32) if is_short => 1.08,
+        _ => 1.0,
+    }
 }
 
 /// How many times as long the copies of a ring of f64 or c64 take where A's lines, as its shape has them, are not whole sectors, so that a

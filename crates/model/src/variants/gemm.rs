@@ -39,8 +39,9 @@ macro_rules! gemm_ladder_variants {
 /// The entries that multiply on the vector units: `entry: element, variant, how A and B are copied, threads, TM, TN, BM, BN, KT, stages, blocks an
 /// SM`; a thread owns TM x TN of C, a block BM x BN.
 ///
-/// f32 has a large tile, one with which a square of 1024 fills a GPU of 132 SMs, and one for what is smaller; for A and B along k, a tile that
-/// stands and one that lies, for 49 to 64 columns or rows. f64 is for GPUs without the matrix units' f64 of sm_90.
+/// f32 has a large tile, one with which a square of 1024 fills a GPU of 132 SMs, and two for what is smaller; for A and B along k, a tile that
+/// stands and one that lies, for 49 to 64 columns or rows. c64 has one, and a smaller for squares up to 400 or so. f64 is for GPUs without the matrix
+/// units' f64 of sm_90.
 #[macro_export]
 macro_rules! gemm_staged_variants {
     ($emit:ident) => {
@@ -51,9 +52,11 @@ macro_rules! gemm_staged_variants {
             sgemm_staged_4x8_m64_n64_k8_s3_t128:        f32,  staged, Either, 128,    4, 8,  64,  64,  8,  3,     4;
             sgemm_along_8x8_m128_n64_k16_s3_t128:       f32,  along,  Along,  128,    8, 8,  128, 64,  16, 3,     3;
             sgemm_along_8x8_m64_n128_k16_s3_t128:       f32,  along,  Along,  128,    8, 8,  64,  128, 16, 3,     3;
+            sgemm_staged_4x4_m64_n32_k16_s3_t128:       f32,  staged, Either, 128,    4, 4,  64,  32,  16, 3,     4;
             dgemm_staged_4x8_m64_n64_k8_s3_t128:        f64,  staged, Either, 128,    4, 8,  64,  64,  8,  3,     3;
-            cgemm_staged_8x4_m64_n64_k16_s3_t128:       c64,  staged, Either, 128,    8, 4,  64,  64,  16, 3,     3;
-            cgemm_along_8x4_m64_n64_k16_s3_t128:        c64,  along,  Along,  128,    8, 4,  64,  64,  16, 3,     3;
+            cgemm_staged_8x4_m64_n64_k16_s3_t128:       c64,  staged, Either, 128,    8, 4,  64,  64,  16, 3,     4;
+            cgemm_staged_4x2_m32_n32_k16_s3_t128:       c64,  staged, Either, 128,    4, 2,  32,  32,  16, 3,     4;
+            cgemm_along_8x4_m64_n64_k16_s3_t128:        c64,  along,  Along,  128,    8, 4,  64,  64,  16, 3,     4;
             zgemm_staged_4x4_m64_n32_k8_s3_t128:        c128, staged, Either, 128,    4, 4,  64,  32,  8,  3,     2;
         }
     };
@@ -62,8 +65,8 @@ macro_rules! gemm_staged_variants {
 /// The entries that multiply on the matrix units of sm_90: `entry: element, variant, the kernel's function, warps, RB, NT, BM, BN, KT, stages,
 /// blocks an SM`; a warp owns 16·RB x 8·NT of C, a block BM x BN.
 ///
-/// A large tile, and one for squares of which there would be few, and for 49 to 64 columns; for operands of which no 16 bytes can be copied, also of 33
-/// columns on, whose copies take more of a step, shorter stages and more blocks.
+/// A large tile, one for squares of which there would be few, and for 49 to 64 columns, and one for squares up to 600 or so, whose every block counts; for
+/// operands of which no 16 bytes can be copied, also of 33 columns on, whose copies take more of a step, shorter stages and more blocks.
 #[macro_export]
 macro_rules! gemm_mma_variants {
     ($emit:ident) => {
@@ -71,7 +74,9 @@ macro_rules! gemm_mma_variants {
             // entry                                       elem variant       body      warps RB NT BM   BN   KT  stages blocks
             dgemm_mma_32x64_m128_n128_k32_s3_t256:         f64, mma,          body,     8,    2, 8, 128, 128, 32, 3,     1;
             dgemm_mma_32x32_m64_n64_k32_s3_t128:           f64, mma,          body,     4,    2, 4, 64,  64,  32, 3,     2;
+            dgemm_mma_16x16_m32_n32_k32_s3_t128:           f64, mma,          body,     4,    1, 2, 32,  32,  32, 3,     4;
             dgemm_mma_elements_32x32_m64_n64_k16_s3_t128:  f64, mma_elements, elements, 4,    2, 4, 64,  64,  16, 3,     3;
+            dgemm_mma_elements_16x16_m32_n32_k32_s3_t128:  f64, mma_elements, elements, 4,    1, 2, 32,  32,  32, 3,     4;
         }
     };
 }
@@ -82,11 +87,20 @@ macro_rules! gemm_mma_variants {
 macro_rules! gemm_mma_complex_variants {
     ($emit:ident) => {
         $emit! {
-            // entry                                elem  warps RB NT BM   BN  KT stages blocks
-            zgemm_mma_32x32_m128_n64_k8_s3_t256:    c128, 8,    2, 4, 128, 64, 8, 3,     1;
-            zgemm_mma_32x32_m64_n64_k8_s3_t128:     c128, 4,    2, 4, 64,  64, 8, 3,     2;
+            // entry                                elem  warps RB NT BM   BN  KT  stages blocks
+            zgemm_mma_32x32_m128_n64_k8_s3_t256:    c128, 8,    2, 4, 128, 64, 8,  3,     1;
+            zgemm_mma_32x32_m64_n64_k8_s3_t128:     c128, 4,    2, 4, 64,  64, 8,  3,     2;
+            zgemm_mma_16x32_m64_n32_k8_s3_t128:     c128, 4,    1, 4, 64,  32, 8,  3,     3;
+            zgemm_mma_16x16_m32_n32_k16_s3_t128:    c128, 4,    1, 2, 32,  32, 16, 3,     3;
         }
     };
+}
+
+impl Variant {
+    /// Whether the last of a tile's blocks adds the parts of k itself, so that C takes one launch.
+    pub const fn joins(&self) -> bool {
+        matches!(self.kernel, Kernel::GemmRing)
+    }
 }
 
 macro_rules! ladder_rows {

@@ -19,6 +19,7 @@
 //! columns of B in the second-level cache.
 
 mod fill;
+mod join;
 
 use crate::product::Product;
 use core::marker::PhantomData;
