@@ -330,6 +330,17 @@ mod tests {
         }
     }
 
+    /// Of whole tiles where blocks join them, of C where they do not; none where k is whole.
+    #[test]
+    fn a_slot_is_of_what_its_blocks_own() {
+        let len = |entry: &str, splits| {
+            let v = VARIANTS.iter().find(|v| v.entry == entry).expect("an entry");
+            slots_len(v, &tiling(v, 100, 70), 100, 70, splits)
+        };
+        assert_eq!([1, 2, 3].map(|splits| len("dgemm_mma_32x32_m64_n64_k32_s3_t128", splits)), [0, 32768, 49152]);
+        assert_eq!([1, 2, 3].map(|splits| len("dgemm_tiled_4x4_t256", splits)), [0, 14000, 21000]);
+    }
+
     #[test]
     fn tiles_fit_into_shared_memory() {
         for v in VARIANTS {

@@ -12,7 +12,7 @@
 //! of each eight of A and column g of each eight of B at step q of every four, and holds of each 8 x 8 of C columns 2q and
 //! 2q + 1 of row g.
 
-use super::epilogue::write;
+use super::epilogue::{is_plain, write, write_plain};
 use super::ring::{Ring, Stage, Steps, Tile};
 use crate::complex_fragments;
 use crate::product::Product;
@@ -68,11 +68,17 @@ impl<S: Tile, const RB: usize, const NT: usize> ComplexMma<S, RB, NT> {
                 return;
             }
             let (row, col) = (origin.0 + row + g, origin.1 + col + 2 * q);
-            for i in 0..RB {
-                for half in 0..2 {
+            let (row, col) = (|i: usize| row + 8 * i as u32, |j: usize, s: usize| col + (8 * j + s) as u32);
+            if is_plain(&x) {
+                for i in 0..2 * RB {
                     for j in 0..NT {
-                        let row = row + (16 * i + 8 * half) as u32;
-                        write(&x, |_| row, |s| col + (8 * j + s) as u32, [found[i][half][j]]);
+                        write_plain(&x, |_| row(i), |s| col(j, s), [found[i / 2][i % 2][j]]);
+                    }
+                }
+            } else {
+                for i in 0..2 * RB {
+                    for j in 0..NT {
+                        write(&x, |_| row(i), |s| col(j, s), [found[i / 2][i % 2][j]]);
                     }
                 }
             }

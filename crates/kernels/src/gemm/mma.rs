@@ -22,7 +22,7 @@
 //! A warp owns 16·RB rows and 8·NT columns; warps side by side along the rows first. Lane (g, q) = (lane / 4, lane mod 4)
 //! holds of each 16 x 16 tile of C rows 2g and 2g + 1, columns 4q .. 4q + 3.
 
-use super::epilogue::write;
+use super::epilogue::{is_plain, write, write_plain};
 use super::ring::{ByLines, BySteps, Elements, Ring, Stage, Steps, Tile, Way, lies_by_lines, lies_by_steps};
 use crate::product::Product;
 use core::marker::PhantomData;
@@ -74,9 +74,9 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
             };
             // Twice, and not behind one condition: sums that come from either way cost registers.
             if thread::grid_dim_y() == 1 {
-                Self::write(&x, at, sums);
+                Self::write(&x, sums);
             } else if Ring::<f64, S>::join(&x, sums.as_flattened_mut().as_flattened_mut()) {
-                Self::write(&x, at, sums);
+                Self::write(&x, sums);
             }
         }
     }
@@ -100,9 +100,9 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
             };
             // Twice, and not behind one condition: sums that come from either way cost registers.
             if thread::grid_dim_y() == 1 {
-                Self::write(&x, at, sums);
+                Self::write(&x, sums);
             } else if Ring::<f64, S>::join(&x, sums.as_flattened_mut().as_flattened_mut()) {
-                Self::write(&x, at, sums);
+                Self::write(&x, sums);
             }
         }
     }
@@ -117,16 +117,29 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
     /// # Safety
     /// As for [`Mma::body`].
     #[inline(always)]
-    unsafe fn write(x: &Product<f64>, (origin, corner): At, rc: Sums<RB, NT>) {
+    unsafe fn write(x: &Product<f64>, rc: Sums<RB, NT>) {
+        let (origin, corner) = (Ring::<f64, S>::origin(x), Self::corner());
         // Not the lane of before, which would be kept all the while.
         let (g, q) = (warp::lane_id() / 4, warp::lane_id() % 4);
         let (row, col) = (origin.0 + corner.0 + 2 * g, origin.1 + corner.1 + 4 * q);
-        for i in 0..RB {
-            for j in (0..NT).step_by(2) {
-                let (even, odd) = (rc[i][j], rc[i][j + 1]);
-                let tile = [[even[0], odd[0], even[1], odd[1]], [even[2], odd[2], even[3], odd[3]]];
-                // SAFETY: rows and columns are this lane's, and `write` looks whether they are there.
-                unsafe { write(x, |r| row + (16 * i + r) as u32, |s| col + (8 * j + s) as u32, tile) };
+        let tile = |i: usize, j: usize| {
+            let (even, odd) = (rc[i][j], rc[i][j + 1]);
+            [[even[0], odd[0], even[1], odd[1]], [even[2], odd[2], even[3], odd[3]]]
+        };
+        // SAFETY: rows and columns are this lane's, and both look whether they are there.
+        unsafe {
+            if is_plain(x) {
+                for i in 0..RB {
+                    for j in (0..NT).step_by(2) {
+                        write_plain(x, |r| row + (16 * i + r) as u32, |s| col + (8 * j + s) as u32, tile(i, j));
+                    }
+                }
+            } else {
+                for i in 0..RB {
+                    for j in (0..NT).step_by(2) {
+                        write(x, |r| row + (16 * i + r) as u32, |s| col + (8 * j + s) as u32, tile(i, j));
+                    }
+                }
             }
         }
     }

@@ -256,7 +256,9 @@ pub fn run_product<T: Element>(
         }
     });
     let counters = outcome.unwrap_or_else(|fault| panic!("{fault}"));
-    if splits > 1 && !joins {
+    if splits > 1 && joins {
+        assert!(memory.read(scratch)[..head].iter().all(|word| word.is_zero()), "tickets are 0 again");
+    } else if splits > 1 {
         add_slots(&mut memory, (scratch, splits), (buffer_c, at_c), (alpha, beta));
     }
     (counters, memory, buffer_c)

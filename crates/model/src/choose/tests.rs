@@ -523,3 +523,23 @@ fn lines_of_elements_go_to_the_ring_of_any_shape_from_33_columns_on() {
     let apart = Problem { a: Strides::row_major(10_001), ..Problem::column_major(Dtype::F64, 10_000, 48, 10_000) };
     assert_eq!(choose(&apart, &Machine::H200, None).expect("a choice").variant.entry, chosen(48, 10_000));
 }
+
+/// 32 x 32 tiles have a ticket each, 33 x 33 have not; TSM2R's slots are added by another launch.
+#[test]
+fn parts_of_a_tile_are_joined_where_each_tile_has_a_ticket() -> Result<(), Refusal> {
+    let square = |side| Problem::column_major(Dtype::F64, side, side, side);
+    let entry = "dgemm_mma_32x32_m64_n64_k32_s3_t128";
+    let variant = VARIANTS.iter().find(|v| v.entry == entry).expect("an entry");
+    let most = |side| {
+        let tiles = tiling(variant, side, side);
+        Estimator::new(variant, &tiles, &square(side), &Machine::H200).most_splits()
+    };
+    assert!(most(2048) > 1 && most(2049) == 1);
+    let joined = choose(&square(768), &Machine::H200, Some(entry))?;
+    assert!(joined.splits > 1 && joined.finish == Finish::LastBlock, "{joined}");
+    assert_eq!(joined.slots_len, 768 * 768 * u64::from(joined.splits));
+    assert!(std::format!("{joined}").contains("added by the last block of each tile"), "{joined}");
+    let added = choose(&Problem::column_major(Dtype::F64, 2154, 8, 100_000), &Machine::H200, None)?;
+    assert!(added.splits > 1 && added.finish == Finish::SecondLaunch, "{added}");
+    Ok(())
+}

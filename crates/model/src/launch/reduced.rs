@@ -116,17 +116,18 @@ pub(crate) fn last_block_s(machine: &crate::Machine, tiles: &Tiling, slot_bytes:
     LATENCIES * machine.memory_latency_s + bytes * f64::from(machine.sms) / machine.read_bytes_per_s
 }
 
-/// Share of the memory's time that slots take which were written a moment ago, and come from the cache.
-pub(crate) const JOINED_FROM_CACHE: f64 = 0.5;
+/// Share of the memory's time that slots take to be written and read which blocks join a moment later: most of it in the cache.
+pub(crate) const JOINED: f64 = 0.75;
 
 /// Time in which the last block of a tile joins `splits` parts of it ([`crate::Variant::joins`]), s: as [`last_block_s`], from the cache.
 ///
-/// From squares of 97 to 1280 in the four types, by each of their entries in 1 to 8 parts, on an H200 on 2026-11-27: with these latencies and
-/// [`JOINED_FROM_CACHE`], of an SM and of the slots of all, the choice takes 1.004 (f64) to 1.03 (f32) times as long as the fastest.
+/// From squares of 63 to 2049 in the four types, by each of their entries in 1 to 8 parts, on an H200 on 2026-11-27: with these, and [`JOINED`], the choice
+/// takes 1.005 (f64) to 1.04 (c128) times as long as the fastest.
 pub(crate) fn joined_s(machine: &crate::Machine, variant: &Variant, splits: u32) -> f64 {
     const LATENCIES: f64 = 3.0;
+    const CACHED: f64 = 0.5;
     let bytes = f64::from(variant.rows * variant.t2 * splits) * variant.dtype.bytes() as f64;
-    LATENCIES * machine.memory_latency_s + JOINED_FROM_CACHE * bytes * f64::from(machine.sms) / machine.read_bytes_per_s
+    LATENCIES * machine.memory_latency_s + CACHED * bytes * f64::from(machine.sms) / machine.read_bytes_per_s
 }
 
 /// Parts in which `threads` threads add the slots of `len` elements: a power of two, a thread a part and element, 1 where
@@ -248,6 +249,15 @@ mod tests {
                 [Finish::LastBlock, Finish::SecondLaunch]
             );
         }
+    }
+
+    /// Three latencies, and four parts of 64 x 64 elements at twice a 132nd part of the bandwidth.
+    #[test]
+    fn a_tiles_last_block_reads_from_the_cache() {
+        let h200 = crate::Machine::H200;
+        let variant = VARIANTS.iter().find(|v| v.entry == "dgemm_mma_32x32_m64_n64_k32_s3_t128").expect("an entry");
+        let wanted = 3.0 * h200.memory_latency_s + 4.0 * 32768.0 * 132.0 / 2.0 / h200.read_bytes_per_s;
+        assert!((joined_s(&h200, variant, 4) / wanted - 1.0).abs() <= 1e-12);
     }
 
     /// Four latencies of 580 ns, and 128 slots of 2 KiB at 132nd parts of the bandwidth; of 64 tiles a 64th of that.

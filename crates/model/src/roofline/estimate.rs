@@ -5,7 +5,7 @@ use super::block::Block;
 use super::norm::root_of_cubes;
 use super::terms::{Alone, Terms};
 use crate::launch::Tiling;
-use crate::launch::reduced::{JOINED_FROM_CACHE, TILE_TICKETS, joined_s, last_block_s, most_last_block_splits};
+use crate::launch::reduced::{JOINED, TILE_TICKETS, joined_s, last_block_s, most_last_block_splits};
 use crate::occupancy::{bytes_needed_in_flight, registers, resident_blocks};
 use crate::{Kernel, Machine, Problem, Variant};
 
@@ -17,7 +17,6 @@ const MOST_SPLITS_OF_TILES: u32 = 256;
 const MOST_WAVES: u64 = 8;
 /// Parts of k up to which their latency is bounded apart from that of more.
 const FEW_SPLITS: u32 = 16;
-
 /// More than sums in another order round otherwise, and than roots are wrong.
 const ROUNDING: f64 = 1e-9;
 
@@ -75,7 +74,8 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// The exponents are those that fitted best, of 2 to 6.
 pub struct Estimator<'a> {
     machine: &'a Machine,
-    constants: &'a Constants,
+    /// [`Constants::crowded`] and [`Constants::drained`]; none of blocks that share an SM's multipliers, not the memory.
+    ending: (f64, f64),
     resident: u32,
     /// 1 / resident.
     per_resident: f64,
@@ -190,7 +190,7 @@ impl<'a> Estimator<'a> {
         let (written_s, read_s) = (c_bytes / machine.write_bytes_per_s, c_bytes / machine.read_bytes_per_s);
         Estimator {
             machine,
-            constants,
+            ending: if variant.joins() { (0.0, 0.0) } else { (constants.crowded, constants.drained) },
             resident,
             per_resident: 1.0 / f64::from(resident),
             wave,
@@ -204,7 +204,7 @@ impl<'a> Estimator<'a> {
             shares_s,
             alone_s: 0.0,
             block,
-            slot_s: if variant.joins() { JOINED_FROM_CACHE } else { constants.slot_cost } * (written_s + read_s),
+            slot_s: if variant.joins() { JOINED } else { constants.slot_cost } * (written_s + read_s),
             last_block_splits,
             last_block_s,
             strayed: if variant.kernel == Kernel::Ring && variant.stages == 2 && resident == 1 {
@@ -292,7 +292,7 @@ impl<'a> Estimator<'a> {
         if waves.full == 0.0 || waves.left == 0 {
             return waves.full;
         }
-        waves.full + self.constants.drained * (1.0 - waves.left as f64 / self.wave as f64)
+        waves.full + self.ending.1 * (1.0 - waves.left as f64 / self.wave as f64)
     }
 
     /// What the blocks take that are left after full waves.
@@ -302,7 +302,7 @@ impl<'a> Estimator<'a> {
         }
         // No SM has more than there are.
         let most = u64::from(self.resident).min(waves.left) as f64;
-        let crowd = if waves.full > 0.0 { self.constants.crowded * (most - waves.dealt) } else { 0.0 };
+        let crowd = if waves.full > 0.0 { self.ending.0 * (most - waves.dealt) } else { 0.0 };
         self.block.wave(waves.left as f64, waves.dealt + crowd)
     }
 

@@ -14,6 +14,9 @@
 //! with it, a part by lines ([`Way`]) has k as its fast index instead ([`model::launch::gemm_ring_line`]): then copies along k are of 16
 //! bytes too.
 //!
+//! # Parts of k
+//! Where a tile has several blocks, each with a part of k, the last one joins their sums: `ring/join.rs`.
+//!
 //! # Order of blocks
 //! Bands of [`BAND`] columns of tiles, along a band's rows one after another: blocks that run at a time share rows of A and
 //! columns of B in the second-level cache.
