@@ -12,7 +12,7 @@
 //! of each eight of A and column g of each eight of B at step q of every four, and holds of each 8 x 8 of C columns 2q and
 //! 2q + 1 of row g.
 
-use super::epilogue::{is_plain, write, write_plain};
+use super::epilogue::{is_wide, write, write_plain};
 use super::ring::{Ring, Stage, Steps, Tile};
 use crate::complex_fragments;
 use crate::product::Product;
@@ -67,20 +67,27 @@ impl<S: Tile, const RB: usize, const NT: usize> ComplexMma<S, RB, NT> {
             if !Ring::<Elem, S>::join(&x, found.as_flattened_mut().as_flattened_mut().as_flattened_mut()) {
                 return;
             }
-            let (row, col) = (origin.0 + row + g, origin.1 + col + 2 * q);
-            let (row, col) = (|i: usize| row + 8 * i as u32, |j: usize, s: usize| col + (8 * j + s) as u32);
-            if is_plain(&x) {
-                for i in 0..2 * RB {
-                    for j in 0..NT {
-                        write_plain(&x, |_| row(i), |s| col(j, s), [found[i / 2][i % 2][j]]);
-                    }
-                }
+            let at = (origin.0 + row + g, origin.1 + col + 2 * q);
+            if is_wide(&x) {
+                Self::write::<true>(&x, at, found);
             } else {
-                for i in 0..2 * RB {
-                    for j in 0..NT {
-                        write(&x, |_| row(i), |s| col(j, s), [found[i / 2][i % 2][j]]);
-                    }
-                }
+                Self::write::<false>(&x, at, found);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`ComplexMma::body`]; the lane's first row and column, and WIDE where C [`is_wide`].
+    #[inline(always)]
+    unsafe fn write<const WIDE: bool>(x: &Product<Elem>, (row, col): (u32, u32), found: [[[[Elem; 2]; NT]; 2]; RB]) {
+        for i in 0..2 * RB {
+            for j in 0..NT {
+                let (row, col) = (|_| row + 8 * i as u32, |s| col + (8 * j + s) as u32);
+                let tile = [found[i / 2][i % 2][j]];
+                // SAFETY: rows and columns are this lane's, and both look whether they are there.
+                unsafe {
+                    if WIDE { write_plain::<true, _, _, _>(x, row, col, tile) } else { write(x, row, col, tile) }
+                };
             }
         }
     }

@@ -1,37 +1,45 @@
 //! C ← α · sums + β C of a thread's tile, by 16 bytes where C lies by columns and they are aligned. (A product whose C lies by
 //! rows is computed transposed: `model::choose`.)
 //!
-//! The plain case has code of its own, without a question in it: no cache holds a kernel's code when it is launched after others, and what runs once is
+//! Plain cases have code of their own, without a question in it: no cache holds a kernel's code when it is launched after others, and what runs once is
 //! waited for line by line. By code that asks for each element 640 cubed took up to 6 us longer so than behind itself (f64, an H200, 2026-11-27).
 
 use crate::product::{Product, scaled};
 use cuda_std::prelude::*;
 
-/// Whether all of C, which is the caller's and no slot, is written by 16 bytes, and nothing of it is read.
+/// Whether C, which is the caller's and no slot, is not read and lies by columns.
 #[inline(always)]
 pub(crate) fn is_plain<T: Scalar>(x: &Product<T>) -> bool {
-    let is_aligned = x.c.is_aligned(16) && x.c_col * size_of::<T>() as u64 % 16 == 0;
-    x.beta.is_zero() && x.c_row == 1 && x.m % T::WIDTH as u32 == 0 && is_aligned
+    x.beta.is_zero() && x.c_row == 1
 }
 
-/// As [`write`], where it [`is_plain`].
+/// Whether all of such a C is written by 16 bytes.
+#[inline(always)]
+pub(crate) fn is_wide<T: Scalar>(x: &Product<T>) -> bool {
+    let is_aligned = x.c.is_aligned(16) && x.c_col * size_of::<T>() as u64 % 16 == 0;
+    is_plain(x) && x.m % T::WIDTH as u32 == 0 && is_aligned
+}
+
+/// As [`write`], of a C that [`is_plain`], or WIDE where it [`is_wide`].
 ///
 /// # Safety
 /// As for [`Product::write`].
 #[inline(always)]
-pub(crate) unsafe fn write_plain<T: Scalar, const R: usize, const Q: usize>(
+pub(crate) unsafe fn write_plain<const WIDE: bool, T: Scalar, const R: usize, const Q: usize>(
     x: &Product<T>,
     row: impl Fn(usize) -> u32,
     col: impl Fn(usize) -> u32,
     sums: [[T; Q]; R],
 ) {
-    const { assert!(R % T::WIDTH == 0, "16 bytes of rows") };
+    const { assert!(!WIDE || R % T::WIDTH == 0, "16 bytes of rows") };
+    let width = if WIDE { T::WIDTH } else { 1 };
     for j in 0..Q {
-        for i in (0..R).step_by(T::WIDTH) {
+        for i in (0..R).step_by(width) {
             if row(i) < x.m && col(j) < x.n {
                 let at = row(i) as u64 + col(j) as u64 * x.c_col;
-                // SAFETY: the first is inside and aligned, and so the last is inside; they are this thread's.
-                unsafe { x.c.store_wide(at, |v| x.alpha.scale(sums[i + v][j].conj_if(x.conj_sum()))) };
+                let value = |v: usize| x.alpha.scale(sums[i + v][j].conj_if(x.conj_sum()));
+                // SAFETY: inside; of 16 bytes the first is aligned, and so the last is inside. They are this thread's.
+                unsafe { if WIDE { x.c.store_wide(at, value) } else { x.c.store(at, value(0)) } };
             }
         }
     }

@@ -22,7 +22,7 @@
 //! A warp owns 16·RB rows and 8·NT columns; warps side by side along the rows first. Lane (g, q) = (lane / 4, lane mod 4)
 //! holds of each 16 x 16 tile of C rows 2g and 2g + 1, columns 4q .. 4q + 3.
 
-use super::epilogue::{is_plain, write, write_plain};
+use super::epilogue::{is_plain, is_wide, write, write_plain};
 use super::ring::{ByLines, BySteps, Elements, Ring, Stage, Steps, Tile, Way, lies_by_lines, lies_by_steps};
 use crate::product::Product;
 use core::marker::PhantomData;
@@ -126,18 +126,28 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
             let (even, odd) = (rc[i][j], rc[i][j + 1]);
             [[even[0], odd[0], even[1], odd[1]], [even[2], odd[2], even[3], odd[3]]]
         };
-        // SAFETY: rows and columns are this lane's, and both look whether they are there.
+        // SAFETY: rows and columns are this lane's, and all look whether they are there.
         unsafe {
-            if is_plain(x) {
+            if is_wide(x) {
                 for i in 0..RB {
                     for j in (0..NT).step_by(2) {
-                        write_plain(x, |r| row + (16 * i + r) as u32, |s| col + (8 * j + s) as u32, tile(i, j));
+                        let (row, col) = (|r| row + (16 * i + r) as u32, |s| col + (8 * j + s) as u32);
+                        write_plain::<true, _, _, _>(x, row, col, tile(i, j));
+                    }
+                }
+            } else if RB * NT < 16 && is_plain(x) {
+                // Not by the large tile, which has no registers left for it.
+                for i in 0..RB {
+                    for j in (0..NT).step_by(2) {
+                        let (row, col) = (|r| row + (16 * i + r) as u32, |s| col + (8 * j + s) as u32);
+                        write_plain::<false, _, _, _>(x, row, col, tile(i, j));
                     }
                 }
             } else {
                 for i in 0..RB {
                     for j in (0..NT).step_by(2) {
-                        write(x, |r| row + (16 * i + r) as u32, |s| col + (8 * j + s) as u32, tile(i, j));
+                        let (row, col) = (|r| row + (16 * i + r) as u32, |s| col + (8 * j + s) as u32);
+                        write(x, row, col, tile(i, j));
                     }
                 }
             }

@@ -21,7 +21,7 @@
 //! owns WIDTH neighbouring rows out of every 8·WIDTH and as many columns out of every 4·WIDTH, 16 bytes each: a warp's
 //! loads ask for 128 and 64 bytes. In stages along k it owns every eighth row and every fourth column, whose lines begin in different banks.
 
-use super::epilogue::{is_plain, write, write_plain};
+use super::epilogue::{is_plain, is_wide, write, write_plain};
 use super::ring::{Ring, Stage, Steps, Tile, Way};
 use crate::product::Product;
 use core::marker::PhantomData;
@@ -82,8 +82,11 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize, W: Way> Staged<T, S, 
             // `write` stores 16 bytes of neighbouring rows, and those of a thread along k are apart.
             if W::BY_LINES {
                 x.write_tile(row, col, sums.rc);
-            } else if is_plain(&x) {
-                write_plain(&x, row, col, sums.rc);
+            } else if is_wide(&x) {
+                write_plain::<true, _, _, _>(&x, row, col, sums.rc);
+            } else if !T::COPIES && is_plain(&x) {
+                // Not in c64, where the assembler deals the loop's registers worse then.
+                write_plain::<false, _, _, _>(&x, row, col, sums.rc);
             } else {
                 write(&x, row, col, sums.rc);
             }
