@@ -64,6 +64,7 @@ pub(crate) unsafe fn product<T: Scalar>(
     operands: Operands<T>,
 ) -> Result<()> {
     let p = if choice.swapped { operands.transposed() } else { operands };
+    debug_assert!(choice.splits == 1 || !choice.variant.joins() || choice.grid[0] <= reduced::TILE_TICKETS);
     let slots = work + u64::from(reduced::WORK_HEAD_BYTES);
     let (out, alpha, beta, slot_len) = match adds {
         Some(_) => {

@@ -30,7 +30,7 @@ impl DeviceMemory {
         Ok(DeviceMemory { buffer: Held::new(gpu, buffer, |_| CurrentContext::synchronize()), bytes })
     }
 
-    /// A workspace of `bytes`, a head of [`WORK_HEAD_BYTES`] among them, in which the ticket is 0.
+    /// A workspace of `bytes`, a head of [`WORK_HEAD_BYTES`] among them, in which the tickets are 0.
     pub(crate) fn workspace(gpu: &Arc<Gpu>, bytes: u64) -> Result<Self> {
         let memory = Self::new(gpu, bytes)?;
         let _current = gpu.enter()?;

@@ -41,9 +41,9 @@ pub struct Choice {
     pub shared_bytes: u32,
     /// Parts of k, each with its slot; added in order.
     pub splits: u32,
-    /// Elements of scratch for the slots.
+    /// Elements of scratch for the slots: of whole tiles where blocks join them, else of C.
     pub slots_len: u64,
-    /// How slots become C, for entries that can do it themselves; of others with slots it is another launch.
+    /// How the sums of the parts become C.
     pub finish: Finish,
     /// What no kernel can beat.
     pub bound: Bound,

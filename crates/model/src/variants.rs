@@ -474,7 +474,7 @@ impl Variant {
     }
 }
 
-/// The entry that adds the slots of a split product and applies α and β.
+/// The entry that adds the slots of a split product, where its blocks do not, and applies α and β.
 pub const fn sum_slots(dtype: Dtype) -> &'static str {
     match dtype {
         Dtype::F32 => "ssum_slots_t256",

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use bytemuck::Pod;
 use kernels::table::{self, Element};
-use model::launch::reduced::WORK_HEAD_BYTES;
+use model::launch::reduced::{TILE_TICKETS, WORK_HEAD_BYTES, has_tickets};
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
 use model::{Dtype, Layout, Refusal, Strides, Variant, span, sum_slots};
@@ -103,6 +103,13 @@ impl Request {
         let rows = m.max(self.variant.threads.max(self.variant.rows));
         let fmas = u128::from(rows) * u128::from(n) * u128::from(k);
         let tiling = tiling(self.variant, m.into(), n.into());
+        if self.splits > 1 && !has_tickets(self.variant, &tiling) {
+            let message = format!(
+                "has tickets for {TILE_TICKETS} tiles of C, not for {}; in one part of k it needs none",
+                tiling.x
+            );
+            return Err(Fault::Input(format!("{m} x {n} x {k}: {} {message}", self.variant.entry)));
+        }
         let slots = slots_len(self.variant, &tiling, m.into(), n.into(), self.splits);
         let product = |rows: u32, cols: u32| u64::from(rows) * u64::from(cols);
         let operands = [("A", product(m, k), MOST_READ), ("B", product(k, n), MOST_READ)];

@@ -29,7 +29,7 @@ use model::Problem;
 /// Accuracy and Stability of Numerical Algorithms, Sect. 3.5). Of complex elements it is at most √2 times γ(2k + 4) |α|
 /// |A||B| + γ(4) |β| |C|, absolute values being those of complex numbers: either part is a sum of 2k products of reals.
 ///
-/// Cost on a GPU: one launch, or two where k is cut into parts that no block joins. Their sums lie in a workspace of the stream's, which grows
+/// Cost on a GPU: one launch, or two where another one adds the parts of k. Their sums lie in a workspace of the stream's, which grows
 /// as they ask for it; the first product by a kernel waits until the driver has compiled it. On the CPU: blocks of C, or of
 /// a vector of few rows parts of k, by rayon's threads, done when this returns.
 ///
@@ -84,7 +84,7 @@ pub(crate) fn multiply<T: Scalar>(
             let multiplies = alpha != T::zero() && a.ncols() > 0;
             let problem = problem(&a.shape(), &b.shape(), &c.shape(), beta != T::zero());
             let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
-            // Locked until both launches of a split product are in the stream: its workspace is theirs till then.
+            // Locked until all launches of a product are in the stream: its workspace is theirs till then.
             let mut scratch = hold(&queue.scratch)?;
             enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a, &b, beta, &mut c, None)
         }

@@ -75,7 +75,7 @@ pub fn gram_triangle<T: Scalar>(
             let multiplies = alpha != T::zero() && a.nrows() > 0;
             let problem = Problem { gram: true, ..problem(&a.h().shape(), &a.shape(), &c.shape(), beta != T::zero()) };
             let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
-            // Locked until both launches of a split product are in the stream: its workspace is theirs till then.
+            // Locked until all launches of a product are in the stream: its workspace is theirs till then.
             let mut scratch = hold(&queue.scratch)?;
             enqueue(queue, choice.as_ref(), &mut scratch, alpha, &a.h(), &a, beta, &mut c, Some(triangle))
         }

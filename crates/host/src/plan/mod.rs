@@ -194,7 +194,7 @@ impl Plan {
     /// C ← α A B + β C, as planned; asynchronous on `stream` on a GPU. See [`gemm`](crate::gemm) for what α, β and empty
     /// operands mean.
     ///
-    /// Cost on a GPU: one launch, or two where k is cut into many parts; once warm, nothing is allocated, loaded or waited for.
+    /// Cost on a GPU: one launch, or two where another one adds the parts of k; once warm, nothing is allocated, loaded or waited for.
     ///
     /// # Errors
     /// [`Error::WrongStream`] for a stream of another device than the plan's; [`Error::WrongDevice`] and
@@ -247,7 +247,7 @@ impl Plan {
             Queue::Cpu => cpu::product(alpha, a, b, beta, c),
             Queue::Cuda(queue) => {
                 let choice = self.choice.as_ref().filter(|_| alpha != T::zero());
-                // Locked until both launches of a split product are in the stream: another thread's on the same stream
+                // Locked until all launches of a product are in the stream: another thread's on the same stream
                 // would come between them.
                 let mut workspaces = hold(&self.workspaces)?;
                 enqueue(queue, choice, workspaces.of(queue.key()), alpha, &a, &b, beta, &mut c, self.gram)

@@ -2,12 +2,12 @@
 //! rows is computed transposed: `model::choose`.)
 //!
 //! Plain cases have code of their own, without a question in it: no cache holds a kernel's code when it is launched after others, and what runs once is
-//! waited for line by line. By code that asks for each element 640 cubed took up to 6 us longer so than behind itself (f64, an H200, 2026-11-27).
+//! waited for line by line. By code that asks for each element 640 cubed took up to 6 us longer so than behind itself (f64, an H200, 2026-11-27; no file is kept).
 
 use crate::product::{Product, scaled};
 use cuda_std::prelude::*;
 
-/// Whether C, which is the caller's and no slot, is not read and lies by columns.
+/// Whether C, which has to be the caller's and no slot, is not read and lies by columns.
 #[inline(always)]
 pub(crate) fn is_plain<T: Scalar>(x: &Product<T>) -> bool {
     x.beta.is_zero() && x.c_row == 1
@@ -38,7 +38,7 @@ pub(crate) unsafe fn write_plain<const WIDE: bool, T: Scalar, const R: usize, co
             if row(i) < x.m && col(j) < x.n {
                 let at = row(i) as u64 + col(j) as u64 * x.c_col;
                 let value = |v: usize| x.alpha.scale(sums[i + v][j].conj_if(x.conj_sum()));
-                // SAFETY: inside; of 16 bytes the first is aligned, and so the last is inside. They are this thread's.
+                // SAFETY: inside; of 16 bytes the first is aligned, and so all are, since m is a multiple of them. They are this thread's.
                 unsafe { if WIDE { x.c.store_wide(at, value) } else { x.c.store(at, value(0)) } };
             }
         }

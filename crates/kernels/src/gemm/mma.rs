@@ -14,8 +14,8 @@
 //! The operands of a step are loaded, and a part of the copies go out, between the `mma` of the step before; those of a stage's last step are
 //! multiplied behind the barrier, while the next stage's first are on their way.
 //!
-//! On an H200 on 2026-11-26, in one process with cuBLAS (benches/results/h200/gemm.csv): by columns 56 TFLOP/s at 2048, 53 at 4096, 50 at 8192, 0.96
-//! to 0.97 of its speed, with A and B transposed 0.91 at 8192. 1025, 2047, 2049, 4095 and 4097: 1.09 to 1.32. Of stages of 16 steps 128 x 128 takes 2 to 4%
+//! On an H200 on 2026-11-27, in one process with cuBLAS (benches/results/h200/gemm.csv): by columns 57 TFLOP/s at 2048, 52 at 4096, 49 at 8192, 0.95
+//! to 0.98 of its speed, with A and B transposed 0.93 at 8192. 1025, 2047, 2049, 4095 and 4097: 1.10 to 1.27. Of stages of 16 steps 128 x 128 takes 2 to 4%
 //! longer.
 //!
 //! # Thread mapping
@@ -126,6 +126,7 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
             let (even, odd) = (rc[i][j], rc[i][j + 1]);
             [[even[0], odd[0], even[1], odd[1]], [even[2], odd[2], even[3], odd[3]]]
         };
+        // Three loops: by one whose way is a parameter the large tile spills.
         // SAFETY: rows and columns are this lane's, and all look whether they are there.
         unsafe {
             if is_wide(x) {

@@ -2,7 +2,7 @@
 
 use cuda_std::{Complex, Global};
 use lanky_kernels::table::{self, Product, ProductFn};
-use model::launch::reduced::WORK_HEAD_BYTES;
+use model::launch::reduced::{WORK_HEAD_BYTES, has_tickets};
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
 use model::{Dtype, Strides, Variant, span, sum_slots};
@@ -228,6 +228,7 @@ pub fn run_product<T: Element>(
     let buffer_c = result(&mut memory, c, beta);
     memory.pieces(None);
     let tiling = tiling(variant, m.into(), n.into());
+    assert!(splits == 1 || has_tickets(variant, &tiling));
     let slots = slots_len(variant, &tiling, m.into(), n.into(), splits) as usize;
     let joins = variant.joins();
     let head = WORK_HEAD_BYTES as usize / size_of::<T>();

@@ -535,6 +535,10 @@ fn parts_of_a_tile_are_joined_where_each_tile_has_a_ticket() -> Result<(), Refus
         Estimator::new(variant, &tiles, &square(side), &Machine::H200).most_splits()
     };
     assert!(most(2048) > 1 && most(2049) == 1);
+    // Who asks for parts is given one.
+    let asked =
+        |side| choose_given(&square(side), &Machine::H200, entry, Parts::Exactly(8)).map(|choice| choice.splits);
+    assert_eq!((asked(2048)?, asked(2049)?), (3, 1));
     let joined = choose(&square(768), &Machine::H200, Some(entry))?;
     assert!(joined.splits > 1 && joined.finish == Finish::LastBlock, "{joined}");
     assert_eq!(joined.slots_len, 768 * 768 * u64::from(joined.splits));

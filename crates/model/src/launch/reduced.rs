@@ -1,4 +1,4 @@
-//! What the kernels of two tall matrices and their launches agree on.
+//! What kernels whose blocks finish C, those of two tall matrices and of products of any shape, and their launches agree on.
 
 use super::Tiling;
 use crate::Variant;
@@ -6,10 +6,16 @@ use crate::Variant;
 /// Tickets: each counts the blocks of its tiles that have written their slots, tile t's that of t mod this many. They are 0
 /// before a launch and after it.
 pub const TICKETS: u32 = 64;
-/// Tickets of a ring for products of any shape, one for each tile of C: of more tiles k is not cut.
+/// Tickets of a ring for products of any shape, one for each tile of C: [`has_tickets`].
 pub const TILE_TICKETS: u32 = 1024;
 /// Bytes before the first slot in the workspace: the tickets, each the first word of an element of up to 16 bytes.
 pub const WORK_HEAD_BYTES: u32 = TILE_TICKETS * 16;
+
+/// Whether k may be cut: where blocks join the parts of their tile, each tile has a ticket.
+pub const fn has_tickets(variant: &Variant, tiles: &Tiling) -> bool {
+    const { assert!(TICKETS <= TILE_TICKETS, "the head has both") };
+    !variant.joins() || tiles.x <= TILE_TICKETS as u64
+}
 
 /// How the sums of the blocks become C, of any product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

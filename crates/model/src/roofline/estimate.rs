@@ -3,10 +3,12 @@
 use super::Constants;
 use super::block::Block;
 use super::norm::root_of_cubes;
+use super::slots::Slots;
 use super::terms::{Alone, Terms};
 use crate::launch::Tiling;
-use crate::launch::reduced::{JOINED, TILE_TICKETS, joined_s, last_block_s, most_last_block_splits};
+use crate::launch::reduced::has_tickets;
 use crate::occupancy::{bytes_needed_in_flight, registers, resident_blocks};
+use crate::shape::SKINNY;
 use crate::{Kernel, Machine, Problem, Variant};
 
 /// Most parts that k is cut into, where one block has all of C, or nearly.
@@ -65,7 +67,7 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 ///
 /// Kernels that walk over tiles write C, and read it, while they read A: their bandwidth has C's bytes too.
 ///
-/// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them, or what the last block takes for it, of a tile or of all; C, written, and read where β is not
+/// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them, or what the last block takes for it, of a tile or of all (where blocks join a tile's parts [`JOINED`] of the slots' bytes); C, written, and read where β is not
 /// 0; the launch; and for each wave what a block of a ring takes to begin and to end, as far as its SM holds no others
 /// that fill the time; of entries for vectors for each wave but the first, which a launch's time has.
 ///
@@ -74,7 +76,7 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 /// The exponents are those that fitted best, of 2 to 6.
 pub struct Estimator<'a> {
     machine: &'a Machine,
-    /// [`Constants::crowded`] and [`Constants::drained`]; none of blocks that share an SM's multipliers, not the memory.
+    /// [`Constants::crowded`] and [`Constants::drained`]; none of products without a skinny side, whose blocks share an SM's multipliers, not the memory.
     ending: (f64, f64),
     resident: u32,
     /// 1 / resident.
@@ -96,12 +98,7 @@ pub struct Estimator<'a> {
     shares_s: f64,
     /// The same of a block on its own; 0 before [`Estimator::sharpen`].
     alone_s: f64,
-    /// Time of a slot of each element of C, s.
-    slot_s: f64,
-    /// Most parts whose slots last blocks add, and no launch.
-    last_block_splits: u32,
-    /// What a last block takes to add one slot, and another, s.
-    last_block_s: (f64, f64),
+    slots: Slots,
     /// How much longer waves take, k whole: [`Constants::strayed`].
     strayed: f64,
     /// What share of a wave is lost at the end of all: [`Constants::uneven`].
@@ -167,7 +164,7 @@ impl<'a> Estimator<'a> {
         // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
         // Blocks of two tall matrices are alike and run all at once: more of them than places are slots for nothing.
         let (waves, most) = match variant.kernel {
-            _ if variant.has_all_of_k() || variant.joins() && blocks > TILE_TICKETS.into() => (0, 1),
+            _ if variant.has_all_of_k() || !has_tickets(variant, tiling) => (0, 1),
             Kernel::Gemv => (MOST_WAVES, MOST_SPLITS),
             _ if variant.is_reduced() => (1, MOST_SPLITS),
             _ => (MOST_WAVES, MOST_SPLITS_OF_TILES),
@@ -179,18 +176,14 @@ impl<'a> Estimator<'a> {
         let full_least_s = full.least_s();
         // No block takes less than its share of a full wave in which no unit is idle, and a wave of few blocks takes its latency.
         let shares_s = all / wave as f64 * full_least_s / block.idle_units(f64::from(resident));
-        let (last_block_splits, last_block_s) = if variant.joins() {
-            (u32::MAX, (joined_s(machine, variant, 0), joined_s(machine, variant, 1)))
-        } else if variant.is_reduced() {
-            let adding_s = |splits| last_block_s(machine, tiling, c_bytes, splits);
-            (most_last_block_splits(tiling, c_bytes as u64), (adding_s(0), adding_s(1)))
-        } else {
-            (1, (0.0, 0.0))
-        };
         let (written_s, read_s) = (c_bytes / machine.write_bytes_per_s, c_bytes / machine.read_bytes_per_s);
         Estimator {
             machine,
-            ending: if variant.joins() { (0.0, 0.0) } else { (constants.crowded, constants.drained) },
+            ending: if variant.kernel == Kernel::GemmRing && problem.m.min(problem.n) > SKINNY {
+                (0.0, 0.0)
+            } else {
+                (constants.crowded, constants.drained)
+            },
             resident,
             per_resident: 1.0 / f64::from(resident),
             wave,
@@ -204,9 +197,7 @@ impl<'a> Estimator<'a> {
             shares_s,
             alone_s: 0.0,
             block,
-            slot_s: if variant.joins() { JOINED } else { constants.slot_cost } * (written_s + read_s),
-            last_block_splits,
-            last_block_s,
+            slots: Slots::new(variant, tiling, (c_bytes, written_s, read_s), machine, constants),
             strayed: if variant.kernel == Kernel::Ring && variant.stages == 2 && resident == 1 {
                 constants.strayed * problem.k as f64 / 1000.0
             } else {
@@ -243,7 +234,7 @@ impl<'a> Estimator<'a> {
         super::work::count_time();
         let part = 1.0 / f64::from(splits);
         // Some wave has a block, which takes as long as on its own, and begins and ends.
-        let (slots_s, ends_s) = (self.slots_s(splits), self.block.ends.least_s(splits, self.per_resident));
+        let (slots_s, ends_s) = (self.slots.seconds(splits), self.block.ends.least_s(splits, self.per_resident));
         let soonest_s = self.fixed_s + slots_s + ends_s + self.shares_s.max(self.alone_s * part);
         if soonest_s * (1.0 - ROUNDING) > limit {
             return f64::INFINITY;
@@ -280,7 +271,7 @@ impl<'a> Estimator<'a> {
             arithmetic_s: of(|alone| alone.arithmetic_s),
             issue_s: of(|alone| alone.issue_s),
             overhead_s: self.fixed_s
-                + self.slots_s(splits)
+                + self.slots.seconds(splits)
                 + self.turns_s(&waves, splits)
                 + (self.fulls(&waves) - waves.full) * self.full.seconds() / f64::from(splits)
                 + self.uneven * if waves.full > 0.0 { self.full.seconds() } else { last.seconds() } / f64::from(splits),
@@ -372,24 +363,12 @@ impl<'a> Estimator<'a> {
     pub(crate) fn least_between_s(&self, first: u32, last: u32) -> f64 {
         let waves_s = self.block.least_waves(self.all, self.an_sm, 1.0 / f64::from(last)).least_s().max(self.shares_s);
         let ends_s = self.block.ends.least_s(first, self.per_resident);
-        (waves_s + ends_s + self.fixed_s + self.slots_s(first)) * (1.0 - ROUNDING)
+        (waves_s + ends_s + self.fixed_s + self.slots.seconds(first)) * (1.0 - ROUNDING)
     }
 
     /// What no time with k in `first` parts or more is below, sooner found: each part costs a slot.
     pub(crate) fn slots_from_s(&self, first: u32) -> f64 {
-        (self.shares_s + self.fixed_s + self.slots_s(first)) * (1.0 - ROUNDING)
-    }
-
-    /// Time of the slots and of what adds them, s: last blocks, or another launch, which at most they take as long as.
-    fn slots_s(&self, splits: u32) -> f64 {
-        if splits <= 1 {
-            return 0.0;
-        }
-        let (none_s, one_s) = self.last_block_s;
-        let last_block_s = none_s + (one_s - none_s) * f64::from(splits);
-        let is_dear = last_block_s > self.machine.launch_s && self.last_block_splits < u32::MAX;
-        let is_launched = splits > self.last_block_splits || is_dear;
-        self.slot_s * f64::from(splits) + if is_launched { self.machine.launch_s } else { last_block_s }
+        (self.shares_s + self.fixed_s + self.slots.seconds(first)) * (1.0 - ROUNDING)
     }
 
     /// The estimate with k in `splits` parts.

@@ -10,6 +10,7 @@ mod issue;
 mod norm;
 mod reduced;
 mod rings;
+mod slots;
 mod streamed;
 mod terms;
 mod tsmm;

@@ -40,7 +40,8 @@ macro_rules! gemm_ladder_variants {
 /// SM`; a thread owns TM x TN of C, a block BM x BN.
 ///
 /// f32 has a large tile, one with which a square of 1024 fills a GPU of 132 SMs, and two for what is smaller; for A and B along k, a tile that
-/// stands and one that lies, for 49 to 64 columns or rows. c64 has one, and a smaller for squares up to 400 or so. f64 is for GPUs without the matrix
+/// stands and one that lies, for 49 to 64 columns or rows. c64 has one, also for A and B along k, and a
+/// smaller for squares up to 400 or so. f64 is for GPUs without the matrix
 /// units' f64 of sm_90.
 #[macro_export]
 macro_rules! gemm_staged_variants {
@@ -50,9 +51,9 @@ macro_rules! gemm_staged_variants {
             sgemm_staged_8x16_m128_n128_k8_s3_t128:     f32,  staged, Either, 128,    8, 16, 128, 128, 8,  3,     2;
             sgemm_staged_8x8_m128_n64_k16_s3_t128:      f32,  staged, Either, 128,    8, 8,  128, 64,  16, 3,     3;
             sgemm_staged_4x8_m64_n64_k8_s3_t128:        f32,  staged, Either, 128,    4, 8,  64,  64,  8,  3,     4;
+            sgemm_staged_4x4_m64_n32_k16_s3_t128:       f32,  staged, Either, 128,    4, 4,  64,  32,  16, 3,     4;
             sgemm_along_8x8_m128_n64_k16_s3_t128:       f32,  along,  Along,  128,    8, 8,  128, 64,  16, 3,     3;
             sgemm_along_8x8_m64_n128_k16_s3_t128:       f32,  along,  Along,  128,    8, 8,  64,  128, 16, 3,     3;
-            sgemm_staged_4x4_m64_n32_k16_s3_t128:       f32,  staged, Either, 128,    4, 4,  64,  32,  16, 3,     4;
             dgemm_staged_4x8_m64_n64_k8_s3_t128:        f64,  staged, Either, 128,    4, 8,  64,  64,  8,  3,     3;
             cgemm_staged_8x4_m64_n64_k16_s3_t128:       c64,  staged, Either, 128,    8, 4,  64,  64,  16, 3,     4;
             cgemm_staged_4x2_m32_n32_k16_s3_t128:       c64,  staged, Either, 128,    4, 2,  32,  32,  16, 3,     4;
@@ -66,7 +67,8 @@ macro_rules! gemm_staged_variants {
 /// blocks an SM`; a warp owns 16·RB x 8·NT of C, a block BM x BN.
 ///
 /// A large tile, one for squares of which there would be few, and for 49 to 64 columns, and one for squares up to 600 or so, whose every block counts; for
-/// operands of which no 16 bytes can be copied, also of 33 columns on, whose copies take more of a step, shorter stages and more blocks.
+/// operands of which no 16 bytes can be copied, also of 33 columns on, whose copies take more of a step, a tile with shorter stages and more blocks, and
+/// the small one.
 #[macro_export]
 macro_rules! gemm_mma_variants {
     ($emit:ident) => {
@@ -82,7 +84,8 @@ macro_rules! gemm_mma_variants {
 }
 
 /// The entries of complex elements on the matrix units of sm_90: `entry: element, warps, RB, NT, BM, BN, KT, stages, blocks an SM`; as
-/// [`gemm_mma_variants!`](crate::gemm_mma_variants).
+/// [`gemm_mma_variants!`](crate::gemm_mma_variants). The smaller tiles are for squares of up to 900 and 300 or so; the smallest has stages of 16 steps,
+/// since one of 8 is over before the next has come.
 #[macro_export]
 macro_rules! gemm_mma_complex_variants {
     ($emit:ident) => {

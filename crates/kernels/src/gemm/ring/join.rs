@@ -32,7 +32,7 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
             // SAFETY: this block's slot, in which each thread has elements of its own.
             unsafe { own.store(i as u64 * S::THREADS as u64, sums[i]) };
         }
-        thread::device_fence(); // this thread's sums, ahead of the ticket
+        thread::device_fence(); // this thread's sums, ahead of the ticket that is drawn behind the barrier
         thread::sync_threads();
         let ticket = x.work.address(tile as u64);
         // SAFETY: the first word of an element of the head, which is updated atomically alone.
