@@ -63,8 +63,8 @@ impl<S: Tile, const RB: usize, const NT: usize> ComplexMma<S, RB, NT> {
                 shape: PhantomData,
             };
             Ring::<Elem, S>::run(&x, origin, &mut sums);
-            let mut found = sums.rc.map(|rows| rows.map(|half| half.map(|sums| complex_fragments::sums(sums))));
-            if !Ring::<Elem, S>::join(&x, found.as_flattened_mut().as_flattened_mut().as_flattened_mut()) {
+            let mut found = sums.rc.map(|rows| rows.map(|half| half.map(complex_fragments::sums)));
+            if !Ring::<Elem, S>::join(&x, &mut found) {
                 return;
             }
             let at = (origin.0 + row + g, origin.1 + col + 2 * q);

@@ -65,7 +65,7 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
         let at = (Ring::<f64, S>::origin(&x), Self::corner());
         // SAFETY: the caller's promise.
         unsafe {
-            let mut sums = match (a, b) {
+            let sums = match (a, b) {
                 ((_, true), (_, true)) => Mma::<S, RB, NT, BySteps<true>, BySteps<true>>::sums(&x, at),
                 ((_, true), (true, _)) => Mma::<S, RB, NT, BySteps<true>, ByLines<true>>::sums(&x, at),
                 ((true, _), (_, true)) => Mma::<S, RB, NT, ByLines<true>, BySteps<true>>::sums(&x, at),
@@ -73,10 +73,11 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
                 _ => Mma::<S, RB, NT, Elements, Elements>::sums(&x, at),
             };
             // Twice, and not behind one condition: sums that come from either way cost registers.
+            let mut parts = [sums];
             if thread::grid_dim_y() == 1 {
                 Self::write(&x, sums);
-            } else if Ring::<f64, S>::join(&x, sums.as_flattened_mut().as_flattened_mut()) {
-                Self::write(&x, sums);
+            } else if Ring::<f64, S>::join(&x, &mut parts) {
+                Self::write(&x, parts[0]);
             }
         }
     }
@@ -92,17 +93,18 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
         let at = (Ring::<f64, S>::origin(&x), Self::corner());
         // SAFETY: the caller's promise.
         unsafe {
-            let mut sums = match (a_by_lines, b_by_lines) {
+            let sums = match (a_by_lines, b_by_lines) {
                 (false, false) => Mma::<S, RB, NT, BySteps<false>, BySteps<false>>::sums(&x, at),
                 (false, true) => Mma::<S, RB, NT, BySteps<false>, ByLines<false>>::sums(&x, at),
                 (true, false) => Mma::<S, RB, NT, ByLines<false>, BySteps<false>>::sums(&x, at),
                 (true, true) => Mma::<S, RB, NT, ByLines<false>, ByLines<false>>::sums(&x, at),
             };
             // Twice, and not behind one condition: sums that come from either way cost registers.
+            let mut parts = [sums];
             if thread::grid_dim_y() == 1 {
                 Self::write(&x, sums);
-            } else if Ring::<f64, S>::join(&x, sums.as_flattened_mut().as_flattened_mut()) {
-                Self::write(&x, sums);
+            } else if Ring::<f64, S>::join(&x, &mut parts) {
+                Self::write(&x, parts[0]);
             }
         }
     }

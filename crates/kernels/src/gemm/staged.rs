@@ -74,21 +74,23 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize, W: Way> Staged<T, S, 
         // `write_tile` look whether they are there.
         unsafe {
             Ring::<T, S, W, W>::run(&x, (row, col), &mut sums);
-            if !Ring::<T, S, W, W>::join(&x, sums.rc.as_flattened_mut()) {
+            let mut rc = [[sums.rc]];
+            if !Ring::<T, S, W, W>::join(&x, &mut rc) {
                 return;
             }
+            let [[rc]] = rc;
             let (row, col) = (row + sums.row, col + sums.col);
             let (row, col) = (|i| row + apart::<T, W>(i, DOWN), |j| col + apart::<T, W>(j, ACROSS));
             // `write` stores 16 bytes of neighbouring rows, and those of a thread along k are apart.
             if W::BY_LINES {
-                x.write_tile(row, col, sums.rc);
+                x.write_tile(row, col, rc);
             } else if is_wide(&x) {
-                write_plain::<true, _, _, _>(&x, row, col, sums.rc);
+                write_plain::<true, _, _, _>(&x, row, col, rc);
             } else if !T::COPIES && is_plain(&x) {
                 // Not in c64, where the assembler deals the loop's registers worse then.
-                write_plain::<false, _, _, _>(&x, row, col, sums.rc);
+                write_plain::<false, _, _, _>(&x, row, col, rc);
             } else {
-                write(&x, row, col, sums.rc);
+                write(&x, row, col, rc);
             }
         }
     }

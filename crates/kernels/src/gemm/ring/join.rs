@@ -15,22 +15,27 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
     /// many, are then those of all parts.
     ///
     /// # Safety
-    /// All threads of the block are here; where there are parts, the workspace has a ticket for each tile, which is 0 before the launch, and behind its head a slot of the
-    /// tile's elements for each block.
+    /// All threads of the block are here; where there are parts, the workspace has a ticket for each tile, which is 0 before the launch, and behind
+    /// its head a slot of the tile's elements for each block.
     #[inline(always)]
-    pub unsafe fn join(x: &Product<T>, sums: &mut [T]) -> bool {
+    pub unsafe fn join<const P: usize, const Q: usize, const R: usize, const N: usize>(
+        x: &Product<T>,
+        sums: &mut [[[[T; P]; Q]; R]; N],
+    ) -> bool {
         let parts = thread::grid_dim_y();
         if parts == 1 {
             return true;
         }
         let (t, tile) = (thread::thread_idx_x() % S::THREADS, thread::block_idx_x());
-        let len = sums.len() as u64 * S::THREADS as u64;
+        let own = P * Q * R * N;
+        let len = own as u64 * S::THREADS as u64;
         let head = (WORK_HEAD_BYTES as usize / size_of::<T>()) as u64;
         let slots = x.work.starting_at(head + tile as u64 * parts as u64 * len + t as u64);
-        let own = slots.starting_at(thread::block_idx_y() as u64 * len);
-        for i in 0..sums.len() {
+        let slot = slots.starting_at(thread::block_idx_y() as u64 * len);
+        for i in 0..own {
+            let [p, q, r, n] = [i % P, i / P % Q, i / P / Q % R, i / P / Q / R];
             // SAFETY: this block's slot, in which each thread has elements of its own.
-            unsafe { own.store(i as u64 * S::THREADS as u64, sums[i]) };
+            unsafe { slot.store(i as u64 * S::THREADS as u64, sums[n][r][q][p]) };
         }
         thread::device_fence(); // this thread's sums, ahead of the ticket that is drawn behind the barrier
         thread::sync_threads();
@@ -45,12 +50,15 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
             // SAFETY: the tile has no more blocks: the next launch finds 0.
             unsafe { ptx::atom_add_u32(ticket, 0u32.wrapping_sub(parts)) };
         }
-        sums.fill(T::ZERO);
+        for n in 0..N {
+            sums[n] = [[[T::ZERO; P]; Q]; R];
+        }
         for part in 0..parts {
             let slot = slots.starting_at(part as u64 * len);
-            for i in 0..sums.len() {
+            for i in 0..own {
+                let [p, q, r, n] = [i % P, i / P % Q, i / P / Q % R, i / P / Q / R];
                 // SAFETY: a slot of this tile's, all of which are written.
-                sums[i] = sums[i].add(unsafe { slot.load(i as u64 * S::THREADS as u64) });
+                sums[n][r][q][p] = sums[n][r][q][p].add(unsafe { slot.load(i as u64 * S::THREADS as u64) });
             }
         }
         true
