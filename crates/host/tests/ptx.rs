@@ -160,8 +160,9 @@ fn products_have_the_parameters_that_are_launched() {
         wanted.extend(["b64"; 4]);
         // Of two tall matrices the workspace in place of the length of a slot, and how to finish.
         wanted.extend(variant.is_reduced().then_some("b32"));
-        // What is conjugated.
+        // What is conjugated, and behind it the workspace of what is no product of two tall matrices.
         wanted.push("b32");
+        wanted.extend((!variant.is_reduced()).then_some("b64"));
         assert_eq!(kinds, wanted, "{}", variant.entry);
     }
 }
