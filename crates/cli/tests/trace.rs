@@ -58,6 +58,15 @@ fn parts_and_factors_are_counted_too() {
     assert_eq!((&split["grid"][1], &split["operands"]["C"]["elements_loaded"]), (&2.into(), &(33 * 3).into()));
     assert_eq!(split["operands"]["slots"]["elements_stored"], 2 * 33 * 3);
     assert_eq!(split["operands"]["slots"]["elements_loaded"], 2 * 33 * 3);
+    // Where a tile's last block joins its parts, slots are of whole tiles.
+    let square = ["gemm", "--variant", "dgemm_mma_32x32_m64_n64_k32_s3_t128", "--m", "65", "--n", "33", "--k", "100"];
+    let joined = traced(&bench, &[&square[..], &["--splits", "3", "--beta", "-1"]].concat());
+    assert_eq!((&joined["grid"][1], &joined["operands"]["C"]["elements_stored"]), (&3.into(), &(65 * 33).into()));
+    let slots = &joined["operands"]["slots"];
+    assert_eq!(
+        (&slots["elements_stored"], &slots["elements_loaded"]),
+        (&(3 * 2 * 64 * 64).into(), &(3 * 2 * 64 * 64).into())
+    );
     // By rows, neighbouring threads load from far apart.
     let by_rows = traced(&bench, &[&shape[..], &["--layout", "rcc"]].concat());
     assert!(by_rows["operands"]["A"]["efficiency"].as_f64() <= Some(0.25), "{by_rows}");
@@ -107,6 +116,7 @@ fn a_drawing_is_svg_with_a_panel_for_each_instruction() {
 #[test]
 fn what_cannot_be_traced_is_refused_in_a_line() {
     let bench = Bench::new();
+    let joined = "dgemm_mma_32x32_m64_n64_k32_s3_t128";
     for (args, words) in [
         (&["tsm3r"][..], "no kernels of 'tsm3r'"),
         (&["tsm2r", "--variant", "tsm2r_faster"], "unknown variant 'tsm2r_faster'"),
@@ -118,6 +128,10 @@ fn what_cannot_be_traced_is_refused_in_a_line() {
         (&["tsm2r", "--m", "5000000", "--n", "4", "--k", "4"], "C: 20000000 elements are too many"),
         (&["tsm2r", "--layout", "sideways"], "column-major"),
         (&["tsm2r", "--splits", "0"], "--splits"),
+        (
+            &["gemm", "--variant", joined, "--m", "65", "--n", "65537", "--k", "8", "--splits", "2"],
+            "1024 tiles of C, not for 2050",
+        ),
         (&["tsm2r", "--beta", "some"], "--beta"),
         (&["tsm2r", "--svg", "x.svg"], "--variant"),
     ] {

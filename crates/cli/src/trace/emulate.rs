@@ -104,11 +104,10 @@ impl Request {
         let fmas = u128::from(rows) * u128::from(n) * u128::from(k);
         let tiling = tiling(self.variant, m.into(), n.into());
         if self.splits > 1 && !has_tickets(self.variant, &tiling) {
-            let message = format!(
-                "has tickets for {TILE_TICKETS} tiles of C, not for {}; in one part of k it needs none",
-                tiling.x
-            );
-            return Err(Fault::Input(format!("{m} x {n} x {k}: {} {message}", self.variant.entry)));
+            let (entry, tiles) = (self.variant.entry, tiling.x);
+            let message =
+                format!("has tickets for {TILE_TICKETS} tiles of C, not for {tiles}; in one part of k it needs none");
+            return Err(Fault::Input(format!("{m} x {n} x {k}: {entry} {message}")));
         }
         let slots = slots_len(self.variant, &tiling, m.into(), n.into(), self.splits);
         let product = |rows: u32, cols: u32| u64::from(rows) * u64::from(cols);
@@ -162,15 +161,15 @@ impl Request {
             return Err(Fault::Input(format!("{} is not among the kernels of this program", variant.entry)));
         };
         let slots_len = slots_len(variant, &tiling, m.into(), n.into(), splits);
-        let joins = variant.joins();
+        let (joins, adds) = (splits > 1 && variant.joins(), splits > 1 && !variant.joins());
         let head = u64::from(WORK_HEAD_BYTES) / variant.dtype.bytes();
-        let slots = match joins && splits > 1 {
+        let slots = match joins {
             true => memory.inout("slots", &vec![T::ZERO; len(head + slots_len)]),
             false => memory.output::<T>("slots", len(slots_len)),
         };
-        let (out, so, scale, add, slot_len) = match splits > 1 && !joins {
-            false => (c, sc, alpha, beta, 0),
+        let (out, so, scale, add, slot_len) = match adds {
             true => (slots, Strides::column_major(m.into()), T::ONE, T::ZERO, u64::from(m) * u64::from(n)),
+            false => (c, sc, alpha, beta, 0),
         };
         let outcome = launch.run(&mut memory, |operands| {
             let (a, b, c) = (operands.global(a), operands.global(b), operands.global(out));
@@ -181,9 +180,9 @@ impl Request {
             }
         });
         let counters = outcome.map_err(|fault| Fault::Check(fault.to_string()))?;
-        let added = match splits > 1 && !joins {
-            false => None,
+        let added = match adds {
             true => Some(self.add_slots(&mut memory, slots, (c, sc), (alpha, beta))?),
+            false => None,
         };
         Ok(Outcome { request: self, grid, shared_bytes, counters, added })
     }

@@ -230,17 +230,17 @@ pub fn run_product<T: Element>(
     let tiling = tiling(variant, m.into(), n.into());
     assert!(splits == 1 || has_tickets(variant, &tiling));
     let slots = slots_len(variant, &tiling, m.into(), n.into(), splits) as usize;
-    let joins = variant.joins();
+    let (joins, adds) = (splits > 1 && variant.joins(), splits > 1 && !variant.joins());
     let head = WORK_HEAD_BYTES as usize / size_of::<T>();
-    let scratch = match joins && splits > 1 {
+    let scratch = match joins {
         // Tickets are 0; nobody may count on what the slots held.
         true => memory.inout("slots", &[vec![T::ZERO; head], vec![T::factor(f64::NAN); slots]].concat()),
         false => memory.output::<T>("slots", slots),
     };
     let packed = Layout::new(m, n, false, 0);
-    let (out, at_out, scale, add, slot_len) = match splits > 1 && !joins {
-        false => (buffer_c, at_c, alpha, beta, 0),
+    let (out, at_out, scale, add, slot_len) = match adds {
         true => (scratch, packed, T::ONE, T::ZERO, packed.len as u64),
+        false => (buffer_c, at_c, alpha, beta, 0),
     };
     let grid = [blocks.min(tiling.x as u32), splits, tiling.z as u32];
     let block = [variant.threads, 1, 1];
@@ -257,9 +257,10 @@ pub fn run_product<T: Element>(
         }
     });
     let counters = outcome.unwrap_or_else(|fault| panic!("{fault}"));
-    if splits > 1 && joins {
+    if joins {
         assert!(memory.read(scratch)[..head].iter().all(|word| word.is_zero()), "tickets are 0 again");
-    } else if splits > 1 {
+    }
+    if adds {
         add_slots(&mut memory, (scratch, splits), (buffer_c, at_c), (alpha, beta));
     }
     (counters, memory, buffer_c)
