@@ -3,7 +3,7 @@
 use super::Constants;
 use crate::launch::Tiling;
 use crate::launch::reduced::{JOINED, joined_s, last_block_s, most_last_block_splits};
-use crate::{Kernel, Machine, Variant};
+use crate::{Machine, Variant};
 
 /// Times of slots and of what adds them.
 #[derive(Clone, Copy)]
@@ -26,22 +26,22 @@ impl Slots {
         machine: &Machine,
         constants: &Constants,
     ) -> Self {
-        let launch_s = machine.launch_s;
-        let slot_s = constants.slot_cost * (written_s + read_s);
-        match variant.kernel {
-            _ if variant.joins() => Slots {
+        if variant.joins() {
+            return Slots {
                 slot_s: JOINED * (written_s + read_s),
                 last_block_s: (joined_s(machine, variant, 0), joined_s(machine, variant, 1)),
                 last_block_splits: u32::MAX,
                 launch_s: f64::INFINITY,
-            },
-            Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => {
-                let adding_s = |splits| last_block_s(machine, tiling, c_bytes, splits);
-                let last_block_splits = most_last_block_splits(tiling, c_bytes as u64);
-                Slots { slot_s, last_block_s: (adding_s(0), adding_s(1)), last_block_splits, launch_s }
-            }
-            _ => Slots { slot_s, last_block_s: (0.0, 0.0), last_block_splits: 1, launch_s },
+            };
         }
+        let (last_block_splits, last_block_s) = if variant.is_reduced() {
+            let adding_s = |splits| last_block_s(machine, tiling, c_bytes, splits);
+            (most_last_block_splits(tiling, c_bytes as u64), (adding_s(0), adding_s(1)))
+        } else {
+            (1, (0.0, 0.0))
+        };
+        let slot_s = constants.slot_cost * (written_s + read_s);
+        Slots { slot_s, last_block_s, last_block_splits, launch_s: machine.launch_s }
     }
 
     /// Of so many parts, s.
