@@ -216,6 +216,10 @@ mod reduced_tables {
         use crate::tsmttsm as entries;
         model::tsmttsm_ring_variants!(rows);
     }
+    mod dealt {
+        use crate::tsmttsm as entries;
+        model::tsmttsm_dealt_variants!(rows);
+    }
     mod gram_ring {
         use crate::tsmttsm as entries;
         model::gram_ring_variants!(rows);
@@ -227,6 +231,14 @@ mod reduced_tables {
     mod gram_lines_mma {
         use crate::tsmttsm as entries;
         model::gram_lines_mma_variants!(rows);
+    }
+    mod gram_dealt_lines {
+        use crate::tsmttsm as entries;
+        model::gram_dealt_lines_variants!(rows);
+    }
+    mod gram_dealt_packed {
+        use crate::tsmttsm as entries;
+        model::gram_dealt_packed_variants!(rows);
     }
     mod packed {
         use crate::tsmttsm as entries;
@@ -250,6 +262,7 @@ mod reduced_tables {
             staged::reduced,
             lines::reduced,
             ring::reduced,
+            dealt::reduced,
             lines_mma::reduced,
             packed::reduced,
         ];
@@ -262,6 +275,8 @@ mod reduced_tables {
             gram_ring::reduced,
             gram_lines_mma::reduced,
             gram_packed::reduced,
+            gram_dealt_lines::reduced,
+            gram_dealt_packed::reduced,
         ];
         let tables = tall.into_iter().chain(gram).chain([gemv::reduced as fn(&str) -> Option<Reduced>]);
         tables.into_iter().find_map(|table| table(entry))

@@ -8,6 +8,7 @@ use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Dtype, Kernel, VARIANTS, Variant};
 
 pub mod batched;
+pub mod dealt;
 pub mod reduced;
 
 /// Most blocks along y and z of a grid.

@@ -108,7 +108,8 @@ fn reduced_registers(variant: &Variant) -> u32 {
     // A step's elements of that many lines are a lane's.
     let lanes = if variant.mma { 32 / crate::launch::reduced::square_side(variant.dtype) } else { 1 };
     let sums = if variant.mma { m * n / 32 } else { m * n };
-    words * (sums + steps * (m + n) / lanes)
+    let lines = if variant.is_dealt() { crate::launch::dealt::lines(variant) } else { m + n };
+    words * (sums + steps * lines / lanes)
 }
 
 /// What ends the number of blocks that an SM holds.

@@ -1,6 +1,7 @@
 //! Which kernels exist: one table, from which `kernels` stamps the entries and the host picks.
 
 pub mod batched;
+mod dealt;
 mod gemm;
 mod gemv;
 pub mod lines;
@@ -314,7 +315,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 41] = [
+const TABLES: [&[Variant]; 44] = [
     TSM2R,
     STAGED,
     MMA,
@@ -350,11 +351,14 @@ const TABLES: [&[Variant]; 41] = [
     tsmttsm::LINES,
     tsmttsm::GRAM_LINES,
     tsmttsm::RING,
-    tsmttsm::GRAM_RING,
+    dealt::DEALT,
+    dealt::GRAM_RING,
     tsmttsm::LINES_MMA,
     tsmttsm::GRAM_LINES_MMA,
+    dealt::GRAM_DEALT_LINES,
     tsmttsm::PACKED,
     tsmttsm::GRAM_PACKED,
+    dealt::GRAM_DEALT_PACKED,
     gemv::ROWS,
 ];
 
@@ -387,6 +391,9 @@ impl Variant {
         if self.is_bulk() && !self.mma {
             return self.bulk_lane_rows();
         }
+        if self.is_dealt() {
+            return crate::launch::reduced::square_side(self.dtype);
+        }
         let owners = if self.mma && !self.is_lines() { self.threads / 32 } else { self.threads };
         match self.kernel {
             // A Gram matrix's warps own squares.
@@ -405,22 +412,6 @@ impl Variant {
     /// Whether it multiplies two tall matrices, or one by itself.
     pub(crate) const fn is_two_tall(&self) -> bool {
         matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram)
-    }
-
-    /// Whether it is one of those that has its rows come through a ring of stages.
-    pub const fn is_staged(&self) -> bool {
-        let rings = matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged" | b"tsmttsm_ring" | b"gram_ring");
-        rings || self.is_packed_ring() || self.is_by_lines()
-    }
-
-    /// Whether that ring's stages keep lines along k, as tall matrices by columns have them.
-    pub const fn is_by_lines(&self) -> bool {
-        matches!(self.name.as_bytes(), b"tsmttsm_lines" | b"gram_lines")
-    }
-
-    /// Whether its rows come through that ring by bulk copies, where they are packed.
-    pub const fn is_packed_ring(&self) -> bool {
-        matches!(self.name.as_bytes(), b"tsmttsm_packed" | b"gram_packed")
     }
 
     /// The most rows and columns of C, of an entry that has one tile of it: of a Gram matrix, whose blocks take B to be what they have of

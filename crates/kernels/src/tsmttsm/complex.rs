@@ -63,26 +63,34 @@ impl Fragments for Elem {
         })
     }
 
+    type Half = Elem;
+
     #[inline(always)]
-    unsafe fn staged<const COUNT: usize>(stage: Shared<Elem>, pitch: u32, l: u32, line: u32) -> [[Elem; 2]; COUNT] {
+    unsafe fn staged<const COUNT: usize>(
+        stage: Shared<Elem>,
+        pitch: u32,
+        l: u32,
+        line: u32,
+        half: u32,
+    ) -> [Elem; COUNT] {
         let (g, q) = lane();
-        let from = stage.starting_at((l + q) * pitch + line + g);
-        core::array::from_fn(|at| {
-            let place = Self::SIDE * at as u32;
-            // SAFETY: the stage has rows l to l + 7 and the fragments' lines, as `staged`'s caller promised.
-            [0, 4].map(|row| unsafe { from.load(row * pitch + place) })
-        })
+        let from = stage.starting_at((l + 4 * half + q) * pitch + line + g);
+        // SAFETY: the stage has rows l to l + 7 and the fragments' lines, as `staged`'s caller promised.
+        core::array::from_fn(|at| unsafe { from.load(Self::SIDE * at as u32) })
     }
 
     #[inline(always)]
-    unsafe fn of_lines<const COUNT: usize>(stage: Shared<Elem>, pitch: u32, l: u32, line: u32) -> [[Elem; 2]; COUNT] {
+    unsafe fn of_lines<const COUNT: usize>(
+        stage: Shared<Elem>,
+        pitch: u32,
+        l: u32,
+        line: u32,
+        half: u32,
+    ) -> [Elem; COUNT] {
         let (g, q) = lane();
-        let from = stage.starting_at((line + g) * pitch + l + q);
-        core::array::from_fn(|at| {
-            let place = Self::SIDE * at as u32 * pitch;
-            // SAFETY: the stage has rows l to l + 7 of the fragments' lines, as `of_lines`'s caller promised.
-            [0, 4].map(|row| unsafe { from.load(place + row) })
-        })
+        let from = stage.starting_at((line + g) * pitch + l + 4 * half + q);
+        // SAFETY: the stage has rows l to l + 7 of the fragments' lines, as `of_lines`'s caller promised.
+        core::array::from_fn(|at| unsafe { from.load(Self::SIDE * at as u32 * pitch) })
     }
 }
 
@@ -90,6 +98,7 @@ impl Squares for Elem {
     type Sums = [f64; 4];
     const NONE: [f64; 4] = [0.0; 4];
     const SUMS: usize = 2;
+    const PARTS: usize = 1;
 
     #[inline(always)]
     unsafe fn multiply(a: [Elem; 2], b: [Elem; 2], sums: [f64; 4], conj_b: bool) -> [f64; 4] {
@@ -98,7 +107,24 @@ impl Squares for Elem {
     }
 
     #[inline(always)]
-    fn sum(sums: [f64; 4], e: usize, _: bool) -> (u32, u32, Elem) {
+    unsafe fn multiply_halves(a: Elem, b: Elem, sums: [f64; 4], conj_b: bool) -> [f64; 4] {
+        // SAFETY: all lanes of the warp are here, as the caller promised.
+        unsafe { Self::multiply_part(a, b, 0, sums, conj_b) }
+    }
+
+    #[inline(always)]
+    unsafe fn multiply_part(a: Elem, b: Elem, _: usize, sums: [f64; 4], conj_b: bool) -> [f64; 4] {
+        // SAFETY: all lanes of the warp are here, as the caller promised; registers alone.
+        unsafe { complex_fragments::multiply_four(a, b, conj_b, sums) }
+    }
+
+    #[inline(always)]
+    fn sum(sums: [f64; 4], e: usize, paired: bool) -> (u32, u32, Elem) {
+        Self::sum_of_part(sums, 0, e, paired)
+    }
+
+    #[inline(always)]
+    fn sum_of_part(sums: [f64; 4], _: usize, e: usize, _: bool) -> (u32, u32, Elem) {
         let (g, q) = lane();
         (g, 2 * q + e as u32, complex_fragments::sums(sums)[e])
     }

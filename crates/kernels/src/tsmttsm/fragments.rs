@@ -57,12 +57,20 @@ pub trait Fragments: Scalar {
         rows: (u32, u32),
     ) -> Self::Fragment;
 
-    /// Those of `COUNT` times SIDE lines from `line` on, of the SIDE rows from l on of a stage, `pitch` elements apart.
+    /// A lane's part of one half of a fragment's rows: the first, or the last.
+    type Half: Copy;
+
+    /// Halves of `COUNT` times SIDE lines from `line` on, of the SIDE rows from l on of a stage, `pitch` elements apart.
     ///
     /// # Safety
     /// They are in the stage, whose rows are aligned to 16 bytes.
-    unsafe fn staged<const COUNT: usize>(stage: Shared<Self>, pitch: u32, l: u32, line: u32)
-    -> [Self::Fragment; COUNT];
+    unsafe fn staged<const COUNT: usize>(
+        stage: Shared<Self>,
+        pitch: u32,
+        l: u32,
+        line: u32,
+        half: u32,
+    ) -> [Self::Half; COUNT];
 
     /// The same of a stage of lines, `pitch` elements apart, as by `DOWN`.
     ///
@@ -73,7 +81,8 @@ pub trait Fragments: Scalar {
         pitch: u32,
         l: u32,
         line: u32,
-    ) -> [Self::Fragment; COUNT];
+        half: u32,
+    ) -> [Self::Half; COUNT];
 }
 
 /// A lane's part of squares of C.
@@ -84,6 +93,8 @@ pub trait Squares: Fragments {
     const NONE: Self::Sums;
     /// How many there are.
     const SUMS: usize;
+    /// Parts of a square that are products of the matrix units, each with four numbers of its sums.
+    const PARTS: usize;
 
     /// Adds the product of two fragments, or that with the conjugates of B's.
     ///
@@ -91,8 +102,23 @@ pub trait Squares: Fragments {
     /// All lanes of the warp are here.
     unsafe fn multiply(a: Self::Fragment, b: Self::Fragment, sums: Self::Sums, conj_b: bool) -> Self::Sums;
 
+    /// The same of halves of them.
+    ///
+    /// # Safety
+    /// All lanes of the warp are here.
+    unsafe fn multiply_halves(a: Self::Half, b: Self::Half, sums: Self::Sums, conj_b: bool) -> Self::Sums;
+
+    /// The same of one part of the square.
+    ///
+    /// # Safety
+    /// All lanes of the warp are here.
+    unsafe fn multiply_part(a: Self::Half, b: Self::Half, part: usize, sums: [f64; 4], conj_b: bool) -> [f64; 4];
+
     /// Row, column and value of sum `e`, of fragments by `ACROSS`, `PAIRED` or from a stage of rows if `paired`.
     fn sum(sums: Self::Sums, e: usize, paired: bool) -> (u32, u32, Self);
+
+    /// The same of one part.
+    fn sum_of_part(sums: [f64; 4], part: usize, e: usize, paired: bool) -> (u32, u32, Self);
 }
 
 /// (g, q) of this lane.
@@ -218,38 +244,43 @@ impl Fragments for f64 {
         all
     }
 
+    /// As a fragment of A has it, of two rows.
+    type Half = [f64; 4];
+
     #[inline(always)]
-    unsafe fn staged<const COUNT: usize>(stage: Shared<f64>, pitch: u32, l: u32, line: u32) -> [[f64; 8]; COUNT] {
+    unsafe fn staged<const COUNT: usize>(
+        stage: Shared<f64>,
+        pitch: u32,
+        l: u32,
+        line: u32,
+        half: u32,
+    ) -> [[f64; 4]; COUNT] {
         let (g, q) = lane();
-        let from = stage.starting_at((l + q) * pitch + line + 2 * g);
-        let mut all = [[0.0; 8]; COUNT];
-        for at in 0..COUNT {
-            for i in 0..4 {
-                // SAFETY: the stage has rows l to l + 15 and the fragments' lines, as `staged`'s caller promised; two
-                // lines are 16 bytes, aligned.
-                let wide = unsafe { from.load_wide(4 * i as u32 * pitch + 16 * at as u32) };
-                (all[at][2 * i], all[at][2 * i + 1]) = (wide[0], wide[1]);
-            }
-        }
-        all
+        let from = stage.starting_at((l + 8 * half + q) * pitch + line + 2 * g);
+        core::array::from_fn(|at| {
+            // SAFETY: the stage has rows l to l + 15 and the fragments' lines, as `staged`'s caller promised; two
+            // lines are 16 bytes, aligned.
+            let [a, b] = [0, 4].map(|row| unsafe { from.load_wide(row * pitch + 16 * at as u32) });
+            [a[0], a[1], b[0], b[1]]
+        })
     }
 
     #[inline(always)]
-    unsafe fn of_lines<const COUNT: usize>(stage: Shared<f64>, pitch: u32, l: u32, line: u32) -> [[f64; 8]; COUNT] {
+    unsafe fn of_lines<const COUNT: usize>(
+        stage: Shared<f64>,
+        pitch: u32,
+        l: u32,
+        line: u32,
+        half: u32,
+    ) -> [[f64; 4]; COUNT] {
         let (g, q) = lane();
-        let from = stage.starting_at((line + g) * pitch + l + 2 * q);
-        let mut all = [[0.0; 8]; COUNT];
-        for at in 0..COUNT {
-            for r in 0..2 {
-                for half in 0..2 {
-                    // SAFETY: the stage has rows l to l + 15 of the fragments' lines, as `of_lines`'s caller
-                    // promised; two rows are 16 bytes, aligned.
-                    let wide = unsafe { from.load_wide((16 * at + 8 * r) as u32 * pitch + 8 * half as u32) };
-                    (all[at][4 * half + r], all[at][4 * half + 2 + r]) = (wide[0], wide[1]);
-                }
-            }
-        }
-        all
+        let from = stage.starting_at((line + g) * pitch + l + 8 * half + 2 * q);
+        core::array::from_fn(|at| {
+            // SAFETY: the stage has rows l to l + 15 of the fragments' lines, as `of_lines`'s caller promised; two rows
+            // are 16 bytes, aligned.
+            let [a, b] = [0, 8].map(|line| unsafe { from.load_wide((16 * at as u32 + line) * pitch) });
+            [a[0], b[0], a[1], b[1]]
+        })
     }
 }
 
@@ -258,6 +289,7 @@ impl Squares for f64 {
     type Sums = [[f64; 4]; 2];
     const NONE: [[f64; 4]; 2] = [[0.0; 4]; 2];
     const SUMS: usize = 8;
+    const PARTS: usize = 2;
 
     #[inline(always)]
     unsafe fn multiply(a: [f64; 8], b: [f64; 8], mut sums: [[f64; 4]; 2], _: bool) -> [[f64; 4]; 2] {
@@ -270,10 +302,27 @@ impl Squares for f64 {
     }
 
     #[inline(always)]
+    unsafe fn multiply_halves(a: [f64; 4], b: [f64; 4], sums: [[f64; 4]; 2], conj_b: bool) -> [[f64; 4]; 2] {
+        // SAFETY: all lanes of the warp are here, as the caller promised.
+        core::array::from_fn(|part| unsafe { Self::multiply_part(a, b, part, sums[part], conj_b) })
+    }
+
+    #[inline(always)]
+    unsafe fn multiply_part(a: [f64; 4], b: [f64; 4], part: usize, sums: [f64; 4], _: bool) -> [f64; 4] {
+        // SAFETY: all lanes of the warp are here, as the caller promised; registers alone.
+        unsafe { ptx::mma_m16n8k8_f64(a, [b[part], b[2 + part]], sums) }
+    }
+
+    #[inline(always)]
     fn sum(sums: [[f64; 4]; 2], e: usize, paired: bool) -> (u32, u32, f64) {
-        let ((g, q), h, e) = (lane(), e / 4, e % 4);
+        Self::sum_of_part(sums[e / 4], e / 4, e % 4, paired)
+    }
+
+    #[inline(always)]
+    fn sum_of_part(sums: [f64; 4], part: usize, e: usize, paired: bool) -> (u32, u32, f64) {
+        let (g, q) = lane();
         // Column of the 16 that is first or last of a fragment's two, for its lines i.
         let place = |i: u32, second: u32| if paired { 2 * i + second } else { i + 8 * second };
-        (place(g, e as u32 / 2), place(2 * q + e as u32 % 2, h as u32), sums[h][e])
+        (place(g, e as u32 / 2), place(2 * q + e as u32 % 2, part as u32), sums[e])
     }
 }

@@ -17,8 +17,8 @@
 //! cycles of its matrix units; of its Gram matrix 14 and 6. Measured 98% of the memory's ceiling, and 94% of the Gram matrix; in f64 99% of both.
 
 use super::Reduced;
-use super::finish;
 use super::fragments::{ACROSS, ANY, DOWN, Fragments, PAIRED, Squares};
+use super::share::{Lines, Share, Shares, Work};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
@@ -64,9 +64,9 @@ type Loaded<T, const X: usize, const Y: usize> = ([<T as Fragments>::Fragment; X
 pub struct Mma<T: Squares, S, const X: usize, const Y: usize, const DEPTH: usize> {
     rc: [[T::Sums; Y]; X],
     /// The warp's first row and column of the block's tile of C, and its group.
-    pub(super) row: u32,
-    pub(super) col: u32,
-    pub(super) group: u32,
+    row: u32,
+    col: u32,
+    group: u32,
     shape: PhantomData<S>,
 }
 
@@ -76,13 +76,13 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
         assert!(!S::GRAM || (X == Y && S::WX == S::WY), "a Gram matrix is square, and so is what a warp has of it");
         assert!(S::FOLD == 1 || (X == 1 && Y == 1 && S::WX == 1 && S::WY == 1), "what is folded is one square");
     };
-    pub(super) const BM: u32 = T::SIDE * X as u32 * S::WX / S::FOLD;
-    pub(super) const BN: u32 = T::SIDE * Y as u32 * S::WY / S::FOLD;
+    const BM: u32 = T::SIDE * X as u32 * S::WX / S::FOLD;
+    const BN: u32 = T::SIDE * Y as u32 * S::WY / S::FOLD;
     /// Warps a group: of a Gram matrix none is above the diagonal.
     const OWNERS: u32 = if S::GRAM { S::WX * (S::WX + 1) / 2 } else { S::WX * S::WY };
-    pub(super) const THREADS: u32 = 32 * Self::OWNERS * S::KG;
+    const THREADS: u32 = 32 * Self::OWNERS * S::KG;
     /// Whether B's fragments are A's.
-    pub(super) const SHARED: bool = S::GRAM && S::WX == 1;
+    const SHARED: bool = S::GRAM && S::WX == 1;
     /// Rows that the groups take at a time, a step each.
     const ROWS: u32 = Self::STEP * S::KG;
     /// Rows of a step.
@@ -116,7 +116,10 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
             }
         };
         // SAFETY: all threads of the block are here.
-        unsafe { sums.hand_in(&x, paired) };
+        unsafe {
+            sums.store(paired);
+            <Self as Shares<T>>::finish(&x);
+        }
     }
 
     /// Of this thread's warp, all 0.
@@ -124,7 +127,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
     /// # Safety
     /// All lanes of the warp are here.
     #[inline(always)]
-    pub(super) unsafe fn new() -> Self {
+    unsafe fn new() -> Self {
         const { Self::OK };
         let warp = thread::thread_idx_x() / warp::WARP_LANES;
         let (owner, group) = (warp % Self::OWNERS, warp / Self::OWNERS);
@@ -164,7 +167,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
             while l <= last {
                 let ahead = if l < last { l + round } else { last };
                 for d in 0..DEPTH {
-                    self.multiply(&ready[d], x.p.conj_b());
+                    self.multiply_step(&ready[d], x.p.conj_b());
                     ready[d] = self.load::<PATH>(x, step(ahead, d), end);
                 }
                 l += round;
@@ -201,7 +204,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
     /// # Safety
     /// All lanes of the warp are here.
     #[inline(always)]
-    pub(super) unsafe fn multiply(&mut self, (ra, rb): &Loaded<T, X, Y>, conj_b: bool) {
+    unsafe fn multiply_step(&mut self, (ra, rb): &Loaded<T, X, Y>, conj_b: bool) {
         for i in 0..X {
             for j in 0..Y {
                 if Self::SHARED && j > i {
@@ -213,12 +216,12 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
         }
     }
 
-    /// Adds the groups' sums in shared memory, in order, and finishes.
+    /// Adds the groups' sums in shared memory, in order.
     ///
     /// # Safety
-    /// As for [`Mma::body`]; all threads of the block are here.
+    /// All threads of the block are here, and nobody uses the memory otherwise.
     #[inline(always)]
-    pub(super) unsafe fn hand_in(&self, x: &Reduced<T>, paired: bool) {
+    unsafe fn store(&self, paired: bool) {
         let sc = Shared::<T>::at(0); // (BM, BN) by columns
         // Of a group a piece of k after the other.
         for turn in 0..ptx::opaque(S::KG * S::FOLD) {
@@ -243,9 +246,55 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
             }
             thread::sync_threads();
         }
-        let shape = (Self::BM, Self::BN, Self::THREADS);
-        // SAFETY: the tile is whole, behind a barrier.
-        unsafe { if S::GRAM { finish::tile::<T, true>(x, shape) } else { finish::tile::<T, false>(x, shape) } }
+    }
+}
+
+impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> Shares<T> for Mma<T, S, X, Y, DEPTH> {
+    const BM: u32 = Self::BM;
+    const BN: u32 = Self::BN;
+    const THREADS: u32 = Self::THREADS;
+    const KG: u32 = S::KG;
+    const GRAM: bool = S::GRAM;
+
+    #[inline(always)]
+    unsafe fn run(work: impl Work<T>, paired: bool) {
+        // SAFETY: what the caller promised.
+        unsafe {
+            let mut sums = Self::new();
+            work.go(&mut sums);
+            sums.store(paired);
+        }
+    }
+}
+
+impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> Share<T> for Mma<T, S, X, Y, DEPTH> {
+    type Loaded = ([T::Half; X], [T::Half; Y]);
+
+    #[inline(always)]
+    fn group(&self) -> u32 {
+        self.group
+    }
+
+    #[inline(always)]
+    unsafe fn load(&self, a: &impl Lines<T>, b: &impl Lines<T>, half: u32) -> Self::Loaded {
+        // SAFETY: what the caller promised; the warp's lines are the block's.
+        unsafe {
+            let ra = a.load::<X>(self.row, half);
+            (ra, if Self::SHARED { core::array::from_fn(|y| ra[y % X]) } else { b.load::<Y>(self.col, half) })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn multiply(&mut self, (ra, rb): Self::Loaded, conj_b: bool) {
+        for i in 0..X {
+            for j in 0..Y {
+                if Self::SHARED && j > i {
+                    continue; // above the diagonal
+                }
+                // SAFETY: all lanes of the warp are here, as the caller promised.
+                self.rc[i][j] = unsafe { T::multiply_halves(ra[i], rb[j], self.rc[i][j], conj_b) };
+            }
+        }
     }
 }
 

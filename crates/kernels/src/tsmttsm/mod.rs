@@ -12,7 +12,7 @@
 //! | [`staged`] | | the same, rows coming through a ring of stages in shared memory |
 //! | [`lines`] | | the same, of tall matrices that lie by columns: stages keep lines along k; f64 and c128 in [`ring`] |
 //! | [`mma`] | | fragments straight from device memory to the matrix units: f64 ([`fragments`]) and c128 ([`complex`]), from sm_90 |
-//! | [`ring`] | | the same from a ring of stages, where several warps share C |
+//! | [`ring`] | | the same from a ring of stages, where several warps share C: squares of squares, or as [`dealt`] |
 //! | [`packed`] | | the same of f64 rows that lie behind each other, by bulk copies, whatever their width |
 //!
 //! # Thread mapping
@@ -39,6 +39,10 @@
 
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod complex;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod dealt;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+mod fill;
 pub mod finish;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod fragments;
@@ -49,6 +53,8 @@ pub mod mma;
 pub mod packed;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod ring;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod share;
 pub mod staged;
 mod stages;
 pub mod tiles;
@@ -238,27 +244,65 @@ macro_rules! ring_entries {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wy, $kg, false>, $x, $y, $kt, false>::body);
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Mma<$elem, mma::Warps<$wx, $wy, $kg, false>, $x, $y, 1>, $kt, false>::body);
         )*
     };
 }
 model::tsmttsm_ring_variants!(ring_entries);
 
-macro_rules! gram_ring_entries {
-    ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
+/// So many squares a side, of a GRAM matrix or not, dealt.
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+macro_rules! dealt {
+    ($elem:ident, $sides:literal, $gram:literal) => {
+        dealt::Dealt<$elem, $sides, { model::launch::dealt::most($sides, <$elem as fragments::Squares>::PARTS, $gram) }, $gram>
+    };
+}
+
+macro_rules! dealt_entries {
+    ($($entry:ident: $elem:ident, $sides:literal, $kt:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wx, $kg, true>, $x, $x, $kt, false>::body);
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, dealt!($elem, $sides, false), $kt, false>::body);
+        )*
+    };
+}
+model::tsmttsm_dealt_variants!(dealt_entries);
+
+macro_rules! gram_ring_entries {
+    ($($entry:ident: $elem:ident, $sides:literal, $kt:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, dealt!($elem, $sides, true), $kt, false>::body);
         )*
     };
 }
 model::gram_ring_variants!(gram_ring_entries);
 
+macro_rules! gram_dealt_lines_entries {
+    ($($entry:ident: $elem:ident, $sides:literal, $kt:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, dealt!($elem, $sides, true), $kt, true>::body);
+        )*
+    };
+}
+model::gram_dealt_lines_variants!(gram_dealt_lines_entries);
+
+macro_rules! gram_dealt_packed_entries {
+    ($($entry:ident: $elem:ident, $sides:literal, $kt:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, packed::Packed::<dealt!($elem, $sides, true), $kt>::body);
+        )*
+    };
+}
+model::gram_dealt_packed_variants!(gram_dealt_packed_entries);
+
 macro_rules! lines_mma_entries {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wy, $kg, false>, $x, $y, $kt, true>::body);
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Mma<$elem, mma::Warps<$wx, $wy, $kg, false>, $x, $y, 1>, $kt, true>::body);
         )*
     };
 }
@@ -268,7 +312,7 @@ macro_rules! gram_lines_mma_entries {
     ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Warps<$wx, $wx, $kg, true>, $x, $x, $kt, true>::body);
+            reduced_entry!($entry, $elem, ring::Ring::<$elem, mma::Mma<$elem, mma::Warps<1, 1, $kg, true>, $x, $x, 1>, $kt, true>::body);
         )*
     };
 }
@@ -278,7 +322,7 @@ macro_rules! packed_entries {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, packed::Packed::<mma::Warps<$wx, $wy, $kg, false>, $x, $y, $kt>::body);
+            reduced_entry!($entry, $elem, packed::Packed::<mma::Mma<$elem, mma::Warps<$wx, $wy, $kg, false>, $x, $y, 1>, $kt>::body);
         )*
     };
 }
@@ -288,7 +332,7 @@ macro_rules! gram_packed_entries {
     ($($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, packed::Packed::<mma::Warps<$wx, $wx, $kg, true>, $x, $x, $kt>::body);
+            reduced_entry!($entry, $elem, packed::Packed::<mma::Mma<$elem, mma::Warps<1, 1, $kg, true>, $x, $x, 1>, $kt>::body);
         )*
     };
 }

@@ -16,19 +16,20 @@
 //! What is no run at a multiple of 16 bytes, and the last rows of k where they are no whole stage, come element by element.
 //! # Cost
 //! Of 33 x 33 a row is 528 bytes, 28 cycles of an SM's share of the memory on an H200, and of 48 x 48, which are multiplied, 2304
-//! multiply-adds, 18 cycles of its matrix units. Measured, of the bound: 17 to 31 columns 97 to 98%, 33 to 47 97 to 98, 49 to 63 88 to 97 (56: 88), of multiples of 16 54 to 71
-//! (not chosen); Gram matrices of 17 to 31 columns 90 to 98%, 33 to 48 85 to 97, 49 to 63 59 to 77.
+//! multiply-adds, 18 cycles of its matrix units. Measured on 2026-11-22 and 23, of the bound: 17 to 31 columns 97 to 98%, 33 to 47 97 to 98, of
+//! multiples of 16 54 to 71 (not chosen); Gram matrices of 17 to 31 columns 90 to 98%, 33 to 48 85 to 97. By the halves of [`super::ring`], on 2026-11-27: 33 columns 92, 49 92, 56 94,
+//! Gram matrices of 49, 56 and 60 columns 72, 75 and 85.
 
 use super::Reduced;
 use super::fragments::{Fragments, lane};
-use super::mma::{Mma, Shape};
+use super::share::{Lines, Share, Shares, Work};
 use super::stages::{Place, Source};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 use model::launch::reduced::{STAGES, pitch, spacing};
 
-/// A block of warps S with X x Y squares each, and KT rows a stage; m and n no more than it has.
-pub struct Packed<S, const X: usize, const Y: usize, const KT: usize>(PhantomData<S>);
+/// A block of warps with shares W of C, and KT rows a stage; m and n no more than it has.
+pub struct Packed<W, const KT: usize>(PhantomData<W>);
 
 /// One of the matrices: how it comes, and where this lane finds its elements.
 #[derive(Clone, Copy)]
@@ -49,14 +50,14 @@ struct Operands {
     runs: bool,
 }
 
-impl<S: Shape, const X: usize, const Y: usize, const KT: usize> Packed<S, X, Y, KT> {
-    const OK: () = assert!(KT as u32 % (f64::SIDE * S::KG) == 0, "groups have as many steps of a stage each");
-    const THREADS: u32 = Mma::<f64, S, X, Y, 1>::THREADS;
-    const BM: u32 = Mma::<f64, S, X, Y, 1>::BM;
-    const BN: u32 = Mma::<f64, S, X, Y, 1>::BN;
+impl<W: Shares<f64>, const KT: usize> Packed<W, KT> {
+    const OK: () = assert!(KT as u32 == f64::SIDE * W::KG, "groups have a step of a stage each");
+    const THREADS: u32 = W::THREADS;
+    const BM: u32 = W::BM;
+    const BN: u32 = W::BN;
     const A_LEN: u32 = KT as u32 * pitch(Self::BM, size_of::<f64>() as u32);
     /// A Gram matrix's B is its A.
-    const B_LEN: u32 = if S::GRAM { 0 } else { KT as u32 * pitch(Self::BN, size_of::<f64>() as u32) };
+    const B_LEN: u32 = if W::GRAM { 0 } else { KT as u32 * pitch(Self::BN, size_of::<f64>() as u32) };
     /// Behind the rows of the last stage, which have no pitch.
     const MBARRIERS: u32 = STAGES * (Self::A_LEN + Self::B_LEN) - STAGES;
 
@@ -66,60 +67,39 @@ impl<S: Shape, const X: usize, const Y: usize, const KT: usize> Packed<S, X, Y, 
     #[inline(always)]
     pub unsafe fn body(x: Reduced<f64>) {
         const { Self::OK };
-        let (p, kt) = (&x.p, KT as u32);
-        let (start, end) = p.part(kt);
-        let stages = (end - start).div_ceil(kt);
-        // SAFETY: all lanes are here. `end` <= k. A stage is filled behind a barrier after which nobody reads it, and read behind
-        // its mbarrier, or the barrier after everyone's copies have come. All threads take the same turns.
+        let both = Self::operands(&x);
+        let part = x.p.part(KT as u32);
+        // SAFETY: all lanes are here, and the part ends at k.
         unsafe {
-            let mut sums = Mma::<f64, S, X, Y, 1>::new();
-            let both = Self::operands(&x, (sums.row, sums.col));
             Self::begin(&both);
             thread::sync_threads(); // the mbarriers are there
-            for ahead in 0..STAGES - 1 {
-                Self::fill(&both, ahead, (start + ahead * kt, end));
-            }
-            let (mut now, mut parity) = (0, 0);
-            for at in 0..stages {
-                let l = start + at * kt;
-                ptx::cp_async_wait_group::<{ STAGES - 2 }>();
-                if both.runs && l + kt <= end {
-                    ptx::mbarrier_wait(Self::mbarrier(now), parity);
-                }
-                thread::sync_threads();
-                let ahead = if now == 0 { STAGES - 1 } else { now - 1 };
-                Self::fill(&both, ahead, (l + (STAGES - 1) * kt, end));
-                Self::multiply(&mut sums, &both, now);
-                (now, parity) = if now + 1 == STAGES { (0, parity ^ 1) } else { (now + 1, parity) };
-            }
-            ptx::cp_async_wait_group::<0>();
-            thread::sync_threads(); // the stages' memory is the sums' now
-            sums.hand_in(&x, false);
+            W::run(Turns::<W, KT> { both, part, shares: PhantomData }, false);
+            W::finish(&x);
         }
     }
 
-    /// A and B, or A twice, of which this warp's columns begin at `row` and `col`.
+    /// A and B, or A twice.
     #[inline(always)]
-    fn operands(x: &Reduced<f64>, (row, col): (u32, u32)) -> Operands {
+    fn operands(x: &Reduced<f64>) -> Operands {
         let p = &x.p;
-        let (b, b_strides, n) = if S::GRAM { (p.a, (p.a_row, p.a_col), p.m) } else { (p.b, (p.b_col, p.b_row), p.n) };
+        let (b, b_strides, n) = if W::GRAM { (p.a, (p.a_row, p.a_col), p.m) } else { (p.b, (p.b_col, p.b_row), p.n) };
         let spaced = spacing(p.m, n);
         Operands {
-            a: Rows::new(p.a, (p.a_row, p.a_col), (p.m, spaced), row),
-            b: Rows::new(b, b_strides, (n, spaced), col),
+            a: Rows::new(p.a, (p.a_row, p.a_col), (p.m, spaced)),
+            b: Rows::new(b, b_strides, (n, spaced)),
             runs: is_run(p.a, (p.a_row, p.a_col), p.m) && is_run(b, b_strides, n),
         }
     }
 
     #[inline(always)]
     fn mbarrier(stage: u32) -> ptx::SharedAddress {
-        Shared::<f64>::at(Self::MBARRIERS).address(stage)
+        Shared::<f64>::at(Self::MBARRIERS).address(stage % STAGES)
     }
 
     #[inline(always)]
     fn stage(index: u32) -> (Shared<f64>, Shared<f64>) {
-        let sa = Shared::at(index * (Self::A_LEN + Self::B_LEN));
-        (sa, if S::GRAM { sa } else { sa.starting_at(Self::A_LEN) })
+        let sa = Shared::at(index % STAGES * (Self::A_LEN + Self::B_LEN));
+        (sa, if W::GRAM { sa } else { sa.starting_at(Self::A_LEN) })
     }
 
     /// Makes the mbarriers, and what is read behind the last row of a stage, columns that are not there.
@@ -134,7 +114,7 @@ impl<S: Shape, const X: usize, const Y: usize, const KT: usize> Packed<S, X, Y, 
             // SAFETY: rows that are narrower than the tile leave as much at the end of the stage.
             unsafe {
                 of.a.end(sa, KT as u32, Self::BM, Self::THREADS);
-                if !S::GRAM {
+                if !W::GRAM {
                     of.b.end(sb, KT as u32, Self::BN, Self::THREADS);
                 }
                 if t == 0 {
@@ -157,58 +137,126 @@ impl<S: Shape, const X: usize, const Y: usize, const KT: usize> Packed<S, X, Y, 
         // SAFETY: nobody uses the stage, as the caller promised; of a run KT rows are there, and aligned; `copy` ends
         // at `end` <= k.
         unsafe {
-            if runs && l + kt <= end {
+            if l < end && runs && kt <= end - l {
                 if thread::thread_idx_x() == 0 {
                     let ready = Self::mbarrier(index);
-                    ptx::mbarrier_expect(ready, a.bytes(kt) + if S::GRAM { 0 } else { b.bytes(kt) });
+                    ptx::mbarrier_expect(ready, a.bytes(kt) + if W::GRAM { 0 } else { b.bytes(kt) });
                     a.load(sa, l, kt, ready);
-                    if !S::GRAM {
+                    if !W::GRAM {
                         b.load(sb, l, kt, ready);
                     }
                 }
             } else if l < end {
                 a.copy(sa, (l, end), kt, Self::THREADS);
-                if !S::GRAM {
+                if !W::GRAM {
                     b.copy(sb, (l, end), kt, Self::THREADS);
                 }
             }
         }
         ptx::cp_async_commit_group();
     }
+}
 
-    /// Multiplies this group's steps of a stage.
+/// All stages of a part of k.
+struct Turns<W, const KT: usize> {
+    both: Operands,
+    part: (u32, u32),
+    shares: PhantomData<W>,
+}
+
+impl<W: Shares<f64>, const KT: usize> Turns<W, KT> {
+    /// The rows of a stage, of the part's.
+    #[inline(always)]
+    fn rows(&self, index: u32) -> (u32, u32) {
+        let (start, end) = self.part;
+        (start.saturating_add(index * KT as u32), end)
+    }
+
+    /// Waits for a stage's copies.
     ///
     /// # Safety
-    /// The stage is whole; all lanes of the warp are here.
+    /// They were started.
     #[inline(always)]
-    unsafe fn multiply(sums: &mut Mma<f64, S, X, Y, 1>, Operands { a, b, .. }: &Operands, index: u32) {
-        let (sa, sb) = Self::stage(index);
-        for step in (sums.group..KT as u32 / f64::SIDE).step_by(S::KG as usize) {
-            // SAFETY: the step is in the stage, and so are the warp's columns, or what is behind the last row; all its lanes are here.
-            unsafe {
-                let ra: [[f64; 8]; X] = a.fragments(sa, step);
-                let rb: [[f64; 8]; Y] = if Mma::<f64, S, X, Y, 1>::SHARED {
-                    core::array::from_fn(|y| ra[y % X])
-                } else {
-                    b.fragments(sb, step)
-                };
-                sums.multiply(&(ra, rb), false);
+    unsafe fn wait<const PENDING: u32>(&self, index: u32) {
+        let (l, end) = self.rows(index);
+        // SAFETY: what the caller promised.
+        unsafe {
+            ptx::cp_async_wait_group::<PENDING>();
+            if self.both.runs && l < end && KT as u32 <= end - l {
+                ptx::mbarrier_wait(Packed::<W, KT>::mbarrier(index), index / STAGES % 2);
             }
+        }
+        thread::sync_threads();
+    }
+
+    /// Loads half of the step of a stage that is this share's group's.
+    ///
+    /// # Safety
+    /// The stage is whole.
+    #[inline(always)]
+    unsafe fn load<S: Share<f64>>(&self, share: &S, index: u32, half: u32) -> S::Loaded {
+        let ((sa, sb), step) = (Packed::<W, KT>::stage(index), share.group());
+        let Operands { a, b, .. } = self.both;
+        // SAFETY: what the caller promised.
+        unsafe { share.load(&Step { stage: sa, of: a, step }, &Step { stage: sb, of: b, step }, half) }
+    }
+}
+
+impl<W: Shares<f64>, const KT: usize> Work<f64> for Turns<W, KT> {
+    #[inline(always)]
+    unsafe fn go<S: Share<f64>>(self, share: &mut S) {
+        let (start, end) = self.part;
+        let stages = (end - start).div_ceil(KT as u32);
+        // SAFETY: all threads are here, and take the same turns. A stage is filled behind a barrier that all have met when they had loaded what it
+        // was, and loaded behind its mbarrier, or the barrier that all meet when their copies of it have come.
+        unsafe {
+            for ahead in 0..STAGES {
+                Packed::<W, KT>::fill(&self.both, ahead, self.rows(ahead));
+            }
+            if stages > 0 {
+                self.wait::<{ STAGES - 1 }>(0);
+                let mut first = self.load(share, 0, 0);
+                for at in 0..stages {
+                    let last = self.load(share, at, 1);
+                    share.multiply(first, false);
+                    self.wait::<{ STAGES - 2 }>(at + 1);
+                    first = if at + 1 < stages { self.load(share, at + 1, 0) } else { last };
+                    Packed::<W, KT>::fill(&self.both, at + STAGES, self.rows(at + STAGES));
+                    share.multiply(last, false);
+                }
+            }
+            ptx::cp_async_wait_group::<0>();
+            thread::sync_threads(); // the stages' memory is the sums' now
         }
     }
 }
 
-impl Rows {
-    /// Of a matrix of `width` columns, of which this warp's begin at `line`, with so many rows from lane to lane.
+/// A step of a stage of rows.
+struct Step {
+    stage: Shared<f64>,
+    of: Rows,
+    step: u32,
+}
+
+impl Lines<f64> for Step {
     #[inline(always)]
-    fn new(of: Global<f64>, (across, down): (u64, u64), (width, spaced): (u32, u32), line: u32) -> Self {
+    unsafe fn load<const COUNT: usize>(&self, line: u32, half: u32) -> [[f64; 4]; COUNT] {
+        // SAFETY: what the caller promised; columns behind the last row's are the zeros that `end` stored.
+        unsafe { self.of.halves(self.stage, self.step, line, half) }
+    }
+}
+
+impl Rows {
+    /// Of a matrix of `width` columns, with so many rows from lane to lane.
+    #[inline(always)]
+    fn new(of: Global<f64>, (across, down): (u64, u64), (width, spaced): (u32, u32)) -> Self {
         let mut source = Source::by_rows(of, across, down, width, 0);
         source.wide = false; // rows in a stage are not aligned
         let (g, q) = lane();
         // The rows of a lane are neighbours where lanes are 4 apart, pairs of them where they are 2 apart.
         let near = if spaced == 1 { 4 } else { 1 };
         let far = if spaced == 4 { 2 } else { 8 };
-        let first = q * spaced * width + line + g;
+        let first = q * spaced * width + g;
         Rows { of, source, width, first, near: near * width, far: far * width }
     }
 
@@ -255,16 +303,21 @@ impl Rows {
         unsafe { self.source.fill(stage, place, threads, part) };
     }
 
-    /// This lane's part of a step's fragments.
+    /// This lane's part of half of a step's rows, of the columns from `line` on.
     ///
     /// # Safety
     /// The stage has the step.
     #[inline(always)]
-    unsafe fn fragments<const COUNT: usize>(&self, stage: Shared<f64>, step: u32) -> [[f64; 8]; COUNT] {
-        let from = stage.starting_at(step * f64::SIDE * self.width + self.first);
-        let rows = [0, self.near, self.far, self.far + self.near];
-        let mut all = [[0.0; 8]; COUNT];
-        for (i, row) in rows.into_iter().enumerate() {
+    unsafe fn halves<const COUNT: usize>(
+        &self,
+        stage: Shared<f64>,
+        step: u32,
+        line: u32,
+        half: u32,
+    ) -> [[f64; 4]; COUNT] {
+        let from = stage.starting_at(step * f64::SIDE * self.width + self.first + line + half * self.far);
+        let mut all = [[0.0; 4]; COUNT];
+        for (i, row) in [0, self.near].into_iter().enumerate() {
             let from = from.starting_at(row);
             for at in 0..COUNT {
                 for r in 0..2 {

@@ -29,12 +29,12 @@ pub(super) struct Place {
 /// One matrix on its way into the stages.
 #[derive(Clone, Copy)]
 pub(super) struct Source<T> {
-    of: Global<T>,
+    pub(super) of: Global<T>,
     /// From line to line of the tall matrix, and along one, from row to row.
-    across: u64,
-    down: u64,
+    pub(super) across: u64,
+    pub(super) down: u64,
     /// Lines there are from the block's first on.
-    lines: u32,
+    pub(super) lines: u32,
     /// Whether 16 bytes of a row, or of a line, are neighbours, and aligned; of rows, inside or outside too.
     pub(super) wide: bool,
 }
@@ -85,7 +85,7 @@ impl<T: Scalar> Source<T> {
 
     /// Whether neighbours lie along k alone.
     #[inline(always)]
-    fn is_along(&self) -> bool {
+    pub(super) fn is_along(&self) -> bool {
         self.down == 1 && self.across != 1
     }
 
@@ -114,7 +114,7 @@ impl<T: Scalar> Source<T> {
     /// # Safety
     /// As for [`Source::fill_rows`]; pieces are neighbours, aligned, and inside or outside as a whole.
     #[inline(always)]
-    unsafe fn copy_rows<const PIECES: bool>(
+    pub(super) unsafe fn copy_rows<const PIECES: bool>(
         &self,
         stage: Shared<T>,
         Place { steps, side, pitch }: Place,

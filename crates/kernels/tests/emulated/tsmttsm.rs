@@ -3,7 +3,7 @@
 use crate::harness::{Case, Element, Layout, are, order};
 use cuda_std::{Complex, Global};
 use lanky_kernels::table::{self, Reduced, ReducedFn};
-use model::launch::reduced::{Finish, Triangle, WORK_HEAD_BYTES};
+use model::launch::reduced::{Finish, STAGES, Triangle, WORK_HEAD_BYTES};
 use model::launch::tiling;
 use model::variants::{SUM_SLOTS_THREADS, reduce_slots};
 use model::{Kernel, Strides, Variant};
@@ -190,7 +190,7 @@ fn gram_matrices_are_hermitian_to_the_bit() {
         "zgram_whole_2x2_m2n2_u2_t256",
         "zgram_staged_2x2_m8n8_u4_t256",
         "zgram_mma_16x16_m16n16_d4_t256",
-        "zgram_ring_16x16_m64n64_d2_t320",
+        "zgram_ring_8x56_m56n56_d1_t128",
     ] {
         let variant = model::VARIANTS.iter().find(|v| v.entry == entry).expect("a row of the table");
         let Some(Reduced::C128(function)) = table::reduced(entry) else { panic!("{entry}") };
@@ -208,7 +208,7 @@ fn gram_matrices_by_lines_are_hermitian_to_the_bit() {
             are_hermitian(variant, function, by_rows, |x: Complex<f32>| Complex::new(x.re / 3.0, x.im / 7.0));
         }
     }
-    let entry = "zgram_lines_16x16_m48n48_d1_t192";
+    let entry = "zgram_lines_8x48_m48n48_d1_t128";
     let variant = model::VARIANTS.iter().find(|v| v.entry == entry).expect("a row of the table");
     let Some(Reduced::C128(function)) = table::reduced(entry) else { panic!("{entry}") };
     are_hermitian(variant, function, [true, false, false], |x: Complex<f64>| Complex::new(x.re / 3.0, x.im / 7.0));
@@ -259,7 +259,9 @@ fn lines_are_read_once_and_meet_in_no_bank() {
                 let loads = counters.operand(operand).loads;
                 assert_eq!((loads.bytes_used, loads.bytes_moved), (bytes, bytes), "{} {operand}", variant.entry);
             }
-            assert_eq!(counters.cp_async, (a + b) / (32 * 16), "{}", variant.entry);
+            // The matrix units' rings have as many stages more, of zeros, behind the last.
+            let zeros = if variant.mma { u64::from(STAGES) * (a + b) / u64::from(stages) } else { 0 };
+            assert_eq!(counters.cp_async, (a + b + zeros) / (32 * 16), "{}", variant.entry);
             counters.shared.loads.bank_conflicts
         });
         assert_eq!(conflicts[0], conflicts[1], "{}", variant.entry);

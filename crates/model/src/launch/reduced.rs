@@ -351,7 +351,11 @@ mod tests {
             let (down, along) = (v.rows / v.own_rows(), v.t2 / v.cols);
             // By the matrix units a Gram matrix has none above the diagonal.
             let is_triangle = v.mma && v.kernel == crate::Kernel::Gram;
-            let tiles = if is_triangle { down * (down + 1) / 2 } else { down * along };
+            let tiles = match (v.is_dealt(), is_triangle) {
+                (true, _) => crate::launch::dealt::WARPS as u32,
+                (false, true) => down * (down + 1) / 2,
+                (false, false) => down * along,
+            };
             assert_eq!(tiles * v.stages, owners, "{}", v.entry);
         }
     }

@@ -67,31 +67,29 @@ const MMA_F64_GRAM: Fitted =
     Fitted { latency: 1.79, units: (0.1, 2.35), by_element: 3.98, ends: (4.07, 1.61), ..MATRIX };
 const MMA_C128: Fitted = Fitted { latency: 1.09, units: (0.95, 0.58), handed: 1.38, ends: (5.3, 1.33), ..MATRIX };
 const MMA_C128_GRAM: Fitted = Fitted { latency: 1.57, units: (0.62, 1.32), ends: (6.9, 0.32), ..MATRIX };
-/// 33 columns took 789 us with six warps an SM, and 464 with twelve.
+/// What goes through rings to the matrix units, from benches/results/h200/rings.csv and rings-variants.csv, entries within 1.9 times of the fastest, f64 of
+/// 4096 to 16384 rows from tsmttsm.csv, and packed rows of multiples of 8, which are not chosen, from gram-variants.csv and tsmttsm-variants.csv: the mean of
+/// |ln(estimate / measured)| is 0.03 to 0.06. Where lines along k are copied into rows c128 takes 1.1 to 1.3 times the estimate, f64's Gram matrices
+/// 0.7. With one block an SM they were not measured: what it leaves idle is 0.6 of the units over the warps of a scheduler at the least.
 const RING_F64: Fitted = Fitted {
-    latency: 0.5,
-    units: (0.1, 1.92),
-    handed: 2.81,
-    by_element: 60.0,
-    ends: (0.0, 0.93),
+    latency: 0.7,
+    units: (0.1, 1.2),
+    handed: 1.8,
+    by_element: 39.0,
+    ends: (0.0, 1.5),
     lone_warp: 0.95,
     ..MATRIX
 };
-/// From 340 times of 2026-11-23, driver 580.159, of two H200s: 17 to 64 columns, and rectangles. Within 10% are 99% of them, and 93% of Gram
-/// matrices up to 48 columns; those of more take 1.1 to 1.2 times the estimate.
+const RING_F64_GRAM: Fitted =
+    Fitted { latency: 0.5, units: (0.55, 1.25), handed: 0.2, by_element: 26.9, ends: (4.5, 0.0), ..MATRIX };
 const PACKED_F64: Fitted =
-    Fitted { latency: 1.08, units: (0.62, 1.18), handed: 0.88, ends: (6.64, 0.51), reads: 0.99, ..MATRIX };
+    Fitted { latency: 0.51, units: (0.68, 1.0), handed: 0.7, ends: (7.0, 0.51), reads: 0.99, ..MATRIX };
 const PACKED_F64_GRAM: Fitted =
-    Fitted { latency: 1.2, units: (0.4, 1.2), handed: 0.94, ends: (10.4, 2.6), reads: 0.97, ..MATRIX };
-const RING_F64_GRAM: Fitted = Fitted { units: (1.34, 0.82), handed: 0.95, by_element: 26.9, ..MATRIX };
-/// Of lines along k, from benches/results/h200/columns.csv and its variants, those within twice the fastest entry's
-/// time: three quarters are within 16%, where lines are whole sectors within 12%, all within 31%. Those of c128 are
-/// as its rings' of rows: within 12%, all within 24%.
+    Fitted { latency: 0.98, units: (0.61, 0.63), handed: 0.89, ends: (12.3, 2.6), reads: 0.97, ..MATRIX };
 const LINES_F64: Fitted = Fitted { by_element: 45.0, ..RING_F64 };
-const LINES_F64_GRAM: Fitted = Fitted { units: (1.1, 0.4), by_element: 26.0, reads: 1.09, ..RING_F64_GRAM };
-/// With one warp a scheduler it was not measured.
-const RING_C128: Fitted = Fitted { latency: 0.5, units: (1.1, 0.3), handed: 0.68, ends: (4.0, 0.0), ..MATRIX };
-const RING_C128_GRAM: Fitted = Fitted { units: (0.91, 1.76), handed: 0.1, ..MATRIX };
+const LINES_F64_GRAM: Fitted = Fitted { units: (0.85, 0.14), handed: 0.95, by_element: 26.0, reads: 1.09, ..MATRIX };
+const RING_C128: Fitted = Fitted { latency: 1.2, units: (0.65, 0.6), handed: 1.5, ends: (1.4, 0.0), ..MATRIX };
+const RING_C128_GRAM: Fitted = Fitted { latency: 1.24, units: (0.74, 0.6), handed: 0.1, ends: (7.7, 0.0), ..MATRIX };
 /// Of the entries of now, from the cells of `lanky tune` on an H200 of 2026-11-27, f32 by rows from 4·10⁵ of them on: three quarters are within
 /// 14%, all but two of few columns within 26%. Of elements of rows nothing was measured; by the instructions of a copy. c64, whose
 /// multiply-adds meet in banks of registers, is held to widths.csv and widths-variants.csv: entries within 1.3 times of the fastest are within 20%, but
@@ -229,7 +227,11 @@ pub(super) fn ends_s(variant: &Variant, machine: &Machine) -> f64 {
 pub(super) fn delivered(variant: &Variant, problem: &Problem) -> f64 {
     let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
     let (a_meets, b_meets) = meets(variant, problem);
-    (a * a_meets + b * b_meets) / (a * b) * fitted(variant).handed
+    let handed = match variant.is_dealt() {
+        true => f64::from(crate::launch::dealt::lines(variant)) * a_meets,
+        false => a * a_meets + b * b_meets,
+    };
+    handed / (a * b) * fitted(variant).handed
 }
 
 /// How many lanes of half a warp meet in a bank when they load a packed row's elements of A, and of B.
@@ -281,7 +283,7 @@ mod tests {
         for (k, entry) in [
             (512, "dtsmttsm_whole_4x4_m4n4_u2_t256"),
             (2048, "dtsmttsm_tiled_4x4_m8n8_u2_t256"),
-            (4096, "dtsmttsm_ring_32x32_m64n64_d1_t128"),
+            (5792, "dtsmttsm_ring_32x32_m64n64_d1_t128"),
         ] {
             let by_rows = Strides::row_major(64);
             let p = Problem { a: by_rows.transposed(), b: by_rows, ..Problem::column_major(f64, 64, 64, k) };

@@ -3,6 +3,33 @@
 use super::{Kernel, Layout, Variant, elem};
 use crate::launch::reduced::square_side;
 
+impl Variant {
+    /// Whether what a block multiplies is dealt to its warps product by product: as a share each has so many columns of one row of squares.
+    pub const fn is_dealt(&self) -> bool {
+        match self.kernel {
+            Kernel::Gram => self.mma && self.stages == 1,
+            Kernel::Tsmttsm => self.mma && self.cols > self.t2,
+            _ => false,
+        }
+    }
+
+    /// Whether it is one of those that has its rows come through a ring of stages.
+    pub const fn is_staged(&self) -> bool {
+        let rings = matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged" | b"tsmttsm_ring" | b"gram_ring");
+        rings || self.is_packed_ring() || self.is_by_lines()
+    }
+
+    /// Whether that ring's stages keep lines along k, as tall matrices by columns have them.
+    pub const fn is_by_lines(&self) -> bool {
+        matches!(self.name.as_bytes(), b"tsmttsm_lines" | b"gram_lines")
+    }
+
+    /// Whether its rows come through that ring by bulk copies, where they are packed.
+    pub const fn is_packed_ring(&self) -> bool {
+        matches!(self.name.as_bytes(), b"tsmttsm_packed" | b"gram_packed")
+    }
+}
+
 /// The entries of TSMTTSM on the vector units: `entry: element, variant, threads, BM, BN, TM, TN, steps, blocks an SM`; a
 /// thread owns TM x TN of C, a group of a block's threads BM x BN; each group has rows of its own, `steps` at a time.
 ///
@@ -215,22 +242,8 @@ macro_rules! tsmttsm_ring_variants {
 
             ztsmttsm_ring_16x16_m32n32_d1_t128:           c128, 2, 2, 2, 2, 1, 8, 4;
             ztsmttsm_ring_16x16_m64n16_d1_t128:           c128, 2, 2, 4, 1, 1, 8, 4;
-            ztsmttsm_ring_24x24_m48n48_d1_t128:           c128, 3, 3, 2, 2, 1, 8, 3;
+            ztsmttsm_ring_24x24_m48n48_d1_t128:           c128, 3, 3, 2, 2, 1, 8, 2;
             ztsmttsm_ring_32x32_m64n64_d1_t128:           c128, 4, 4, 2, 2, 1, 8, 2;
-        }
-    };
-}
-
-/// The entries of Gram matrices there: `entry: element, X, WX, groups along k, KT, blocks an SM`.
-#[macro_export]
-macro_rules! gram_ring_variants {
-    ($emit:ident) => {
-        $emit! {
-            // entry                           elem X  WX KG KT blocks
-            dgram_ring_32x32_m64n64_d1_t96:               f64, 2, 2, 1, 16, 4;
-
-            zgram_ring_16x16_m48n48_d1_t192:              c128, 2, 3, 1, 8, 3;
-            zgram_ring_16x16_m64n64_d2_t320:              c128, 2, 4, 1, 16, 2;
         }
     };
 }
@@ -264,10 +277,6 @@ macro_rules! gram_lines_mma_variants {
             dgram_lines_16x16_m16n16_d1_t128:             f64, 1, 1, 4, 64, 5;
             dgram_lines_32x32_m32n32_d1_t128:             f64, 2, 1, 4, 64, 3;
             dgram_lines_48x48_m48n48_d1_t128:             f64, 3, 1, 4, 64, 2;
-            dgram_lines_32x32_m64n64_d1_t96:              f64, 2, 2, 1, 16, 4;
-
-            zgram_lines_16x16_m48n48_d1_t192:             c128, 2, 3, 1, 8, 3;
-            zgram_lines_16x16_m64n64_d1_t320:             c128, 2, 4, 1, 8, 2;
         }
     };
 }
@@ -293,7 +302,6 @@ macro_rules! gram_packed_variants {
             // entry                           elem X  WX KG KT blocks
             dgram_packed_32x32_m32n32_d1_t128:            f64, 2, 1, 4, 64, 3;
             dgram_packed_48x48_m48n48_d1_t128:            f64, 3, 1, 4, 64, 2;
-            dgram_packed_32x32_m64n64_d1_t96:             f64, 2, 2, 1, 16, 4;
         }
     };
 }
@@ -512,10 +520,6 @@ macro_rules! tsmttsm_packed_rows {
     ($($rows:tt)*) => { ring_rows!("tsmttsm_packed", false; $($rows)*) };
 }
 
-macro_rules! gram_of_ring_rows {
-    ($($rows:tt)*) => { gram_ring_rows!("gram_ring", true; $($rows)*) };
-}
-
 macro_rules! tsmttsm_lines_mma_rows {
     ($($rows:tt)*) => { ring_rows!("tsmttsm_lines", true; $($rows)*) };
 }
@@ -530,8 +534,6 @@ macro_rules! gram_packed_rows {
 
 /// TSMTTSM on the matrix units, through a ring.
 pub(super) const RING: &[Variant] = tsmttsm_ring_variants!(tsmttsm_ring_rows);
-/// Gram matrices there.
-pub(super) const GRAM_RING: &[Variant] = gram_ring_variants!(gram_of_ring_rows);
 /// TSMTTSM there, of lines.
 pub(super) const LINES_MMA: &[Variant] = tsmttsm_lines_mma_variants!(tsmttsm_lines_mma_rows);
 /// Gram matrices of lines.
