@@ -236,10 +236,6 @@ mod reduced_tables {
         use crate::tsmttsm as entries;
         model::gram_dealt_lines_variants!(rows);
     }
-    mod gram_dealt_packed {
-        use crate::tsmttsm as entries;
-        model::gram_dealt_packed_variants!(rows);
-    }
     mod packed {
         use crate::tsmttsm as entries;
         model::tsmttsm_packed_variants!(rows);
@@ -276,7 +272,6 @@ mod reduced_tables {
             gram_lines_mma::reduced,
             gram_packed::reduced,
             gram_dealt_lines::reduced,
-            gram_dealt_packed::reduced,
         ];
         let tables = tall.into_iter().chain(gram).chain([gemv::reduced as fn(&str) -> Option<Reduced>]);
         tables.into_iter().find_map(|table| table(entry))

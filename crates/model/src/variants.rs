@@ -315,7 +315,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 44] = [
+const TABLES: [&[Variant]; 43] = [
     TSM2R,
     STAGED,
     MMA,
@@ -358,7 +358,6 @@ const TABLES: [&[Variant]; 44] = [
     dealt::GRAM_DEALT_LINES,
     tsmttsm::PACKED,
     tsmttsm::GRAM_PACKED,
-    dealt::GRAM_DEALT_PACKED,
     gemv::ROWS,
 ];
 

@@ -323,7 +323,7 @@ mod tests {
     }
 
     /// The results of tall products, of two tall matrices and of Gram matrices are of entries that the model chose; what it chooses otherwise
-    /// by now is little, and said in benches/README.md.
+    /// by now is said in benches/README.md.
     #[test]
     fn what_was_measured_is_chosen_still() {
         let benches = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches");
@@ -332,7 +332,9 @@ mod tests {
             let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, None)).collect();
             let gone = rows.len() - timed.len();
             let least = if name == "tall.csv" || name == "tsm2l.csv" { 120 } else { 150 };
-            assert!(rows.len() >= least && gone * 3 <= rows.len(), "{name}: {gone} of {}", rows.len());
+            // Gram matrices' entries of more than 48 columns, and of c128, are others since.
+            let most = rows.len() / if name == "gram.csv" { 3 } else { 10 };
+            assert!(rows.len() >= least && gone <= most, "{name}: {gone} of {}", rows.len());
             let chosen = |one: &&Timed<'_>| choose(&one.problem, &one.machine, None).map(|choice| choice.variant.entry);
             let others = timed.iter().filter(|one| chosen(one) != Ok(one.entry)).count();
             assert!(others * 5 <= rows.len(), "{name}: {others} of {}", rows.len());

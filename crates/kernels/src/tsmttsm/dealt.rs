@@ -16,10 +16,10 @@
 //!
 //! # Thread mapping
 //! The products are a list, [`model::launch::dealt::list`], and warp w has those from w fourths of it on. Which they are, and so which lines it loads, is known when
-//! it is compiled: each warp has code of its own, and its scheduler's cache nobody else's.
+//! it is compiled: each warp has code of its own.
 
 use super::fragments::Squares;
-use super::share::{Lines, Share, Shares, Work};
+use super::share::{Division, Operand, Share, Work};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 use model::launch::dealt::{MOST, Product, WARPS, list, most, products};
@@ -51,7 +51,7 @@ impl<T: Squares, const SIDES: usize, const EACH: usize, const GRAM: bool> Dealt<
     /// Has warp W do `work`, and stores its sums.
     ///
     /// # Safety
-    /// As for [`Shares::run`].
+    /// As for [`Division::run`].
     #[inline(always)]
     unsafe fn hand<const W: usize>(work: impl Work<T>, paired: bool) {
         let mut hand = Hand::<T, SIDES, EACH, GRAM, W> { rc: [[0.0; 4]; EACH], elem: PhantomData };
@@ -70,7 +70,7 @@ impl<T: Squares, const SIDES: usize, const EACH: usize, const GRAM: bool> Dealt<
     }
 }
 
-impl<T: Squares, const SIDES: usize, const EACH: usize, const GRAM: bool> Shares<T> for Dealt<T, SIDES, EACH, GRAM> {
+impl<T: Squares, const SIDES: usize, const EACH: usize, const GRAM: bool> Division<T> for Dealt<T, SIDES, EACH, GRAM> {
     const BM: u32 = T::SIDE * SIDES as u32;
     const BN: u32 = Self::BM;
     const THREADS: u32 = WARPS as u32 * warp::WARP_LANES;
@@ -118,7 +118,7 @@ impl<T: Squares, const SIDES: usize, const EACH: usize, const GRAM: bool, const 
     }
 
     #[inline(always)]
-    unsafe fn load(&self, a: &impl Lines<T>, b: &impl Lines<T>, half: u32) -> Self::Loaded {
+    unsafe fn load(&self, a: &impl Operand<T>, b: &impl Operand<T>, half: u32) -> Self::Loaded {
         let (mut ra, mut rb) = ([None; SIDES], [None; SIDES]);
         for line in 0..SIDES {
             let (of_a, of_b) = Self::needs(line);

@@ -15,14 +15,15 @@ pub(super) trait Fill<T> {
     /// others; stage after stage, from the part's first on.
     ///
     /// # Safety
-    /// The matrix spans its elements, l <= `end` <= k; nobody uses the stage; all lanes of the warp are here.
+    /// The matrix spans its elements, l <= `end` <= k, and l is a multiple of the place's steps, or `end`; nobody uses the stage; all lanes of the warp
+    /// are here.
     unsafe fn fill(&mut self, stage: Shared<T>, place: Place, threads: u32, steps: (u32, u32));
 }
 
-/// Rows element by element.
-pub(super) struct Rows<T>(pub(super) Source<T>);
+/// Rows element by element: both matrices', where one's are not whole pieces.
+pub(super) struct ByElement<T>(pub(super) Source<T>);
 
-impl<T: Scalar> Fill<T> for Rows<T> {
+impl<T: Scalar> Fill<T> for ByElement<T> {
     #[inline(always)]
     unsafe fn fill(&mut self, stage: Shared<T>, place: Place, threads: u32, steps: (u32, u32)) {
         // SAFETY: what the caller promised.

@@ -2,7 +2,7 @@
 //! multiply, and f64. c128 is in [`super::complex`].
 //!
 //! # Thread mapping
-//! A square is 16 x 16 of C, of 16 rows of the tall matrices: two `mma.m16n8k16`. Lane (g, q) = (lane / 4, lane % 4) has rows 2q,
+//! A square is 16 x 16 of C, of 16 rows of the tall matrices: two `mma.m16n8k16`, or, from a stage, as many `mma.m16n8k8` for each half of the rows. Lane (g, q) = (lane / 4, lane % 4) has rows 2q,
 //! 2q + 1, 2q + 8, 2q + 9, of each 16 columns
 //!
 //! | unit stride | columns | by |

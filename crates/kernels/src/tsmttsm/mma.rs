@@ -18,7 +18,7 @@
 
 use super::Reduced;
 use super::fragments::{ACROSS, ANY, DOWN, Fragments, PAIRED, Squares};
-use super::share::{Lines, Share, Shares, Work};
+use super::share::{Division, Operand, Share, Work};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
@@ -118,7 +118,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
         // SAFETY: all threads of the block are here.
         unsafe {
             sums.store(paired);
-            <Self as Shares<T>>::finish(&x);
+            <Self as Division<T>>::finish(&x);
         }
     }
 
@@ -249,7 +249,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> M
     }
 }
 
-impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> Shares<T> for Mma<T, S, X, Y, DEPTH> {
+impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> Division<T> for Mma<T, S, X, Y, DEPTH> {
     const BM: u32 = Self::BM;
     const BN: u32 = Self::BN;
     const THREADS: u32 = Self::THREADS;
@@ -276,7 +276,7 @@ impl<T: Squares, S: Shape, const X: usize, const Y: usize, const DEPTH: usize> S
     }
 
     #[inline(always)]
-    unsafe fn load(&self, a: &impl Lines<T>, b: &impl Lines<T>, half: u32) -> Self::Loaded {
+    unsafe fn load(&self, a: &impl Operand<T>, b: &impl Operand<T>, half: u32) -> Self::Loaded {
         // SAFETY: what the caller promised; the warp's lines are the block's.
         unsafe {
             let ra = a.load::<X>(self.row, half);

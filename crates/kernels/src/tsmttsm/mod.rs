@@ -288,16 +288,6 @@ macro_rules! gram_dealt_lines_entries {
 }
 model::gram_dealt_lines_variants!(gram_dealt_lines_entries);
 
-macro_rules! gram_dealt_packed_entries {
-    ($($entry:ident: $elem:ident, $sides:literal, $kt:literal, $blocks:literal;)*) => {
-        $(
-            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            reduced_entry!($entry, $elem, packed::Packed::<dealt!($elem, $sides, true), $kt>::body);
-        )*
-    };
-}
-model::gram_dealt_packed_variants!(gram_dealt_packed_entries);
-
 macro_rules! lines_mma_entries {
     ($($entry:ident: $elem:ident, $x:literal, $y:literal, $wx:literal, $wy:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         $(

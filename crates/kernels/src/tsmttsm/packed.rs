@@ -16,13 +16,13 @@
 //! What is no run at a multiple of 16 bytes, and the last rows of k where they are no whole stage, come element by element.
 //! # Cost
 //! Of 33 x 33 a row is 528 bytes, 28 cycles of an SM's share of the memory on an H200, and of 48 x 48, which are multiplied, 2304
-//! multiply-adds, 18 cycles of its matrix units. Measured on 2026-11-22 and 23, of the bound: 17 to 31 columns 97 to 98%, 33 to 47 97 to 98, of
-//! multiples of 16 54 to 71 (not chosen); Gram matrices of 17 to 31 columns 90 to 98%, 33 to 48 85 to 97. By the halves of [`super::ring`], on 2026-11-27: 33 columns 92, 49 92, 56 94,
-//! Gram matrices of 49, 56 and 60 columns 72, 75 and 85.
+//! multiply-adds, 18 cycles of its matrix units. Measured on 2026-11-22 and 23, of the bound, by whole steps in place of the halves of [`super::ring`]: 17 to 31 columns 97 to 98%, 33 to 47
+//! 97 to 98, of multiples of 16 54 to 71 (not chosen); Gram matrices of 17 to 31 columns 90 to 98%, 33 to 48 85 to 97. On 2026-11-27, by halves and of 4·10⁶ rows: 33 columns 92, 49 92, 56 94 (by
+//! [`super::ring`] 79, 84, 97).
 
 use super::Reduced;
 use super::fragments::{Fragments, lane};
-use super::share::{Lines, Share, Shares, Work};
+use super::share::{Division, Operand, Share, Work};
 use super::stages::{Place, Source};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
@@ -50,7 +50,7 @@ struct Operands {
     runs: bool,
 }
 
-impl<W: Shares<f64>, const KT: usize> Packed<W, KT> {
+impl<W: Division<f64>, const KT: usize> Packed<W, KT> {
     const OK: () = assert!(KT as u32 == f64::SIDE * W::KG, "groups have a step of a stage each");
     const THREADS: u32 = W::THREADS;
     const BM: u32 = W::BM;
@@ -164,7 +164,7 @@ struct Turns<W, const KT: usize> {
     shares: PhantomData<W>,
 }
 
-impl<W: Shares<f64>, const KT: usize> Turns<W, KT> {
+impl<W: Division<f64>, const KT: usize> Turns<W, KT> {
     /// The rows of a stage, of the part's.
     #[inline(always)]
     fn rows(&self, index: u32) -> (u32, u32) {
@@ -202,7 +202,7 @@ impl<W: Shares<f64>, const KT: usize> Turns<W, KT> {
     }
 }
 
-impl<W: Shares<f64>, const KT: usize> Work<f64> for Turns<W, KT> {
+impl<W: Division<f64>, const KT: usize> Work<f64> for Turns<W, KT> {
     #[inline(always)]
     unsafe fn go<S: Share<f64>>(self, share: &mut S) {
         let (start, end) = self.part;
@@ -238,7 +238,7 @@ struct Step {
     step: u32,
 }
 
-impl Lines<f64> for Step {
+impl Operand<f64> for Step {
     #[inline(always)]
     unsafe fn load<const COUNT: usize>(&self, line: u32, half: u32) -> [[f64; 4]; COUNT] {
         // SAFETY: what the caller promised; columns behind the last row's are the zeros that `end` stored.

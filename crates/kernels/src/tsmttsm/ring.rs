@@ -15,23 +15,24 @@
 //! Lane (g, q) = (lane / 4, lane % 4) loads of each 16 columns of f64 2g and 2g + 1 of rows q and q + 4, then q + 8 and q + 12, by 16 bytes.
 //! Rows of a stage are [`pitch`] apart, a quarter of the banks more than whole rounds: eight lanes of a load, two of each of four
 //! rows, meet in no bank. Lines are [`fragment_line_pitch`] apart, half of the banks more: eight lanes, four of each
-//! of two lines, which have what they have along k of memory. Tails are as in stages.rs.
+//! of two lines, which have what they have along k of memory. Tails are as in stages.rs; behind the last stage of a part there are as many of zeros as a ring
+//! has, of which the first is loaded and not multiplied.
 //! # Cost
 //! Of a 64 x 64 C a row is 1024 bytes, 55 cycles of an SM's share of the memory on an H200, and 4096 multiply-adds, 32 cycles of
 //! its matrix units; fragments take 16 cycles of shared memory. Of its Gram matrix a row is 512 bytes, 28 cycles, and 20 cycles of the matrix units.
 //! Of c128: of a 64 x 64 C 110 cycles of the memory and 128 of the matrix units, of its Gram matrix 55 and 72; fragments take 32 and 22 cycles of
 //! shared memory.
 //!
-//! Measured on an H200 on 2026-11-27, of the bound (benches/results/h200/rings.csv): f64 of 48 columns 96%, of 64 98, Gram matrices of 64 92; c128 of 33, 40,
-//! 48, 49, 56 and 64 columns 83, 93, 90, 65, 76 and 81, Gram matrices 68, 80, 75, 62, 70 and 75, whose matrix units draw as much power as there is.
+//! Measured on an H200 on 2026-11-27, of the bound (benches/results/h200/rings.csv, 6 times each): f64, 4·10⁶ rows, of 48 columns 96%, of 64 98, Gram matrices of 64 92, of 2·10⁵ rows 65, 69 and 51;
+//! c128, 2·10⁶ rows, of 33, 40, 48, 49, 56 and 64 columns 83, 93, 90, 65, 76 and 81, Gram matrices 68, 80, 75, 62, 70 and 75, of 10⁵ rows 53 to 63 and 30 to 48.
 //! # Source
 //! Ours: the ring of `tsmttsm_staged`, the fragments of `tsmttsm_mma`. Rows of f64 of an odd width are copied by
 //! elements; [`super::packed`] has them if they are packed.
 
 use super::Reduced;
-use super::fill::{Along, Fill, Pieces, Rows};
+use super::fill::{Along, ByElement, Fill, Pieces};
 use super::fragments::Squares;
-use super::share::{Lines, Share, Shares, Work};
+use super::share::{Division, Operand, Share, Work};
 use super::stages::{Place, Source};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
@@ -47,7 +48,7 @@ struct Step<T, const LINES: bool> {
     l: u32,
 }
 
-impl<T: Squares, const LINES: bool> Lines<T> for Step<T, LINES> {
+impl<T: Squares, const LINES: bool> Operand<T> for Step<T, LINES> {
     #[inline(always)]
     unsafe fn load<const COUNT: usize>(&self, line: u32, half: u32) -> [T::Half; COUNT] {
         let &Step { stage, pitch, l } = self;
@@ -56,7 +57,7 @@ impl<T: Squares, const LINES: bool> Lines<T> for Step<T, LINES> {
     }
 }
 
-impl<T: Squares, W: Shares<T>, const KT: usize, const LINES: bool> Ring<T, W, KT, LINES> {
+impl<T: Squares, W: Division<T>, const KT: usize, const LINES: bool> Ring<T, W, KT, LINES> {
     const OK: () = {
         assert!(KT as u32 == T::SIDE * W::KG, "groups have a step of a stage each");
         assert!(!LINES || Self::THREADS % KT as u32 == 0, "a thread copies the same step of each of its lines");
@@ -106,7 +107,7 @@ impl<T: Squares, W: Shares<T>, const KT: usize, const LINES: bool> Ring<T, W, KT
             match by_pieces {
                 (Some(a), Some(b)) => W::run(Self::turns((a, b), part, p.conj_b()), true),
                 _ if LINES => W::run(Self::turns((Along(a), Along(b)), part, p.conj_b()), false),
-                _ => W::run(Self::turns((Rows(a), Rows(b)), part, p.conj_b()), true),
+                _ => W::run(Self::turns((ByElement(a), ByElement(b)), part, p.conj_b()), true),
             }
             W::finish(&x);
         }
@@ -123,7 +124,7 @@ impl<T: Squares, W: Shares<T>, const KT: usize, const LINES: bool> Ring<T, W, KT
             return Source::by_lines(of, across, down, lines, first);
         }
         let mut source = Source::by_rows(of, across, down, lines, first);
-        // Elements of 16 bytes are copied one by one anyway: what another way needs is not kept in registers.
+        // An element of 16 bytes is a piece whichever way rows lie: what another way needs is not kept in registers.
         source.wide &= T::WIDTH > 1;
         source
     }
@@ -156,7 +157,7 @@ struct Turns<T, W, F, const KT: usize, const LINES: bool> {
     ring: PhantomData<(T, W)>,
 }
 
-impl<T: Squares, W: Shares<T>, F: Fill<T>, const KT: usize, const LINES: bool> Turns<T, W, F, KT, LINES> {
+impl<T: Squares, W: Division<T>, F: Fill<T>, const KT: usize, const LINES: bool> Turns<T, W, F, KT, LINES> {
     /// Starts filling a stage, with zeros where the part has ended.
     ///
     /// # Safety
@@ -192,7 +193,7 @@ impl<T: Squares, W: Shares<T>, F: Fill<T>, const KT: usize, const LINES: bool> T
     }
 }
 
-impl<T: Squares, W: Shares<T>, F: Fill<T>, const KT: usize, const LINES: bool> Work<T> for Turns<T, W, F, KT, LINES> {
+impl<T: Squares, W: Division<T>, F: Fill<T>, const KT: usize, const LINES: bool> Work<T> for Turns<T, W, F, KT, LINES> {
     #[inline(always)]
     unsafe fn go<S: Share<T>>(mut self, share: &mut S) {
         let (start, end) = self.part;

@@ -6,7 +6,7 @@ use super::finish;
 use super::fragments::Squares;
 
 /// A step of one of the tall matrices, as a stage has it.
-pub trait Lines<T: Squares> {
+pub trait Operand<T: Squares> {
     /// This lane's part of half of the rows of COUNT times SIDE lines from `line` of the block's on.
     ///
     /// # Safety
@@ -15,7 +15,7 @@ pub trait Lines<T: Squares> {
 }
 
 /// How a block's warps share its tile of C.
-pub trait Shares<T: Squares> {
+pub trait Division<T: Squares> {
     /// Rows and columns of the tile.
     const BM: u32;
     /// As above.
@@ -67,7 +67,7 @@ pub trait Share<T: Squares> {
     ///
     /// # Safety
     /// The stage is whole.
-    unsafe fn load(&self, a: &impl Lines<T>, b: &impl Lines<T>, half: u32) -> Self::Loaded;
+    unsafe fn load(&self, a: &impl Operand<T>, b: &impl Operand<T>, half: u32) -> Self::Loaded;
 
     /// Multiplies them, with the conjugates of B where `conj_b`.
     ///

@@ -5,7 +5,7 @@
 //! `cp.async` has STAGES − 1 stages of so many steps of k in flight, which no register holds. A stage keeps rows, or
 //! lines along k, whichever lie together in memory, so that 16 bytes are copied together.
 //! # Tails
-//! Lines that are not there are zeroed once, before the first copy, and then left alone; rows behind the last are
+//! Lines that are not there are zeroed once, before the first copy, and then left alone, but where [`super::fill`] copies zeros; rows behind the last are
 //! zeroed by each copy. What is not whole pieces of 16 bytes, or lies the other way, is copied by elements,
 //! neighbours by neighbours.
 //! # Cost
@@ -94,7 +94,7 @@ impl<T: Scalar> Source<T> {
     /// row; lines that are not there are left as they are.
     ///
     /// # Safety
-    /// As for [`Source::fill`]; l < `end`, and all lanes of the warp are here.
+    /// As for [`Source::fill`]; l <= `end`, and all lanes of the warp are here.
     #[inline(always)]
     pub(super) unsafe fn fill_rows(&self, stage: Shared<T>, place: Place, threads: u32, steps: (u32, u32)) {
         // SAFETY: what the caller promised; an element of 16 bytes is a piece of that.
@@ -173,7 +173,7 @@ impl<T: Scalar> Source<T> {
     /// there are left as they are.
     ///
     /// # Safety
-    /// As for [`Source::fill`]; l < `end`, and l is a multiple of the place's steps, of which `threads` is one; all
+    /// As for [`Source::fill`]; l <= `end`, and l is `end` or a multiple of the place's steps, of which `threads` is one; all
     /// lanes of the warp are here.
     #[inline(always)]
     pub(super) unsafe fn fill_lines(&self, stage: Shared<T>, place: Place, threads: u32, steps: (u32, u32)) {

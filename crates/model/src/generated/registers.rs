@@ -185,7 +185,6 @@ pub const REGISTERS: &[(&str, u32, u32)] = &[
     ("dgram_mma_32x32_m32n32_d3_t256", 0, 220),
     ("dgram_mma_32x32_m64n64_d1_t192", 0, 224),
     ("dgram_mma_48x48_m48n48_d1_t256", 0, 232),
-    ("dgram_packed_16x40_m64n64_d1_t128", 0, 128),
     ("dgram_packed_32x32_m32n32_d1_t128", 0, 119),
     ("dgram_packed_48x48_m48n48_d1_t128", 0, 186),
     ("dgram_ring_16x40_m64n64_d1_t128", 0, 148),

@@ -67,6 +67,34 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    /// Those whose products are dealt, and no others, have the list: a warp's share is its columns, and its lines are no more than are
+    /// reckoned with.
+    #[test]
+    fn entries_are_dealt_what_they_say() {
+        let is_listed = |v: &&Variant| v.entry.contains("_ring_8x") || v.entry.contains("_lines_8x") && v.mma;
+        let is_f64s = |v: &&Variant| v.entry.contains("_16x40_m64n64_");
+        let found: BTreeSet<_> = crate::VARIANTS.iter().filter(|v| v.is_dealt()).map(|v| v.entry).collect();
+        let wanted: BTreeSet<_> =
+            crate::VARIANTS.iter().filter(|v| is_listed(v) || is_f64s(v)).map(|v| v.entry).collect();
+        assert_eq!(found, wanted);
+        for v in crate::VARIANTS.iter().filter(|v| v.is_dealt()) {
+            let (side, gram) = (square_side(v.dtype), v.kernel == Kernel::Gram);
+            let (sides, parts) = ((v.rows / side) as usize, if v.dtype.is_complex() { 1 } else { 2 });
+            assert_eq!((v.rows, v.threads as usize, v.cols), (v.t2, 32 * WARPS, columns(v.dtype, v.rows / side, gram)));
+            let most_lines = (0..WARPS).map(|warp| lines_of(warp, sides, parts, gram)).max();
+            assert!(most_lines.is_some_and(|most| most as u32 * side <= lines(v)), "{}: {most_lines:?}", v.entry);
+        }
+    }
+
+    /// Lines that a warp's run of the list has.
+    fn lines_of(warp: usize, sides: usize, parts: usize, gram: bool) -> usize {
+        let (count, list) = (products(sides, parts, gram), list(sides, parts, gram));
+        let run = (count * warp).div_ceil(WARPS)..(count * (warp + 1)).div_ceil(WARPS);
+        assert!(run.len() <= most(sides, parts, gram));
+        let of_b = if gram { 0 } else { sides };
+        list[run].iter().flat_map(|&(row, col, _)| [row, of_b + col]).collect::<BTreeSet<_>>().len()
+    }
+
     /// Each product once, in the triangle or in C; by the runs of warps few lines.
     #[test]
     fn every_product_is_one_warps() {
@@ -86,15 +114,7 @@ mod tests {
                 assert!(row < sides && col < sides && part < parts && (!gram || col <= row));
                 assert!(there.insert((row, col, part)), "{sides}: {row} {col} {part} twice");
             }
-            let run = |warp: usize| (count * warp).div_ceil(WARPS)..(count * (warp + 1)).div_ceil(WARPS);
-            let found = core::array::from_fn(|warp| {
-                let run = run(warp);
-                assert!(run.len() <= most(sides, parts, gram));
-                let of_b = if gram { 0 } else { sides };
-                let products = list.iter().skip(run.start).take(run.len());
-                let lines = products.flat_map(|&(row, col, _)| [row, of_b + col]);
-                lines.collect::<BTreeSet<_>>().len()
-            });
+            let found = core::array::from_fn(|warp| lines_of(warp, sides, parts, gram));
             assert_eq!(found, lines, "{sides} {parts} {gram}");
         }
     }

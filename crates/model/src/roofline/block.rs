@@ -356,7 +356,7 @@ const SECTOR_BYTES: u64 = 32;
 
 /// Copies of elements that lie along k into rows across it: eight lanes meet in a bank.
 ///
-/// On an H200 on 2026-11-26, 1 GB of columns along k: rings of f64 took as long as this says, of c128 up to 1.5 times as long, on the vector units 0.7 to
+/// On an H200 on 2026-11-26, 1 GB of columns along k: rings of f64 took as long as this says, of c128, on 2026-11-27, 1.1 to 1.3 times as long, on the vector units 0.7 to
 /// 1.3 times.
 const TURNED: f64 = 2.0;
 

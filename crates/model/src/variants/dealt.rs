@@ -49,49 +49,32 @@ macro_rules! gram_dealt_lines_variants {
     };
 }
 
-/// The same whose rows come by bulk copies.
-#[macro_export]
-macro_rules! gram_dealt_packed_variants {
-    ($emit:ident) => {
-        $emit! {
-            // entry                           elem sides KT blocks
-            dgram_packed_16x40_m64n64_d1_t128:            f64, 4, 16, 4;
-        }
-    };
-}
-
 /// A warp's share is as many rows as a square has, and the columns of all that it multiplies.
 macro_rules! dealt_rows {
-    ($kernel:ident, $name:literal, $wide:literal; $($entry:ident: $elem:ident, $sides:literal, $kt:literal, $blocks:literal;)*) => {
+    ($kernel:ident, $name:literal; $($entry:ident: $elem:ident, $sides:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
             name: $name, entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::$kernel,
             threads: 32 * WARPS as u32, t2: square_side(elem::$elem) * $sides, t3: $kt / square_side(elem::$elem), rows: square_side(elem::$elem) * $sides, cols: columns(elem::$elem, $sides, matches!(Kernel::$kernel, Kernel::Gram)), stages: 1,
-            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: $wide,
+            layout: Layout::Any, mma: true, min_blocks: $blocks, wide_shared: true,
         }),*]
     };
 }
 
 macro_rules! tsmttsm_dealt_rows {
-    ($($rows:tt)*) => { dealt_rows!(Tsmttsm, "tsmttsm_ring", true; $($rows)*) };
+    ($($rows:tt)*) => { dealt_rows!(Tsmttsm, "tsmttsm_ring"; $($rows)*) };
 }
 
-macro_rules! gram_of_ring_rows {
-    ($($rows:tt)*) => { dealt_rows!(Gram, "gram_ring", true; $($rows)*) };
+macro_rules! gram_ring_rows {
+    ($($rows:tt)*) => { dealt_rows!(Gram, "gram_ring"; $($rows)*) };
 }
 
 macro_rules! gram_dealt_lines_rows {
-    ($($rows:tt)*) => { dealt_rows!(Gram, "gram_lines", true; $($rows)*) };
+    ($($rows:tt)*) => { dealt_rows!(Gram, "gram_lines"; $($rows)*) };
 }
 
-macro_rules! gram_dealt_packed_rows {
-    ($($rows:tt)*) => { dealt_rows!(Gram, "gram_packed", false; $($rows)*) };
-}
-
-/// TSMTTSM there, dealt.
+/// Two tall matrices, by rows.
 pub(super) const DEALT: &[Variant] = tsmttsm_dealt_variants!(tsmttsm_dealt_rows);
-/// Gram matrices there.
-pub(super) const GRAM_RING: &[Variant] = gram_ring_variants!(gram_of_ring_rows);
-/// Those whose triangle is dealt.
+/// Gram matrices, by rows.
+pub(super) const GRAM_RING: &[Variant] = gram_ring_variants!(gram_ring_rows);
+/// Gram matrices by lines along k.
 pub(super) const GRAM_DEALT_LINES: &[Variant] = gram_dealt_lines_variants!(gram_dealt_lines_rows);
-/// The same of packed rows.
-pub(super) const GRAM_DEALT_PACKED: &[Variant] = gram_dealt_packed_variants!(gram_dealt_packed_rows);

@@ -502,7 +502,7 @@ macro_rules! ring_rows {
     };
 }
 
-macro_rules! gram_ring_rows {
+macro_rules! gram_squares_rows {
     ($name:literal, $wide:literal; $($entry:ident: $elem:ident, $x:literal, $wx:literal, $kg:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
             name: $name, entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gram,
@@ -525,11 +525,11 @@ macro_rules! tsmttsm_lines_mma_rows {
 }
 
 macro_rules! gram_lines_mma_rows {
-    ($($rows:tt)*) => { gram_ring_rows!("gram_lines", true; $($rows)*) };
+    ($($rows:tt)*) => { gram_squares_rows!("gram_lines", true; $($rows)*) };
 }
 
 macro_rules! gram_packed_rows {
-    ($($rows:tt)*) => { gram_ring_rows!("gram_packed", false; $($rows)*) };
+    ($($rows:tt)*) => { gram_squares_rows!("gram_packed", false; $($rows)*) };
 }
 
 /// TSMTTSM on the matrix units, through a ring.
