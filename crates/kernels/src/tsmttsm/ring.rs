@@ -9,7 +9,7 @@
 //! One warp issues a product every 32 cycles, which is what its scheduler's matrix units take: they stand still while all of a scheduler's warps do
 //! something else, and behind a barrier all of a block's warps do the same. So a step's two halves take turns: while one is multiplied the fragments of
 //! the other come, the first ones of the next stage too, whose barrier lies between the halves; copies are some instructions without a
-//! question ([`super::fill`]) in front of products; and C is shared out so that warps have equally much to multiply ([`super::dealt`]).
+//! question (fill.rs) in front of products; and C is shared out so that warps have equally much to multiply ([`super::dealt`]).
 //! # Thread mapping
 //! Warps as in [`super::mma`]: X x Y squares of C each, WX x WY of them, KG groups that take a step of a stage each; or as in [`super::dealt`].
 //! Lane (g, q) = (lane / 4, lane % 4) loads of each 16 columns of f64 2g and 2g + 1 of rows q and q + 4, then q + 8 and q + 12, by 16 bytes.

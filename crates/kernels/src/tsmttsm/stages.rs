@@ -5,7 +5,7 @@
 //! `cp.async` has STAGES − 1 stages of so many steps of k in flight, which no register holds. A stage keeps rows, or
 //! lines along k, whichever lie together in memory, so that 16 bytes are copied together.
 //! # Tails
-//! Lines that are not there are zeroed once, before the first copy, and then left alone, but where [`super::fill`] copies zeros; rows behind the last are
+//! Lines that are not there are zeroed once, before the first copy, and then left alone, but where fill.rs copies zeros; rows behind the last are
 //! zeroed by each copy. What is not whole pieces of 16 bytes, or lies the other way, is copied by elements,
 //! neighbours by neighbours.
 //! # Cost
