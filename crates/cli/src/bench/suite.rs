@@ -229,6 +229,18 @@ mod tests {
         assert!(tsm2r("f32") >= 96 && tsm2r("f64") >= 96, "{} {}", tsm2r("f32"), tsm2r("f64"));
     }
 
+    /// Those that `--suite` alone takes, too.
+    #[test]
+    fn every_suite_has_cases() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("suite");
+        let files: Vec<_> = folder.read_dir().expect("a folder").map(|file| file.expect("a file").path()).collect();
+        assert!(files.len() > DEFAULT.len(), "{files:?}");
+        for file in files {
+            let cases = parse(&std::fs::read_to_string(&file).expect("a text"));
+            assert!(cases.as_ref().is_ok_and(|cases| !cases.is_empty()), "{}: {cases:?}", file.display());
+        }
+    }
+
     /// Not the literature's: larger squares, transposed ones, ones whose lines are not aligned, and the course's in f64.
     #[test]
     fn squares_are_a_suite_of_their_own() {

@@ -3,8 +3,7 @@
 //! # Idea
 //! Between two products of the matrix units of sm_90 a warp has 32 cycles. Copies that are a few instructions each, without a question, fit in
 //! there; of those that are worked out anew for each stage, with ways for whatever a matrix may look like, a stage of 64 columns of c128 had 108
-//! instructions in front of its 32 products, and with eight warps an SM the units stood still meanwhile: 384 -> 338 us, 524000 rows on an H200 on
-//! 2026-11-27.
+//! instructions in front of its 32 products, and with eight warps an SM the units stood still meanwhile (benches/NOTES.md).
 
 use super::stages::{Place, Source};
 use cuda_std::prelude::*;

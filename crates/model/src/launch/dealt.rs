@@ -77,6 +77,7 @@ mod tests {
         let wanted: BTreeSet<_> =
             crate::VARIANTS.iter().filter(|v| is_listed(v) || is_f64s(v)).map(|v| v.entry).collect();
         assert_eq!(found, wanted);
+        assert!(found.len() >= 13, "{found:?}");
         for v in crate::VARIANTS.iter().filter(|v| v.is_dealt()) {
             let (side, gram) = (square_side(v.dtype), v.kernel == Kernel::Gram);
             let (sides, parts) = ((v.rows / side) as usize, if v.dtype.is_complex() { 1 } else { 2 });
