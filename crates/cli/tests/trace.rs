@@ -59,14 +59,17 @@ fn parts_and_factors_are_counted_too() {
     assert_eq!(split["operands"]["slots"]["elements_stored"], 2 * 33 * 3);
     assert_eq!(split["operands"]["slots"]["elements_loaded"], 2 * 33 * 3);
     // Where a tile's last block joins its parts, slots are of whole tiles.
-    let square = ["gemm", "--variant", "dgemm_mma_32x32_m64_n64_k32_s3_t128", "--m", "65", "--n", "33", "--k", "100"];
-    let joined = traced(&bench, &[&square[..], &["--splits", "3", "--beta", "-1"]].concat());
-    assert_eq!((&joined["grid"][1], &joined["operands"]["C"]["elements_stored"]), (&3.into(), &(65 * 33).into()));
-    let slots = &joined["operands"]["slots"];
-    assert_eq!(
-        (&slots["elements_stored"], &slots["elements_loaded"]),
-        (&(3 * 2 * 64 * 64).into(), &(3 * 2 * 64 * 64).into())
-    );
+    for (operation, variant, tiles_len) in [
+        ("gemm", "dgemm_mma_32x32_m64_n64_k32_s3_t128", 2 * 64 * 64),
+        ("tsm2r", "dtsm2r_mma_16x16_n16_k32_s3_t128", 2 * 3 * 64 * 16),
+    ] {
+        let shape = [operation, "--variant", variant, "--m", "65", "--n", "33", "--k", "100"];
+        let joined = traced(&bench, &[&shape[..], &["--splits", "3", "--beta", "-1"]].concat());
+        assert_eq!((&joined["grid"][1], &joined["operands"]["C"]["elements_stored"]), (&3.into(), &(65 * 33).into()));
+        let slots = &joined["operands"]["slots"];
+        let moved = (&slots["elements_stored"], &slots["elements_loaded"]);
+        assert_eq!(moved, (&(3 * tiles_len).into(), &(3 * tiles_len).into()), "{variant}");
+    }
     // By rows, neighbouring threads load from far apart.
     let by_rows = traced(&bench, &[&shape[..], &["--layout", "rcc"]].concat());
     assert!(by_rows["operands"]["A"]["efficiency"].as_f64() <= Some(0.25), "{by_rows}");

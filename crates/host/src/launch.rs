@@ -64,7 +64,8 @@ pub(crate) unsafe fn product<T: Scalar>(
     operands: Operands<T>,
 ) -> Result<()> {
     let p = if choice.swapped { operands.transposed() } else { operands };
-    debug_assert!(choice.splits == 1 || !choice.variant.joins() || choice.grid[0] <= reduced::TILE_TICKETS);
+    let tiles = u64::from(choice.grid[0]) * u64::from(choice.grid[2]);
+    debug_assert!(choice.finish != reduced::Finish::LastBlock || tiles <= reduced::TILE_TICKETS.into());
     let slots = work + u64::from(reduced::WORK_HEAD_BYTES);
     let (out, alpha, beta, slot_len) = match adds {
         Some(_) => {

@@ -7,7 +7,8 @@ use cuda_std::prelude::*;
 /// Of complex elements A and B may be the conjugates of what is stored: see [`Product::conj_sum`].
 ///
 /// Where k is cut into parts, C is the scratch: part p writes slot p, `slot_len` elements further on, with α = 1 and
-/// β = 0, and [`crate::slots`] adds them in order. Where it is not, or the kernel joins them itself, `slot_len` is 0 and C is the caller's.
+/// β = 0, and [`crate::slots`] adds them in order. Where it is not, or the blocks of a tile join them ([`crate::slots::join`]), `slot_len` is 0 and C
+/// is the caller's.
 #[derive(Clone, Copy)]
 #[allow(missing_docs)]
 pub struct Product<T> {
@@ -28,7 +29,7 @@ pub struct Product<T> {
     pub slot_len: u64,
     /// Bit 0: A's conjugates; bit 1: B's.
     pub conj: u32,
-    /// Tickets and slots, where the blocks of a tile join its parts of k themselves ([`crate::gemm::ring`]): C is the caller's then, and `slot_len` 0.
+    /// Tickets and slots, where the blocks of a tile join its parts of k themselves ([`crate::slots::join`]).
     pub work: Global<T>,
 }
 

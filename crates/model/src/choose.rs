@@ -227,8 +227,8 @@ fn considered<'a>(
 }
 
 /// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall, and also where
-/// no size is large; those for products of any shape where neither side is skinny, and from [`most_columns`] on;
-/// GEMV's where that side is 1 and they can load the matrix.
+/// no size is large; those for products of any shape where neither side is skinny, and from [`most_columns`] on, with long tiles there alone;
+/// GEMV's where that side is 1, or as many as they take vectors, and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
     let few = problem.k <= few_steps(problem) || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
     if variant.kernel != Kernel::Gemv && !few && is_vectors(problem) {
@@ -246,13 +246,14 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             (least > most_columns(problem) && has_a_large_operand || problem.operation() == Operation::Gemm)
                 && (!variant.mma || variant.dtype.is_complex() || variant.copies_elements() != comes_by_pieces(problem))
                 && (!variant.is_along_k() || problem.a.col == 1 && problem.b.row == 1)
+                && (!variant.is_long() || least <= u64::from(variant.t2))
         }
         Kernel::Tsmttsm => {
             let tall = problem.m.max(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;
             tall && !variant.adds_atomically() && !is_half_empty(variant, problem)
         }
         Kernel::Gram => true,
-        Kernel::Gemv => variant.suits(problem),
+        Kernel::Gemv => variant.suits(problem) && (variant.t2 == 1 || has_a_large_operand),
         Kernel::Tsmm | Kernel::Tall => {
             let is_narrow = least <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY;
             is_narrow && !is_small(problem) && (least > 1 || suits_a_vector(variant, problem))
@@ -387,7 +388,7 @@ fn refusals(
 /// The most columns of C that an entry serves, and the most that k may be, where there are limits.
 fn most(variant: &Variant) -> Option<(u32, Option<u32>)> {
     let tall = widest(variant).map(|(columns, steps)| (columns, Some(steps)));
-    let vector = (variant.kernel == Kernel::Gemv).then_some((1, None));
+    let vector = (variant.kernel == Kernel::Gemv).then_some((variant.t2, None));
     tall.or(vector).or(variant.most_columns().map(|columns| (columns, None)))
 }
 
@@ -407,7 +408,7 @@ fn finish(variant: &Variant, tiles: &Tiling, launched: &Problem, splits: u32) ->
     match variant.is_reduced() {
         true => reduced::finish(tiles, launched.m, launched.n, splits, launched.dtype.bytes()),
         false if splits <= 1 => Finish::Direct,
-        false if variant.joins() => Finish::LastBlock,
+        false if reduced::is_joined(variant, tiles, splits) => Finish::LastBlock,
         false => Finish::SecondLaunch,
     }
 }

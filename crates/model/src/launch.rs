@@ -152,6 +152,13 @@ pub struct Tiling {
     pub b_reads: u64,
 }
 
+impl Tiling {
+    /// Tiles of C, each with a block for every part of k.
+    pub const fn of_c(&self) -> u64 {
+        self.x.saturating_mul(self.z)
+    }
+}
+
 /// The tiling of an m x n product by an entry. With BM rows and BN columns of C a block: ⌈m / BM⌉ tiles of rows, ⌈n / BN⌉
 /// groups of columns; A is read once for each group, B once for each tile of rows.
 ///
@@ -165,7 +172,7 @@ pub struct Tiling {
 /// | [`Kernel::GemmRing`] | [`Variant::rows`] | T2 | stages · [`gemm_ring_len`] of BM and of BN |
 /// | [`Kernel::Tall`] | [`Variant::rows`]; `tsmm_element` T1 / n | all | B, or none |
 /// | [`Kernel::Tsmttsm`], [`Kernel::Gram`] | [`Variant::rows`] | T2 | [`reduced::shared_len`], or a ring's stages |
-/// | [`Kernel::Gemv`] | [`Variant::rows`] | 1 | [`reduced::shared_len`], or a sum of each row a thread |
+/// | [`Kernel::Gemv`] | [`Variant::rows`] | [`Variant::t2`] vectors | [`reduced::shared_len`], or a sum of each row and vector a thread |
 ///
 /// Those of [`Kernel::Tsmm`] and [`Kernel::Tall`] are tiles that fewer blocks may take in turn: [`blocks_along_x`].
 ///
@@ -280,10 +287,11 @@ pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, (m, n, k): (u64, u64, u
     }
 }
 
-/// Elements of scratch that `splits` parts of k need, a slot each: m · n, or where blocks join the parts of their tile ([`Variant::joins`]) that of
+/// Elements of scratch that `splits` parts of k need, a slot each: m · n, or where blocks join the parts of their tile ([`reduced::is_joined`]) that of
 /// whole tiles; none where there is one part.
 pub const fn slots_len(variant: &Variant, tiles: &Tiling, m: u64, n: u64, splits: u32) -> u64 {
-    let slot = if variant.joins() { tiles.x.saturating_mul((variant.rows * variant.t2) as u64) } else { m * n };
+    let tile_len = (variant.rows * variant.t2) as u64;
+    let slot = if reduced::is_joined(variant, tiles, splits) { tiles.of_c().saturating_mul(tile_len) } else { m * n };
     if splits <= 1 { 0 } else { slot.saturating_mul(splits as u64) }
 }
 
@@ -339,6 +347,8 @@ mod tests {
             slots_len(v, &tiling(v, 100, 70), 100, 70, splits)
         };
         assert_eq!([1, 2, 3].map(|splits| len("dgemm_mma_32x32_m64_n64_k32_s3_t128", splits)), [0, 32768, 49152]);
+        let ring = [1, 2, 12, 13].map(|splits| len("dtsm2r_mma_16x48_n48_k16_s3_t256", splits));
+        assert_eq!(ring, [0, 24576, 12 * 12288, 13 * 7000]);
         assert_eq!([1, 2, 3].map(|splits| len("dgemm_tiled_4x4_t256", splits)), [0, 14000, 21000]);
     }
 

@@ -94,7 +94,9 @@ pub fn registers_estimate(variant: &Variant) -> u32 {
         Kernel::Gemm => FIXED_REGISTERS + words * (variant.t2 * variant.t3 + variant.t2 + variant.t3),
         Kernel::Tsmttsm | Kernel::Gram => FIXED_REGISTERS + reduced_registers(variant),
         // Sums, what is loaded of A and of x.
-        Kernel::Gemv => FIXED_REGISTERS + words * ((variant.own_rows() + 1) * variant.t3 + variant.own_rows()),
+        Kernel::Gemv => {
+            FIXED_REGISTERS + words * ((variant.own_rows() + variant.t2) * variant.t3 + variant.own_rows() * variant.t2)
+        }
     };
     estimate.min(255)
 }

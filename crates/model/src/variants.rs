@@ -200,8 +200,10 @@ macro_rules! mma_variants {
             dtsm2r_mma_32x16_n16_k32_s2_t128:            f64, 4,    2,  2,  16, 32, 2,     2,     false;
             dtsm2r_mma_16x24_n24_k32_s3_t256:            f64, 8,    1,  3,  24, 32, 3,     1,     false;
             dtsm2r_mma_16x32_n32_k16_s3_t256:            f64, 8,    1,  4,  32, 16, 3,     2,     false;
+            dtsm2r_mma_32x32_n32_k16_s3_t256:            f64, 8,    2,  4,  32, 16, 3,     1,     false;
             dtsm2r_mma_16x48_n48_k16_s3_t256:            f64, 8,    1,  6,  48, 16, 3,     2,     false;
             dtsm2r_mma_16x8_n8_k32_s4_t128_rows:         f64, 4,    1,  1,  8,  32, 4,     2,     true;
+            dtsm2r_mma_16x8_n8_k64_s2_t128_rows:         f64, 4,    1,  1,  8,  64, 2,     3,     true;
             dtsm2r_mma_16x16_n16_k32_s3_t128_rows:       f64, 4,    1,  2,  16, 32, 3,     3,     true;
             dtsm2r_mma_16x24_n24_k32_s3_t128_rows:       f64, 4,    1,  3,  24, 32, 3,     2,     true;
             dtsm2r_mma_16x32_n32_k32_s2_t256_rows:       f64, 8,    1,  4,  32, 32, 2,     2,     true;
@@ -408,6 +410,11 @@ impl Variant {
         matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv)
     }
 
+    /// Whether the last of a tile's blocks can add the parts of k itself: [`crate::launch::reduced::is_joined`].
+    pub const fn joins(&self) -> bool {
+        matches!(self.kernel, Kernel::Ring | Kernel::GemmRing)
+    }
+
     /// Whether it multiplies two tall matrices, or one by itself.
     pub(crate) const fn is_two_tall(&self) -> bool {
         matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram)
@@ -449,6 +456,11 @@ impl Variant {
     /// Whether it is for an A and a B that both lie along k, and keeps them so in its stages, on the vector units.
     pub const fn is_along_k(&self) -> bool {
         matches!(self.name.as_bytes(), b"gemm_along")
+    }
+
+    /// Whether it is for products of any shape, and its tiles are four times as long as wide: for a C of one column of them.
+    pub const fn is_long(&self) -> bool {
+        matches!(self.kernel, Kernel::GemmRing) && self.rows >= 4 * self.t2
     }
 
     /// The oldest compute capability that has its instructions.

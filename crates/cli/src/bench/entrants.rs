@@ -162,13 +162,13 @@ impl<'b> Bench<'b> {
 }
 
 /// All entries of an element type that are made for the shape: where both sides of C are skinny those of two tall matrices,
-/// else those of any shape, for squares with the ladder's and for others with those of a tall A, and for vectors those of GEMV. What is left out would run for minutes: a thread a row has few rows here, and long ones.
+/// else those of any shape, for squares with the ladder's and for others with those of a tall A, and for vectors, as many as they take, those of GEMV. What is left out would run for minutes: a thread a row has few rows here, and long ones.
 fn entries(problem: &Problem) -> impl Iterator<Item = (&'static str, &'static str)> {
     let tall = problem.gram || (problem.m.max(problem.n) <= SKINNY && problem.k > SKINNY);
-    let (dtype, vector) = (problem.dtype, problem.m.min(problem.n) == 1);
+    let (dtype, vectors) = (problem.dtype, problem.m.min(problem.n));
     let square = problem.operation() == Operation::Gemm;
     let suits = move |v: &&Variant| match v.kernel {
-        Kernel::Gemv => vector && !problem.gram,
+        Kernel::Gemv => vectors == u64::from(v.t2) && !problem.gram,
         Kernel::Gemm | Kernel::GemmRing => !tall,
         Kernel::Ladder => square,
         _ if square => false,
@@ -204,16 +204,22 @@ mod tests {
             let of =
                 |(m, n, k)| entries(&Problem::column_major(dtype, m, n, k)).map(|(_, entry)| entry).collect::<Vec<_>>();
             let (large, tall) = (of((1000, 4, 1000)), of((64, 64, 65)));
-            let vector = of((1000, 1, 1000));
+            let (vector, two) = (of((1000, 1, 1000)), of((1000, 2, 1000)));
             let square = of((100, 100, 100));
-            let names: BTreeSet<&str> = large.iter().chain(&tall).chain(&vector).chain(&square).copied().collect();
+            let names: BTreeSet<&str> =
+                large.iter().chain(&tall).chain(&vector).chain(&two).chain(&square).copied().collect();
             // A vector's are those of a skinny matrix, and its own.
-            let own = VARIANTS.iter().filter(|v| v.dtype == dtype && v.kernel == Kernel::Gemv).count();
+            let own_of = |vectors| {
+                let is_own = |v: &&model::Variant| v.dtype == dtype && v.kernel == Kernel::Gemv && v.t2 == vectors;
+                VARIANTS.iter().filter(is_own).count()
+            };
+            let own = own_of(1) + own_of(2);
             // Those of any shape are a square's too.
             let of_any = |v: &&Variant| v.dtype == dtype && matches!(v.kernel, Kernel::Gemm | Kernel::GemmRing);
             let plain = VARIANTS.iter().filter(of_any).count();
             let distinct = large.len() + tall.len() + own + square.len() - plain;
-            assert_eq!((names.len(), vector.len()), (distinct, large.len() + own));
+            assert_eq!((names.len(), vector.len()), (distinct, large.len() + own_of(1)));
+            assert!(two.len() == large.len() + own_of(2) && own_of(2) > 0);
             // More than one of a variant: its block shapes.
             let of = |name: &str| VARIANTS.iter().filter(|v| v.dtype == dtype && v.name == name).count();
             assert!(of("tsm2r_prefetch") > 1 && large.len() > of("tsm2r_prefetch"));

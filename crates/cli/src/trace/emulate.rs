@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use bytemuck::Pod;
 use kernels::table::{self, Element};
-use model::launch::reduced::{TILE_TICKETS, WORK_HEAD_BYTES, has_tickets};
+use model::launch::reduced::{TILE_TICKETS, WORK_HEAD_BYTES, has_tickets, is_joined};
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
 use model::{Dtype, Layout, Refusal, Strides, Variant, span, sum_slots};
@@ -104,7 +104,7 @@ impl Request {
         let fmas = u128::from(rows) * u128::from(n) * u128::from(k);
         let tiling = tiling(self.variant, m.into(), n.into());
         if self.splits > 1 && !has_tickets(self.variant, &tiling) {
-            let (entry, tiles) = (self.variant.entry, tiling.x);
+            let (entry, tiles) = (self.variant.entry, tiling.of_c());
             let message =
                 format!("has tickets for {TILE_TICKETS} tiles of C, not for {tiles}; in one part of k it needs none");
             return Err(Fault::Input(format!("{m} x {n} x {k}: {entry} {message}")));
@@ -161,7 +161,8 @@ impl Request {
             return Err(Fault::Input(format!("{} is not among the kernels of this program", variant.entry)));
         };
         let slots_len = slots_len(variant, &tiling, m.into(), n.into(), splits);
-        let (joins, adds) = (splits > 1 && variant.joins(), splits > 1 && !variant.joins());
+        let joins = is_joined(variant, &tiling, splits);
+        let adds = splits > 1 && !joins;
         let head = u64::from(WORK_HEAD_BYTES) / variant.dtype.bytes();
         let slots = match joins {
             true => memory.inout("slots", &vec![T::ZERO; len(head + slots_len)]),

@@ -16,6 +16,7 @@ use super::epilogue::{is_wide, write, write_plain};
 use super::ring::{Ring, Stage, Steps, Tile};
 use crate::complex_fragments;
 use crate::product::Product;
+use crate::slots::join;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
@@ -64,7 +65,7 @@ impl<S: Tile, const RB: usize, const NT: usize> ComplexMma<S, RB, NT> {
             };
             Ring::<Elem, S>::run(&x, origin, &mut sums);
             let mut found = sums.rc.map(|rows| rows.map(|half| half.map(complex_fragments::sums)));
-            if !Ring::<Elem, S>::join(&x, &mut found) {
+            if !join(&x, S::THREADS, thread::block_idx_x(), &mut found) {
                 return;
             }
             let at = (origin.0 + row + g, origin.1 + col + 2 * q);

@@ -25,6 +25,7 @@
 use super::epilogue::{is_plain, is_wide, write, write_plain};
 use super::ring::{ByLines, BySteps, Elements, Ring, Stage, Steps, Tile, Way, lies_by_lines, lies_by_steps};
 use crate::product::Product;
+use crate::slots::join;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
@@ -76,7 +77,7 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
             let mut parts = [sums];
             if thread::grid_dim_y() == 1 {
                 Self::write(&x, sums);
-            } else if Ring::<f64, S>::join(&x, &mut parts) {
+            } else if join(&x, S::THREADS, thread::block_idx_x(), &mut parts) {
                 Self::write(&x, parts[0]);
             }
         }
@@ -103,7 +104,7 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
             let mut parts = [sums];
             if thread::grid_dim_y() == 1 {
                 Self::write(&x, sums);
-            } else if Ring::<f64, S>::join(&x, &mut parts) {
+            } else if join(&x, S::THREADS, thread::block_idx_x(), &mut parts) {
                 Self::write(&x, parts[0]);
             }
         }

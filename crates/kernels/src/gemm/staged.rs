@@ -24,6 +24,7 @@
 use super::epilogue::{is_plain, is_wide, write, write_plain};
 use super::ring::{Ring, Stage, Steps, Tile, Way};
 use crate::product::Product;
+use crate::slots::join;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
@@ -75,7 +76,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize, W: Way> Staged<T, S, 
         unsafe {
             Ring::<T, S, W, W>::run(&x, (row, col), &mut sums);
             let mut rc = [[sums.rc]];
-            if !Ring::<T, S, W, W>::join(&x, &mut rc) {
+            if !join(&x, S::THREADS, thread::block_idx_x(), &mut rc) {
                 return;
             }
             let [[rc]] = rc;

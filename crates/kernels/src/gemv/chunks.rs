@@ -18,10 +18,18 @@ use cuda_std::prelude::*;
 /// # Safety
 /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
 #[inline(always)]
-pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: usize, const STEPS: usize>(
+pub unsafe fn body<
+    T: Scalar,
+    const THREADS: usize,
+    const BM: usize,
+    const TM: usize,
+    const NB: usize,
+    const STEPS: usize,
+>(
     x: Reduced<T>,
 ) {
     const { assert!(BM == THREADS * TM && THREADS % STEPS == 0, "TM rows a thread, whole steps of a chunk") };
+    const { assert!(NB == 1, "one vector") };
     let (t, threads) = (thread::thread_idx_x(), THREADS as u32);
     let tile = thread::block_idx_x() * BM as u32;
     let (start, end) = x.p.part(threads);
@@ -51,7 +59,7 @@ pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: u
         unsafe { sc.store(i as u32 * threads + t, sums[i]) };
     }
     // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
-    unsafe { super::hand_in(&x, BM as u32, threads, (BM as u32, 1)) };
+    unsafe { super::hand_in(&x, (BM as u32, 1), threads, (BM as u32, 1)) };
 }
 
 /// Multiplies a chunk with rows `row`, `row` + THREADS ..; without conditions where it is FULL along rows and along k.

@@ -3,7 +3,7 @@
 //! # Idea
 //! A warp's load of A is 512 bytes of a column in one piece, and STEPS columns are in flight a thread while those before them
 //! are multiplied: 32 KiB a block. x needs an element a column and thread, which a warp's lanes share and the first-level
-//! cache holds. Where rows are few, groups of a block's threads have columns of their own, and blocks parts of k.
+//! cache holds; NB vectors need as many, for one A. Where rows are few, groups of a block's threads have columns of their own, and blocks parts of k.
 //!
 //! # Thread mapping
 //! LANES = BM / TM threads along the rows, THREADS / LANES groups along k; group g takes columns g, g + GROUPS .. of each
@@ -17,7 +17,14 @@ use cuda_std::warp::WARP_LANES;
 /// # Safety
 /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
 #[inline(always)]
-pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: usize, const STEPS: usize>(
+pub unsafe fn body<
+    T: Scalar,
+    const THREADS: usize,
+    const BM: usize,
+    const TM: usize,
+    const NB: usize,
+    const STEPS: usize,
+>(
     x: Reduced<T>,
 ) {
     const {
@@ -38,7 +45,7 @@ pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: u
         && (p.k <= 1 || p.a_col % width as u64 == 0)
         && (p.m % width == 0 || tile + BM as u32 <= p.m);
     let by_elements = |lane: u32, i: usize| (lane / WARP_LANES * width + i as u32) * WARP_LANES + lane % WARP_LANES;
-    let mut sums = [T::ZERO; TM];
+    let mut sums = [[T::ZERO; TM]; NB];
     let run = Columns { x: &x, parts: (start, end), group: (group, groups) };
 
     if by_16_bytes {
@@ -46,7 +53,7 @@ pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: u
         // SAFETY: columns before `end` <= k; 16 bytes of a column from a row inside on, aligned.
         let load = |at: Global<T>, inside: bool| unsafe { at.stream_wide_if(row < p.m && inside, row as u64) };
         // SAFETY: `end` <= k.
-        unsafe { run.add::<T::Wide, TM, STEPS>(&mut sums, load, T::ZEROS) };
+        unsafe { run.add::<T::Wide, TM, NB, STEPS>(&mut sums, load, T::ZEROS) };
     } else {
         let row = |i: usize| tile + by_elements(lane, i);
         let load = |at: Global<T>, inside: bool| {
@@ -54,17 +61,19 @@ pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: u
             core::array::from_fn(|i| unsafe { at.stream_if(row(i) < p.m && inside, row(i) as u64) })
         };
         // SAFETY: `end` <= k.
-        unsafe { run.add::<[T; TM], TM, STEPS>(&mut sums, load, [T::ZERO; TM]) };
+        unsafe { run.add::<[T; TM], TM, NB, STEPS>(&mut sums, load, [T::ZERO; TM]) };
     }
 
-    let sc = Shared::<T>::at(0); // (BM, groups) by columns
+    let sc = Shared::<T>::at(0); // (BM, NB, groups) by columns
     for i in 0..TM {
         let row = if by_16_bytes { lane * width + i as u32 } else { by_elements(lane, i) };
-        // SAFETY: an element of each thread's own.
-        unsafe { sc.store(group * BM as u32 + row, sums[i]) };
+        for j in 0..NB {
+            // SAFETY: an element of each thread's own.
+            unsafe { sc.store((group * NB as u32 + j as u32) * BM as u32 + row, sums[j][i]) };
+        }
     }
     // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
-    unsafe { super::hand_in(&x, BM as u32, THREADS as u32, (BM as u32, groups)) };
+    unsafe { super::hand_in(&x, (BM as u32, NB as u32), THREADS as u32, ((BM * NB) as u32, groups)) };
 }
 
 /// The columns of a group.
@@ -81,11 +90,16 @@ impl<T: Scalar> Columns<'_, T> {
     /// multiplied, which also keeps the assembler from loading one by one.
     ///
     /// # Safety
-    /// The part ends at k at most, and x spans its elements.
+    /// The part ends at k at most, and the vectors span their elements.
     #[inline(always)]
-    unsafe fn add<L: Copy + core::ops::Index<usize, Output = T>, const TM: usize, const STEPS: usize>(
+    unsafe fn add<
+        L: Copy + core::ops::Index<usize, Output = T>,
+        const TM: usize,
+        const NB: usize,
+        const STEPS: usize,
+    >(
         &self,
-        sums: &mut [T; TM],
+        sums: &mut [[T; TM]; NB],
         load: impl Fn(Global<T>, bool) -> L,
         zeros: L,
     ) {
@@ -109,12 +123,17 @@ impl<T: Scalar> Columns<'_, T> {
             now = next(first + step);
             let mut at = p.b.starting_at((first + group) as u64 * p.b_row);
             for s in 0..STEPS {
-                // SAFETY: an element of x before `end` <= k.
-                let rx = unsafe { at.load_if(first + s as u32 * groups + group < end, 0) }.conj_if(conj_b);
-                at = at.starting_at(along);
-                for i in 0..TM {
-                    sums[i] = ra[s][i].fma(rx, sums[i]);
+                let inside = first + s as u32 * groups + group < end;
+                for j in 0..NB {
+                    // Of one vector there is no column to look for.
+                    let there = inside && (NB == 1 || (j as u32) < p.n);
+                    // SAFETY: an element of column j before `end` <= k.
+                    let rx = unsafe { at.load_if(there, j as u64 * p.b_col) }.conj_if(conj_b);
+                    for i in 0..TM {
+                        sums[j][i] = ra[s][i].fma(rx, sums[j][i]);
+                    }
                 }
+                at = at.starting_at(along);
             }
         }
     }

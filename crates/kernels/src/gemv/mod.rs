@@ -3,8 +3,8 @@
 //! | operand | shape | strides | role |
 //! |---------|-------|---------|------|
 //! | A | m x k | one of them 1, as the variant wants; the paper's any | streamed, read once |
-//! | x, called B | k x 1 | any | small; a thread reads an element for all of its rows |
-//! | y, called C | m x 1 | any | written at the end |
+//! | x, called B | k x 1, or up to NB vectors | any | small; a thread reads an element for all of its rows |
+//! | y, called C | m x 1, or as many | any | written at the end |
 //!
 //! | variant | Sørensen | idea |
 //! |---|---|---|
@@ -17,7 +17,8 @@
 //! Block (x, y) owns rows x·BM .. and part y of k. A thread has TM of its rows; those that share rows have different steps of
 //! k.
 //! # Tile parameters
-//! BM: rows a block. TM: rows a thread. STEPS: steps of k that a thread loads at a time.
+//! BM: rows a block. TM: rows a thread. NB: vectors, 1 but of entries of [`columns`] and [`dots`], to which a matrix of two columns is two vectors. STEPS: steps of k that a
+//! thread loads at a time.
 //! # Zero β, tails
 //! β = 0 never reads y. What is outside of A and x is zero and touches no memory; rows past m are not stored. Lines that do
 //! not start at multiples of 16 bytes are loaded by elements, as many of them in flight.
@@ -42,34 +43,34 @@ use crate::product::{Product, c64, c128};
 use crate::tsmttsm::{Reduced, finish, reduced_entry};
 use cuda_std::prelude::*;
 
-/// Adds the sums of those that share a row and hands in the block's rows: sum g of row r lies at g·`pitch` + r of shared
-/// memory, `count` of them for each of the BM rows.
+/// Adds the sums of those that share a row and hands in the block's rows: sum g of element e of its BM x NB, by columns, lies at g·`pitch` + e of shared
+/// memory, `count` of them for each.
 ///
 /// # Safety
 /// All threads of the block are here, and their sums are stored; `model::launch::tiling`'s shared memory; the operands span
 /// their elements.
 #[inline(always)]
-unsafe fn hand_in<T: Scalar>(x: &Reduced<T>, bm: u32, threads: u32, (pitch, count): (u32, u32)) {
+unsafe fn hand_in<T: Scalar>(x: &Reduced<T>, (bm, nb): (u32, u32), threads: u32, (pitch, count): (u32, u32)) {
     let sums = Shared::<T>::at(0);
     thread::sync_threads();
     if count > 1 {
         let row = thread::block_idx_x() * bm;
-        for r in (thread::thread_idx_x()..bm).step_by(threads as usize) {
-            if row + r < x.p.m {
-                // SAFETY: behind the barrier; row r's sums are read and its first written by this thread alone.
+        for e in (thread::thread_idx_x()..bm * nb).step_by(threads as usize) {
+            if row + e % bm < x.p.m {
+                // SAFETY: behind the barrier; an element's sums are read and its first written by this thread alone.
                 unsafe {
-                    let mut sum = sums.load(r);
+                    let mut sum = sums.load(e);
                     for g in 1..count {
-                        sum = sum.add(sums.load(g * pitch + r));
+                        sum = sum.add(sums.load(g * pitch + e));
                     }
-                    sums.store(r, sum);
+                    sums.store(e, sum);
                 }
             }
         }
         thread::sync_threads();
     }
     // SAFETY: the block's rows are whole, behind a barrier.
-    unsafe { finish::tile::<T, false>(x, (bm, 1, threads)) };
+    unsafe { finish::tile::<T, false>(x, (bm, nb, threads)) };
 }
 
 /// The modules by their variants' names: the paper's first four differ in tiles and launches alone.
@@ -82,8 +83,8 @@ mod body {
 }
 
 macro_rules! entries {
-    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $bm:literal, $tm:literal, $steps:literal, $blocks:literal;)*) => {
-        $(reduced_entry!($entry, $elem, body::$variant::body::<$elem, $threads, $bm, $tm, $steps>);)*
+    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $bm:literal, $tm:literal, $nb:literal, $steps:literal, $blocks:literal;)*) => {
+        $(reduced_entry!($entry, $elem, body::$variant::body::<$elem, $threads, $bm, $tm, $nb, $steps>);)*
     };
 }
 model::gemv_variants!(entries);

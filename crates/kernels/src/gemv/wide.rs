@@ -21,10 +21,18 @@ use cuda_std::prelude::*;
 /// # Safety
 /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
 #[inline(always)]
-pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: usize, const STEPS: usize>(
+pub unsafe fn body<
+    T: Scalar,
+    const THREADS: usize,
+    const BM: usize,
+    const TM: usize,
+    const NB: usize,
+    const STEPS: usize,
+>(
     x: Reduced<T>,
 ) {
     const { assert!(TM == T::WIDTH && BM <= THREADS, "16 bytes a thread, WIDTH columns a pass at least") };
+    const { assert!(NB == 1, "one vector") };
     let (t, threads, width) = (thread::thread_idx_x(), THREADS as u32, TM as u32);
     let (p, tile) = (&x.p, thread::block_idx_x() * BM as u32);
     // At least 1, which the compiler cannot know: no division can panic.
@@ -62,7 +70,7 @@ pub unsafe fn body<T: Scalar, const THREADS: usize, const BM: usize, const TM: u
         unsafe { sc.store(place[v], sums[v]) };
     }
     // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
-    unsafe { super::hand_in(&x, BM as u32, threads, (rows, cols)) };
+    unsafe { super::hand_in(&x, (BM as u32, 1), threads, (rows, cols)) };
 }
 
 /// A thread's places in the passes over a low matrix.

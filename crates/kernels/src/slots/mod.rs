@@ -1,4 +1,4 @@
-//! Adds slots: C ← α (S₀ + S₁ + ...) + β C, or C ← β C where there are none.
+//! Adds slots: C ← α (S₀ + S₁ + ...) + β C, or C ← β C where there are none; and [`join`], by which a kernel's own blocks do.
 //!
 //! | operand | shape | stored as                                        |
 //! |---------|-------|--------------------------------------------------|
@@ -13,6 +13,10 @@
 //! Slots are added in order, from the first.
 //! # Cost
 //! Reads `count` · m · n elements, and C unless β = 0; writes m · n.
+
+mod join;
+
+pub use join::join;
 
 use crate::product::scaled;
 use cuda_std::prelude::*;

@@ -14,8 +14,9 @@
 //! holds of each 16 x 8 tile of C two columns of two rows: by columns of A rows 2g and 2g + 1, since they come in one
 //! load, by rows g and g + 8.
 
-use super::ring::{Ring, Stage, Steps, Tile};
+use super::ring::{Ring, Stage, Steps, Tile, tile_of_c};
 use crate::product::Product;
+use crate::slots::join;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
@@ -57,11 +58,16 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
                 shape: PhantomData,
             };
             Ring::<f64, S, true>::run(&x, &mut sums);
+            let mut rc = [sums.rc];
+            if x.slot_len == 0 && !join(&x, S::THREADS, tile_of_c(), &mut rc) {
+                return;
+            }
+            let [rc] = rc;
             for i in 0..RB {
                 let start = thread::block_idx_x() * S::BM + row + 16 * i as u32;
                 for j in 0..NT {
                     let first = thread::block_idx_z() * S::BN + 8 * j as u32 + 2 * q;
-                    let [c00, c01, c10, c11] = sums.rc[i][j];
+                    let [c00, c01, c10, c11] = rc[i][j];
                     x.write_tile(|r| start + rows[r], |s| first + s as u32, [[c00, c01], [c10, c11]]);
                 }
             }

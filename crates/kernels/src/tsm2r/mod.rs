@@ -4,7 +4,7 @@
 //! |---------|-------|-----------------------|---------------------------------------------------------|
 //! | A       | m x k | any; 1 x lda coalesces; the rings' own | the traffic: read once for every T2 columns of C |
 //! | B       | k x n | any                   | small; each element is used by every row                |
-//! | C       | m x n | any; slots are packed | one sum a thread and column                             |
+//! | C       | m x n | any; slots are packed, or the rings' own | one sum a thread and column          |
 //!
 //! # The ladder
 //! | variant | TSM2X | idea |

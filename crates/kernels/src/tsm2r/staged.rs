@@ -17,9 +17,10 @@
 //! load of 16 bytes; by rows it owns every ROWS-th row, and a load brings WIDTH steps of one. Of the columns it owns
 //! WIDTH neighbours out of every COLS·WIDTH.
 
-use super::ring::{Ring, Stage, Steps, Tile};
+use super::ring::{Ring, Stage, Steps, Tile, tile_of_c};
 use crate::gemm::epilogue::write;
 use crate::product::Product;
+use crate::slots::join;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
@@ -75,20 +76,25 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
         // SAFETY: the caller's promise.
         unsafe {
             Ring::<T, S, false>::run(&x, &mut sums);
+            let mut rc = [[sums.rc]];
+            if x.slot_len == 0 && !join(&x, S::THREADS, tile_of_c(), &mut rc) {
+                return;
+            }
+            let [[rc]] = rc;
             let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
             let (row, col) = (|i| row + Self::row(i as u32), |j| col + Self::col(j as u32));
             if !Self::IS_LARGE {
-                x.write_tile(row, col, sums.rc);
+                x.write_tile(row, col, rc);
             } else if S::A_BY_ROWS {
                 // Halves, each of which is unrolled.
                 for i in 0..TM / 2 {
-                    x.write_tile(|_| row(i), col, [sums.rc[i]]);
+                    x.write_tile(|_| row(i), col, [rc[i]]);
                 }
                 for i in TM / 2..TM {
-                    x.write_tile(|_| row(i), col, [sums.rc[i]]);
+                    x.write_tile(|_| row(i), col, [rc[i]]);
                 }
             } else {
-                write(&x, row, col, sums.rc);
+                write(&x, row, col, rc);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A matrix times a vector: what a product's cases do not meet.
+//! A matrix times a vector, or two: what a product's cases do not meet.
 
 use crate::harness::{Case, check};
 use model::launch::tiling;
@@ -9,7 +9,7 @@ use model::{Kernel, Layout, VARIANTS, Variant};
 pub fn cases(variant: &Variant) -> Vec<Case> {
     let (rows, step) = (variant.rows, tiling(variant, 1, 1).k_step);
     let by_rows = [variant.layout == Layout::Rows, false, false];
-    let of = |m: u32, k: u32| Case { by_rows, alpha: 0.5, ..Case::plain(m, 1, k) };
+    let of = |m: u32, k: u32| Case { by_rows, alpha: 0.5, ..Case::plain(m, variant.t2, k) };
     let (even, long) = (rows.next_multiple_of(4), 2 * step + 4);
     // Line is what is contiguous of A: a column, or a row.
     let aligned = |case: Case| {
@@ -47,10 +47,10 @@ fn a_is_read_once_by_whole_sectors() {
     for v in VARIANTS.iter().filter(|v| v.kernel == Kernel::Gemv && v.rows <= 512) {
         let by_rows = [v.layout == Layout::Rows, false, false];
         let (m, k) = (512, 1024);
-        let counters = check(v, Case { by_rows, ..Case::plain(m, 1, k) });
+        let counters = check(v, Case { by_rows, ..Case::plain(m, v.t2, k) });
         let a = counters.operand("A").loads;
         assert_eq!((a.elements, a.efficiency()), (u64::from(m * k), 1.0), "{}", v.entry);
-        assert_eq!(counters.fma, u64::from(m * k) * u64::from(v.dtype.fmas()), "{}", v.entry);
+        assert_eq!(counters.fma, u64::from(m * v.t2 * k) * u64::from(v.dtype.fmas()), "{}", v.entry);
         if !v.is_sorensens() && v.name != "gemv_wide" {
             let width = 16 / v.dtype.bytes();
             assert_eq!(a.instructions, u64::from(m * k) / width / 32, "{}: a warp loads 512 bytes at a time", v.entry);
@@ -63,7 +63,9 @@ fn a_is_read_once_by_whole_sectors() {
 fn x_is_read_for_several_rows() {
     for (entry, times) in [
         ("dgemv_columns_2x1_m64n1_u8_t256", 512 / 2),
+        ("dgemv_columns_2x2_m64n2_u8_t256", 512 / 2),
         ("dgemv_dots_8x1_m8n1_u2_t256", 512 / 8),
+        ("dgemv_dots_8x2_m8n2_u2_t256", 512 / 8),
         ("dgemv_dots_8x1_m64n1_u2_t256", 512 / 8),
         // By a block, once for all of its rows.
         ("dgemv_one_thread_1x1_m128n1_u8_t128", 512 / 128),
@@ -71,8 +73,8 @@ fn x_is_read_for_several_rows() {
     ] {
         let v = variant(entry);
         let by_rows = [v.layout == Layout::Rows, false, false];
-        let counters = check(v, Case { by_rows, ..Case::plain(512, 1, 512) });
-        assert_eq!(counters.operand("B").loads.elements, 512 * times, "{entry}");
+        let counters = check(v, Case { by_rows, ..Case::plain(512, v.t2, 512) });
+        assert_eq!(counters.operand("B").loads.elements, 512 * u64::from(v.t2) * times, "{entry}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cuda_std::{Complex, Global};
 use lanky_kernels::table::{self, Product, ProductFn};
-use model::launch::reduced::{WORK_HEAD_BYTES, has_tickets};
+use model::launch::reduced::{WORK_HEAD_BYTES, has_tickets, is_joined};
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
 use model::{Dtype, Strides, Variant, span, sum_slots};
@@ -230,7 +230,8 @@ pub fn run_product<T: Element>(
     let tiling = tiling(variant, m.into(), n.into());
     assert!(splits == 1 || has_tickets(variant, &tiling));
     let slots = slots_len(variant, &tiling, m.into(), n.into(), splits) as usize;
-    let (joins, adds) = (splits > 1 && variant.joins(), splits > 1 && !variant.joins());
+    let joins = is_joined(variant, &tiling, splits);
+    let adds = splits > 1 && !joins;
     let head = WORK_HEAD_BYTES as usize / size_of::<T>();
     let scratch = match joins {
         // Tickets are 0; nobody may count on what the slots held.

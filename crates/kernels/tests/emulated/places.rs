@@ -21,7 +21,7 @@ pub fn cases(variant: &Variant) -> Vec<Case> {
     let (columns, steps) = widest(variant).unwrap_or((12, 1 << 20));
     let m = if variant.is_reduced() { variant.most_columns().unwrap_or(8).min(12) } else { 20 };
     let n = match variant.kernel {
-        Kernel::Gemv => 1,
+        Kernel::Gemv => variant.t2,
         Kernel::Gram => m,
         _ => columns.min(12).min(variant.most_columns().unwrap_or(12)),
     };

@@ -56,7 +56,7 @@ fn check_all<T: Element>(variant: &Variant, entry: ReducedFn<T>, mut case: Case)
         (case.n, case.by_rows[1]) = (case.m, !case.by_rows[0]);
     }
     if variant.kernel == Kernel::Gemv {
-        case.n = 1;
+        case.n = case.n.min(variant.t2);
     }
     let finishes: &[Finish] = match case.splits {
         1 => &[Finish::Direct],

@@ -123,7 +123,9 @@ mod tests {
         let own = choose(&p, &Machine::H200, None)?;
         let with = |parts| choose_given(&p, &Machine::H200, own.variant.entry, parts);
         assert_eq!(with(Parts::Exactly(3))?.splits, 3);
-        assert_eq!((with(Parts::Exactly(3))?.grid[1], with(Parts::Exactly(3))?.slots_len), (3, 128 * 4 * 3));
+        // A slot is of the ring's whole tiles.
+        let slot_len = u64::from(own.grid[0] * own.variant.rows * own.variant.t2);
+        assert_eq!((with(Parts::Exactly(3))?.grid[1], with(Parts::Exactly(3))?.slots_len), (3, slot_len * 3));
         assert_eq!(with(Parts::Exactly(0))?.splits, 1);
         assert!(with(Parts::Exactly(u32::MAX))?.splits <= crate::roofline::MOST_SPLITS);
         // Half, and one and a half times, what is expected to be best here.

@@ -55,7 +55,6 @@ fn an_h200_gets_its_fastest_entries() -> Result<(), Refusal> {
         (Dtype::F64, 2, "dtsm2r_prefetch_1x2_u16_t128", 4),
         (Dtype::F64, 4, "dtsm2r_prefetch_1x4_u16_t128", 4),
         (Dtype::F32, 2, "stsm2r_prefetch_1x2_u32_t128", 4),
-        (Dtype::F32, 4, "stsm2r_prefetch_1x4_u32_t128", 4),
     ] {
         let p = Problem::column_major(dtype, 20480, n, 20480);
         let choice = choose(&p, &Machine::H200, None)?;
@@ -278,7 +277,12 @@ fn few_rows_are_split_until_the_chip_is_full() -> Result<(), Refusal> {
     let p = Problem::column_major(Dtype::F64, 128, 4, 1_000_000);
     let choice = choose(&p, &Machine::H200, None)?;
     assert!(choice.estimate.memory_utilisation >= 0.95, "{choice}");
-    assert_eq!(choice.slots_len, 128 * 4 * u64::from(choice.splits));
+    // So many parts are added by another launch.
+    assert_eq!(
+        (choice.slots_len, choice.finish),
+        (128 * 4 * u64::from(choice.splits), Finish::SecondLaunch),
+        "{choice}"
+    );
     Ok(())
 }
 
@@ -524,26 +528,72 @@ fn lines_of_elements_go_to_the_ring_of_any_shape_from_33_columns_on() {
     assert_eq!(choose(&apart, &Machine::H200, None).expect("a choice").variant.entry, chosen(48, 10_000));
 }
 
-/// 32 x 32 tiles have a ticket each, 33 x 33 have not; TSM2R's slots are added by another launch.
+/// 32 x 32 tiles have a ticket each, 33 x 33 have not, nor 513 x 2 of TSM2R's, whose slots another launch adds then, or where parts are many, as those of what
+/// has no ring.
 #[test]
 fn parts_of_a_tile_are_joined_where_each_tile_has_a_ticket() -> Result<(), Refusal> {
     let square = |side| Problem::column_major(Dtype::F64, side, side, side);
-    let entry = "dgemm_mma_32x32_m64_n64_k32_s3_t128";
-    let variant = VARIANTS.iter().find(|v| v.entry == entry).expect("an entry");
-    let most = |side| {
+    let skinny = |m| Problem::column_major(Dtype::F64, m, 64, 100_000);
+    let (of_squares, of_rows) = ("dgemm_mma_32x32_m64_n64_k32_s3_t128", "dtsm2r_mma_16x32_n32_k16_s3_t256");
+    let variant = VARIANTS.iter().find(|v| v.entry == of_squares).expect("an entry");
+    let most = [2048, 2049].map(|side| {
         let tiles = tiling(variant, side, side);
         Estimator::new(variant, &tiles, &square(side), &Machine::H200).most_splits()
-    };
-    assert!(most(2048) > 1 && most(2049) == 1);
+    });
+    assert!(most[0] > 1 && most[1] == 1, "{most:?}");
     // Who asks for parts is given one.
-    let asked =
-        |side| choose_given(&square(side), &Machine::H200, entry, Parts::Exactly(8)).map(|choice| choice.splits);
-    assert_eq!((asked(2048)?, asked(2049)?), (3, 1));
-    let joined = choose(&square(768), &Machine::H200, Some(entry))?;
-    assert!(joined.splits > 1 && joined.finish == Finish::LastBlock, "{joined}");
-    assert_eq!(joined.slots_len, 768 * 768 * u64::from(joined.splits));
-    assert!(std::format!("{joined}").contains("added by the last block of each tile"), "{joined}");
-    let added = choose(&Problem::column_major(Dtype::F64, 2154, 8, 100_000), &Machine::H200, None)?;
-    assert!(added.splits > 1 && added.finish == Finish::SecondLaunch, "{added}");
+    let asked = |p: Problem, entry, parts| choose_given(&p, &Machine::H200, entry, Parts::Exactly(parts));
+    assert!(asked(square(2048), of_squares, 8)?.splits > 1 && asked(square(2049), of_squares, 8)?.splits == 1);
+    let of_ring =
+        |m, n, parts| asked(Problem { n, ..skinny(m) }, of_rows, parts).map(|c| (c.splits, c.finish, c.slots_len));
+    assert_eq!(of_ring(65_536, 64, 2)?, (2, Finish::LastBlock, 2 * 65_536 * 64));
+    assert_eq!(of_ring(65_537, 64, 2)?, (2, Finish::SecondLaunch, 2 * 65_537 * 64));
+    assert_eq!(of_ring(1000, 40, 12)?, (12, Finish::LastBlock, 12 * 1024 * 64));
+    assert_eq!(of_ring(1000, 40, 13)?, (13, Finish::SecondLaunch, 13 * 1000 * 40));
+    for (entry, p, slot_len) in
+        [(of_squares, square(768), 768 * 768), (of_rows, Problem { n: 40, k: 2000, ..skinny(1000) }, 1024 * 64)]
+    {
+        let joined = choose(&p, &Machine::H200, Some(entry))?;
+        assert!(joined.splits > 1 && joined.finish == Finish::LastBlock, "{joined}");
+        assert_eq!(joined.slots_len, slot_len * u64::from(joined.splits));
+        assert!(std::format!("{joined}").contains("added by the last block of each tile"), "{joined}");
+    }
+    let p = Problem::column_major(Dtype::F64, 2154, 8, 100_000);
+    for name in ["tsm2r_prefetch", "gemm_tiled"] {
+        let added = choose(&p, &Machine::H200, Some(name))?;
+        assert!(added.splits > 1 && added.finish == Finish::SecondLaunch, "{added}");
+        assert_eq!(added.slots_len, 2154 * 8 * u64::from(added.splits));
+        assert!(std::format!("{added}").contains("added by a second launch"), "{added}");
+    }
     Ok(())
+}
+
+/// 49 to 64 columns of f64 on the matrix units: tiles of 256 rows where A lies by columns, of 64 where it lies by rows; squares keep theirs.
+#[test]
+fn many_columns_have_long_tiles_by_columns() {
+    let chosen = |a: Strides, m, n, k| {
+        let problem = Problem { a, ..Problem::column_major(Dtype::F64, m, n, k) };
+        choose(&problem, &Machine::H200, None).expect("a choice").variant.entry
+    };
+    for (m, n, k) in [(10_240, 64, 10_240), (20_480, 64, 20_480), (20_480, 50, 20_480), (40_960, 64, 5120)] {
+        let by_columns = chosen(Strides::column_major(m), m, n, k);
+        assert_eq!(by_columns, "dgemm_mma_64x32_m256_n64_k16_s3_t256", "{m} {n} {k}");
+        let by_rows = chosen(Strides::row_major(k), m, n, k);
+        assert_eq!(by_rows, "dgemm_mma_32x32_m64_n64_k32_s3_t128", "{m} {n} {k}");
+    }
+    assert!(!chosen(Strides::column_major(2048), 2048, 2048, 2048).contains("m256"));
+}
+
+/// Two vectors by rows are two dot products a row, one of a block's: memory gives its rows by 4 KiB.
+#[test]
+fn two_columns_by_rows_are_dot_products() {
+    for (dtype, entry) in [(Dtype::F64, "dgemv_dots_8x2_m8n2_u2_t256"), (Dtype::F32, "sgemv_dots_8x2_m8n2_u4_t256")] {
+        for (m, k) in [(20_480, 20_480), (10_240, 10_240), (30_000, 8192)] {
+            let problem = Problem { a: Strides::row_major(k), ..Problem::column_major(dtype, m, 2, k) };
+            let choice = choose(&problem, &Machine::H200, None).expect("a choice");
+            assert_eq!(choice.variant.entry, entry, "{m} {k}: {choice}");
+            let three = choose(&Problem { n: 3, ..problem }, &Machine::H200, None).expect("a choice");
+            assert_ne!(three.variant.kernel, Kernel::Gemv, "{three}");
+        }
+    }
 }

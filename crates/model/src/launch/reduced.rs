@@ -6,15 +6,34 @@ use crate::Variant;
 /// Tickets: each counts the blocks of its tiles that have written their slots, tile t's that of t mod this many. They are 0
 /// before a launch and after it.
 pub const TICKETS: u32 = 64;
-/// Tickets of a ring for products of any shape, one for each tile of C: [`has_tickets`].
+/// Tickets of a ring whose blocks join parts of k ([`is_joined`]), one for each tile of C.
 pub const TILE_TICKETS: u32 = 1024;
 /// Bytes before the first slot in the workspace: the tickets, each the first word of an element of up to 16 bytes.
 pub const WORK_HEAD_BYTES: u32 = TILE_TICKETS * 16;
 
-/// Whether k may be cut: where blocks join the parts of their tile, each tile has a ticket.
+/// Most parts of k that blocks of TSM2R's rings join: the last block of a tile waits for one part after the other. On H100s on 2026-11-28 up to 6 parts took 1.5 to 4 us less than
+/// with another launch, 9 to 13 as long (benches/NOTES.md).
+const MOST_JOINED: u32 = 12;
+
+/// Whether k may be cut: where none but blocks could join the parts of their tile, each tile has a ticket.
 pub const fn has_tickets(variant: &Variant, tiles: &Tiling) -> bool {
     const { assert!(TICKETS <= TILE_TICKETS, "the head has both") };
-    !variant.joins() || tiles.x <= TILE_TICKETS as u64
+    !matches!(variant.kernel, crate::Kernel::GemmRing) || tiles.of_c() <= TILE_TICKETS as u64
+}
+
+/// Most parts of k that the last block of each tile joins; 1 where another launch adds them.
+pub(crate) const fn most_joined(variant: &Variant, tiles: &Tiling) -> u32 {
+    match variant.kernel {
+        _ if tiles.of_c() > TILE_TICKETS as u64 => 1,
+        crate::Kernel::GemmRing => u32::MAX,
+        crate::Kernel::Ring => MOST_JOINED,
+        _ => 1,
+    }
+}
+
+/// Whether the last block of each tile joins so many parts of k, and no other launch adds them.
+pub const fn is_joined(variant: &Variant, tiles: &Tiling, splits: u32) -> bool {
+    splits > 1 && splits <= most_joined(variant, tiles)
 }
 
 /// How the sums of the blocks become C, of any product.
@@ -90,7 +109,7 @@ const LAST_BLOCK_BYTES: u64 = 96 << 10;
 
 /// Bytes of all tickets' slots for each byte that the last block of one of them reads.
 fn shares(tiles: &Tiling) -> u64 {
-    tiles.x.saturating_mul(tiles.z).clamp(1, TICKETS.into())
+    tiles.of_c().clamp(1, TICKETS.into())
 }
 
 /// How an m x n product in `splits` parts of k, tiled so, is finished: by last blocks where each has little to add, since one
@@ -219,8 +238,8 @@ pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     let ring = if variant.is_staged() { STAGES * both } else { 0 };
     // A sum of each of its rows for each thread, or group of lanes that have added theirs, before they are added.
     let sums = match (variant.kernel, variant.layout) {
-        (crate::Kernel::Gemv, crate::Layout::Rows) => variant.rows * (variant.stages / 32),
-        (crate::Kernel::Gemv, _) => variant.threads * variant.own_rows(),
+        (crate::Kernel::Gemv, crate::Layout::Rows) => variant.rows * variant.t2 * (variant.stages / 32),
+        (crate::Kernel::Gemv, _) => variant.threads * variant.own_rows() * variant.t2,
         _ => 0,
     };
     let shared_bytes = ring.max(sums).max(shared_len(variant.rows, variant.t2, variant.threads)) * elem_bytes;

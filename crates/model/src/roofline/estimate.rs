@@ -363,12 +363,12 @@ impl<'a> Estimator<'a> {
     pub(crate) fn least_between_s(&self, first: u32, last: u32) -> f64 {
         let waves_s = self.block.least_waves(self.all, self.an_sm, 1.0 / f64::from(last)).least_s().max(self.shares_s);
         let ends_s = self.block.ends.least_s(first, self.per_resident);
-        (waves_s + ends_s + self.fixed_s + self.slots.seconds(first)) * (1.0 - ROUNDING)
+        (waves_s + ends_s + self.fixed_s + self.slots.least_from_s(first)) * (1.0 - ROUNDING)
     }
 
     /// What no time with k in `first` parts or more is below, sooner found: each part costs a slot.
     pub(crate) fn slots_from_s(&self, first: u32) -> f64 {
-        (self.shares_s + self.fixed_s + self.slots.seconds(first)) * (1.0 - ROUNDING)
+        (self.shares_s + self.fixed_s + self.slots.least_from_s(first)) * (1.0 - ROUNDING)
     }
 
     /// The estimate with k in `splits` parts.

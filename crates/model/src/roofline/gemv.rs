@@ -7,6 +7,13 @@ use crate::{Problem, Variant};
 /// How many times as long as a read kernel's reads those of `gemv_wide` by elements take, whose warps begin anywhere. On an H200 on
 /// 2026-11-22 f32 of 10 to 90 rows and 80 to 670 MB took 1.27 to 1.42 times.
 const BY_ELEMENTS: f64 = 1.35;
+/// The same of `gemv_dots` whose warps have rows of their own, and so 512 bytes of each at a time where a block has 4 KiB, where rows are
+/// [`LONG_BYTES`] or more. On H200s on 2026-11-26 f64 of 22275 to
+/// 67002 rows of 1420 to 4270 took 1.04 to 1.05 times as long so (crates/host/tuned); on an H100 on 2026-11-28 20480 x 20480 in f64 1152 us by 64 rows a block in four parts,
+/// 1084 by 8 in one, and of two vectors 1154 and 1090.
+const BY_ROWS: f64 = 1.045;
+/// Of shorter rows a block has a turn or two.
+const LONG_BYTES: f64 = 8192.0;
 /// Bytes of the widest load.
 const WIDE_BYTES: f64 = 16.0;
 /// Bytes that the memory gives at once.
@@ -33,6 +40,7 @@ pub(super) fn detour(variant: &Variant, problem: &Problem) -> f64 {
     let bytes = problem.dtype.bytes() as f64;
     match variant.name {
         "gemv_wide" if by_elements(variant, problem) => BY_ELEMENTS,
+        "gemv_dots" if variant.stages < variant.threads && problem.k as f64 * bytes >= LONG_BYTES => BY_ROWS,
         "gemv_columns" if problem.m % (WIDE_BYTES as u64 / problem.dtype.bytes()) != 0 => {
             1.0 + SECTOR_BYTES / (f64::from(variant.rows) * bytes)
         }
@@ -54,13 +62,13 @@ fn tile(variant: &Variant, problem: &Problem) -> (u64, u64) {
 /// Of a block. What it asks for at a time is not more than there is.
 pub(super) fn work(variant: &Variant, problem: &Problem) -> Work {
     let (rows, at_once) = tile(variant, problem);
-    let own = f64::from(variant.own_rows());
+    let (own, vectors) = (f64::from(variant.own_rows()), f64::from(variant.t2));
     let loads = rows.min(problem.m) * at_once.min(problem.k);
     Work {
-        fmas: rows as f64 * problem.k.next_multiple_of(at_once) as f64,
+        fmas: rows as f64 * vectors * problem.k.next_multiple_of(at_once) as f64,
         // An element of x for each row of a thread, or for each of its places.
         delivered: if variant.name == "gemv_wide" { 1.0 } else { 1.0 / own },
-        chains: f64::from(variant.threads) * own,
+        chains: f64::from(variant.threads) * own * vectors,
         loads: loads as f64,
     }
 }
@@ -69,14 +77,14 @@ pub(super) fn work(variant: &Variant, problem: &Problem) -> Work {
 /// at the end the sums' way through shuffles and shared memory.
 pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
     let bytes = problem.dtype.bytes() as f64;
-    let (own, at_once) = (f64::from(variant.own_rows()), f64::from(variant.t3));
+    let (own, at_once, vectors) = (f64::from(variant.own_rows()), f64::from(variant.t3), f64::from(variant.t2));
     let width = if by_elements(variant, problem) { 1.0 } else { WIDE_BYTES / bytes };
     let (_, together) = tile(variant, problem);
     let steps = problem.k.next_multiple_of(together) as f64 / together as f64 * at_once;
-    let vector = if variant.name == "gemv_wide" { own } else { 1.0 };
-    let step = own * (f64::from(variant.dtype.fmas()) + LOAD / width) + vector * LOAD;
-    let shuffled = if variant.stages > 1 { own * HALVINGS * (bytes / 4.0 + 1.0) } else { 0.0 };
-    let sums = shuffled + f64::from(variant.rows) / f64::from(variant.threads).max(WARP) * LOAD;
+    let vector = if variant.name == "gemv_wide" { own } else { vectors };
+    let step = own * (vectors * f64::from(variant.dtype.fmas()) + LOAD / width) + vector * LOAD;
+    let shuffled = if variant.stages > 1 { own * vectors * HALVINGS * (bytes / 4.0 + 1.0) } else { 0.0 };
+    let sums = shuffled + vectors * f64::from(variant.rows) / f64::from(variant.threads).max(WARP) * LOAD;
     steps * (step + constants.step_slots / at_once) + sums
 }
 
@@ -141,6 +149,21 @@ mod tests {
         let gaps =
             Problem { a: crate::Strides::column_major(100_007), ..Problem::column_major(Dtype::F32, 100_004, 1, 1000) };
         assert_eq!(detour(variant(short), &gaps), 1.0);
+    }
+
+    /// Long rows come faster to a block that has 4 KiB of each at a time.
+    #[test]
+    fn long_rows_are_a_blocks() {
+        let of = |entry: &str, k| {
+            let v = variant(entry);
+            detour(v, &Problem { a: crate::Strides::row_major(k), ..Problem::column_major(v.dtype, 20_480, 1, k) })
+        };
+        let (warps, block) = ("dgemv_dots_8x1_m64n1_u2_t256", "dgemv_dots_8x1_m8n1_u2_t256");
+        assert_eq!([of(warps, 1024), of(warps, 1023), of(block, 1024)], [BY_ROWS, 1.0, 1.0]);
+        let p =
+            Problem { a: crate::Strides::row_major(20_480), ..Problem::column_major(Dtype::F64, 20_480, 1, 20_480) };
+        let choice = choose(&p, &Machine::H200, None).expect("an entry");
+        assert_eq!(choice.variant.entry, block, "{choice}");
     }
 
     /// The paper's are chosen by name alone; (a) and (c) have k whole.

@@ -12,10 +12,16 @@ pub(super) fn turned(variant: &Variant, problem: &Problem) -> f64 {
 
 /// How many times as long the products of a ring of complex fragments take: by tiles of 64 rows, of one column of tiles, as by tiles of 128, on an H200 on
 /// 2026-11-27, A by columns, 1.05 to 1.15 times, and more by rows (edges-variants.csv, c128 and 64 columns); by warps of 16 x 16 sums, whose blocks
-/// an SM runs hardly faster together than one after another, 1.4 to 2 times as long as counted from 321 cubed on, by those of 16 x 32 1.1.
+/// an SM runs hardly faster together than one after another, 1.4 to 2 times as long as counted from 321 cubed on, by those of 16 x 32 1.1. In f64, of one column of
+/// tiles by columns, those of 64 rows, which fetch B four times as often as those of 256, took 1.01 to 1.08 times as long on H100s on 2026-11-28 (m = k = 20480 1219 us and 1181 to 1206, 10240
+/// 316 and 292); by rows, whose stages of 16 steps are copied by 128 bytes of a row, those of 256 took 1.07 times as long (1360 us and 1268).
 pub(super) fn short(variant: &Variant, problem: &Problem) -> f64 {
-    let is_short = variant.rows == 64 && problem.n <= u64::from(variant.t2);
+    let is_narrow = problem.n <= u64::from(variant.t2);
+    let is_short = variant.rows == 64 && is_narrow;
+    let by_rows = problem.a.row != 1 && problem.m > 1;
     match (variant.kernel, variant.mma && variant.dtype.is_complex(), variant.cols) {
+        (Kernel::GemmRing, false, _) if variant.mma && variant.rows == 256 && by_rows => 1.1,
+        (Kernel::GemmRing, false, 32) if variant.mma && is_short && !by_rows && !variant.copies_elements() => 1.08,
         (Kernel::GemmRing, true, 16) => 1.7,
         (Kernel::GemmRing, true, 32) if variant.own_rows() == 16 => 1.1,
         (Kernel::GemmRing, true, 32) if is_short => 1.08,
@@ -23,7 +29,11 @@ pub(super) fn short(variant: &Variant, problem: &Problem) -> f64 {
     }
 }
 
-/// How many times as long the copies of a ring of f64 or c64 take where A's lines, as its shape has them, are not whole sectors, so that a
+/// How many times as long a ring takes to read an A by rows, of which a stage has 128 to 256 bytes a row: m = k = 20480 on an H200 on 2026-11-27 (tsm2r-variants.csv), f64
+/// of 4 to 16 columns 1.05 to 1.07 times what was expected without it, f32 of 2 to 8 1.07. Of complex elements it was not looked at.
+const BY_ROWS: f64 = 1.06;
+
+/// How many times as long the copies of a ring take where A's lines, as its shape has them, are not whole sectors, so that a
 /// block's part of a column draws 64 bytes more, or not even whole 16 bytes, so that elements are copied: on the matrix units the longer,
 /// the more of them a warp has for each of its products. By rows warps of 8 columns take longer in any case. The leading dimension does
 /// not matter: parts of k, and so bits, follow from the shape. On an H200 on 2026-11-27, A by columns, 20479 x 4 x 10240 took 1.45 times
@@ -35,11 +45,13 @@ pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
     let own = f64::from(variant.own_rows() * variant.cols);
     match problem.dtype {
         Dtype::F64 => {}
+        Dtype::F32 if by_rows => return BY_ROWS,
         Dtype::C64 if !by_rows && line % 2 != 0 => return if own < 32.0 { 1.0 + 2.9 / own } else { 1.03 },
         _ => return 1.0,
     }
     let drawn = match (by_rows, variant.mma && variant.cols == 8) {
-        (true, true) => 1.05,
+        (true, true) => 1.05 * BY_ROWS,
+        (true, false) => BY_ROWS,
         (false, _) if line % 4 != 0 => 1.0 + 8.0 / f64::from(variant.rows),
         _ => 1.0,
     };
@@ -72,11 +84,12 @@ mod tests {
             ("dtsm2r_mma_16x8_n8_k32_s3_t128", by_columns(Dtype::F64, 20479), 1.125 * 1.33),
             ("dtsm2r_mma_32x16_n16_k32_s2_t128", by_columns(Dtype::F64, 20479), 1.0625 * (1.0 + 0.33 / 16.0)),
             ("dtsm2r_staged_2x4_n4_k16_s3_t128", by_columns(Dtype::F64, 20480), 1.0),
-            ("dtsm2r_mma_16x8_n8_k32_s4_t128_rows", by_rows(Dtype::F64, 10000), 1.05),
-            ("dtsm2r_mma_16x16_n16_k32_s3_t128_rows", by_rows(Dtype::F64, 10000), 1.0),
-            ("dtsm2r_mma_16x16_n16_k32_s3_t128_rows", by_rows(Dtype::F64, 10001), 1.0825),
-            ("dtsm2r_mma_16x48_n48_k16_s3_t256_rows", by_rows(Dtype::F64, 10001), 1.7),
+            ("dtsm2r_mma_16x8_n8_k32_s4_t128_rows", by_rows(Dtype::F64, 10000), 1.05 * BY_ROWS),
+            ("dtsm2r_mma_16x16_n16_k32_s3_t128_rows", by_rows(Dtype::F64, 10000), BY_ROWS),
+            ("dtsm2r_mma_16x16_n16_k32_s3_t128_rows", by_rows(Dtype::F64, 10001), 1.0825 * BY_ROWS),
+            ("dtsm2r_mma_16x48_n48_k16_s3_t256_rows", by_rows(Dtype::F64, 10001), 1.7 * BY_ROWS),
             ("stsm2r_staged_4x4_n8_k16_s3_t128", by_columns(Dtype::F32, 20479), 1.0),
+            ("stsm2r_staged_2x4_n4_k64_s2_t128_rows", by_rows(Dtype::F32, 10000), BY_ROWS),
             ("ctsm2r_staged_4x4_n16_k16_s3_t128", by_columns(Dtype::C64, 20480), 1.0),
             ("ctsm2r_staged_4x4_n16_k16_s3_t128", by_columns(Dtype::C64, 20479), 1.0 + 2.9 / 16.0),
             ("ctsm2r_staged_8x4_n32_k16_s3_t128", by_columns(Dtype::C64, 20479), 1.03),
@@ -104,6 +117,11 @@ mod tests {
         assert_eq!(short(variant("zgemm_mma_32x32_m128_n64_k8_s3_t256"), &narrow), 1.0);
         let real = variant("dgemm_mma_32x32_m64_n64_k32_s3_t128");
         assert_eq!(turned(real, &along(by_rows, Strides::column_major(50))), 1.0);
-        assert_eq!(short(real, &narrow), 1.0);
+        let (long, elements) =
+            (variant("dgemm_mma_64x32_m256_n64_k16_s3_t256"), variant("dgemm_mma_elements_32x32_m64_n64_k16_s3_t128"));
+        let narrow_by_rows = of(64, by_rows, Strides::column_major(50));
+        assert_eq!([real, long, elements].map(|v| short(v, &narrow)), [1.08, 1.0, 1.0]);
+        assert_eq!([real, long, elements].map(|v| short(v, &narrow_by_rows)), [1.0, 1.1, 1.0]);
+        assert_eq!(short(real, &along(by_columns, Strides::column_major(50))), 1.0);
     }
 }

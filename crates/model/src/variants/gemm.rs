@@ -66,7 +66,7 @@ macro_rules! gemm_staged_variants {
 /// The entries that multiply on the matrix units of sm_90: `entry: element, variant, the kernel's function, warps, RB, NT, BM, BN, KT, stages,
 /// blocks an SM`; a warp owns 16·RB x 8·NT of C, a block BM x BN.
 ///
-/// A large tile, one for squares of which there would be few, and for 49 to 64 columns, and one for squares up to 600 or so, whose every block counts; for
+/// A large tile, one that stands, for many rows of 64 columns, one for squares of which there would be few, and for 49 to 64 columns, and one for squares up to 600 or so, whose every block counts; for
 /// operands of which no 16 bytes can be copied, also of 33 columns on, whose copies take more of a step, a tile with shorter stages and more blocks, and
 /// the small one.
 #[macro_export]
@@ -75,6 +75,7 @@ macro_rules! gemm_mma_variants {
         $emit! {
             // entry                                       elem variant       body      warps RB NT BM   BN   KT  stages blocks
             dgemm_mma_32x64_m128_n128_k32_s3_t256:         f64, mma,          body,     8,    2, 8, 128, 128, 32, 3,     1;
+            dgemm_mma_64x32_m256_n64_k16_s3_t256:          f64, mma,          body,     8,    4, 4, 256, 64,  16, 3,     1;
             dgemm_mma_32x32_m64_n64_k32_s3_t128:           f64, mma,          body,     4,    2, 4, 64,  64,  32, 3,     2;
             dgemm_mma_16x16_m32_n32_k32_s3_t128:           f64, mma,          body,     4,    1, 2, 32,  32,  32, 3,     4;
             dgemm_mma_elements_32x32_m64_n64_k16_s3_t128:  f64, mma_elements, elements, 4,    2, 4, 64,  64,  16, 3,     3;
@@ -97,13 +98,6 @@ macro_rules! gemm_mma_complex_variants {
             zgemm_mma_16x16_m32_n32_k16_s3_t128:    c128, 4,    1, 2, 32,  32, 16, 3,     3;
         }
     };
-}
-
-impl Variant {
-    /// Whether the last of a tile's blocks adds the parts of k itself, so that C takes one launch.
-    pub const fn joins(&self) -> bool {
-        matches!(self.kernel, Kernel::GemmRing)
-    }
 }
 
 macro_rules! ladder_rows {

@@ -3,7 +3,7 @@
 use super::{Kernel, Layout, Variant, elem};
 use crate::Problem;
 
-/// The entries of GEMV: `entry: element, variant, threads, BM, TM, steps, blocks an SM`; a block has BM rows of y, a thread
+/// The entries of GEMV: `entry: element, variant, threads, BM, TM, NB, steps, blocks an SM`; a block has BM rows of y, of NB vectors, a thread
 /// TM of them and THREADS·TM / BM threads share them, each with steps of k of its own, `steps` at a time.
 ///
 /// | variant | Sørensen | idea |
@@ -22,40 +22,45 @@ use crate::Problem;
 macro_rules! gemv_variants {
     ($emit:ident) => {
         $emit! {
-            // entry                                     elem  variant      threads BM TM steps blocks
-            sgemv_columns_4x1_m128n1_u8_t256:            f32,  columns,         256, 128,  4, 8, 2;
-            sgemv_columns_4x1_m1024n1_u8_t256:           f32,  columns,         256, 1024, 4, 8, 2;
-            sgemv_dots_8x1_m8n1_u4_t256:                 f32,  dots,            256, 8,    8, 4, 0;
-            sgemv_dots_8x1_m64n1_u4_t256:                f32,  dots,            256, 64,   8, 4, 0;
-            sgemv_one_thread_1x1_m128n1_u8_t128:         f32,  one_thread,      128, 128,  1, 8, 0;
-            sgemv_several_threads_1x1_m128n1_u8_t128:    f32,  several_threads, 128, 128,  1, 8, 0;
-            sgemv_several_rows_4x1_m512n1_u4_t128:       f32,  several_rows,    128, 512,  4, 4, 0;
-            sgemv_versatile_4x1_m512n1_u4_t128:          f32,  versatile,       128, 512,  4, 4, 0;
-            sgemv_wide_4x1_m128n1_u4_t256:               f32,  wide,            256, 128,  4, 4, 2;
+            // entry                                     elem  variant      threads BM TM NB steps blocks
+            sgemv_columns_4x1_m128n1_u8_t256:            f32,  columns,         256, 128,  4, 1, 8, 2;
+            sgemv_columns_4x1_m1024n1_u8_t256:           f32,  columns,         256, 1024, 4, 1, 8, 2;
+            sgemv_columns_4x2_m128n2_u8_t256:            f32,  columns,         256, 128,  4, 2, 8, 2;
+            sgemv_dots_8x1_m8n1_u4_t256:                 f32,  dots,            256, 8,    8, 1, 4, 0;
+            sgemv_dots_8x1_m64n1_u4_t256:                f32,  dots,            256, 64,   8, 1, 4, 0;
+            sgemv_dots_8x2_m8n2_u4_t256:                 f32,  dots,            256, 8,    8, 2, 4, 2;
+            sgemv_dots_8x2_m64n2_u4_t256:                f32,  dots,            256, 64,   8, 2, 4, 2;
+            sgemv_one_thread_1x1_m128n1_u8_t128:         f32,  one_thread,      128, 128,  1, 1, 8, 0;
+            sgemv_several_threads_1x1_m128n1_u8_t128:    f32,  several_threads, 128, 128,  1, 1, 8, 0;
+            sgemv_several_rows_4x1_m512n1_u4_t128:       f32,  several_rows,    128, 512,  4, 1, 4, 0;
+            sgemv_versatile_4x1_m512n1_u4_t128:          f32,  versatile,       128, 512,  4, 1, 4, 0;
+            sgemv_wide_4x1_m128n1_u4_t256:               f32,  wide,            256, 128,  4, 1, 4, 2;
 
-            dgemv_columns_2x1_m64n1_u8_t256:             f64,  columns,         256, 64,   2, 8, 2;
-            dgemv_columns_2x1_m512n1_u8_t256:            f64,  columns,         256, 512,  2, 8, 2;
-            dgemv_dots_8x1_m8n1_u2_t256:                 f64,  dots,            256, 8,    8, 2, 0;
-            dgemv_dots_8x1_m64n1_u2_t256:                f64,  dots,            256, 64,   8, 2, 0;
-            dgemv_one_thread_1x1_m128n1_u8_t128:         f64,  one_thread,      128, 128,  1, 8, 0;
-            dgemv_several_threads_1x1_m128n1_u8_t128:    f64,  several_threads, 128, 128,  1, 8, 0;
-            dgemv_several_rows_4x1_m512n1_u4_t128:       f64,  several_rows,    128, 512,  4, 4, 0;
-            dgemv_versatile_4x1_m512n1_u4_t128:          f64,  versatile,       128, 512,  4, 4, 0;
-            dgemv_wide_2x1_m128n1_u4_t256:               f64,  wide,            256, 128,  2, 4, 2;
+            dgemv_columns_2x1_m64n1_u8_t256:             f64,  columns,         256, 64,   2, 1, 8, 2;
+            dgemv_columns_2x1_m512n1_u8_t256:            f64,  columns,         256, 512,  2, 1, 8, 2;
+            dgemv_columns_2x2_m64n2_u8_t256:             f64,  columns,         256, 64,   2, 2, 8, 2;
+            dgemv_dots_8x1_m8n1_u2_t256:                 f64,  dots,            256, 8,    8, 1, 2, 0;
+            dgemv_dots_8x1_m64n1_u2_t256:                f64,  dots,            256, 64,   8, 1, 2, 0;
+            dgemv_dots_8x2_m8n2_u2_t256:                 f64,  dots,            256, 8,    8, 2, 2, 2;
+            dgemv_one_thread_1x1_m128n1_u8_t128:         f64,  one_thread,      128, 128,  1, 1, 8, 0;
+            dgemv_several_threads_1x1_m128n1_u8_t128:    f64,  several_threads, 128, 128,  1, 1, 8, 0;
+            dgemv_several_rows_4x1_m512n1_u4_t128:       f64,  several_rows,    128, 512,  4, 1, 4, 0;
+            dgemv_versatile_4x1_m512n1_u4_t128:          f64,  versatile,       128, 512,  4, 1, 4, 0;
+            dgemv_wide_2x1_m128n1_u4_t256:               f64,  wide,            256, 128,  2, 1, 4, 2;
 
-            cgemv_columns_2x1_m64n1_u8_t256:             c64,  columns,         256, 64,   2, 8, 2;
-            cgemv_columns_2x1_m512n1_u8_t256:            c64,  columns,         256, 512,  2, 8, 2;
-            cgemv_dots_8x1_m8n1_u2_t256:                 c64,  dots,            256, 8,    8, 2, 0;
-            cgemv_dots_8x1_m64n1_u2_t256:                c64,  dots,            256, 64,   8, 2, 0;
-            cgemv_dots_8x1_m256n1_u2_t256:               c64,  dots,            256, 256,  8, 2, 0;
-            cgemv_wide_2x1_m128n1_u4_t256:               c64,  wide,            256, 128,  2, 4, 2;
+            cgemv_columns_2x1_m64n1_u8_t256:             c64,  columns,         256, 64,   2, 1, 8, 2;
+            cgemv_columns_2x1_m512n1_u8_t256:            c64,  columns,         256, 512,  2, 1, 8, 2;
+            cgemv_dots_8x1_m8n1_u2_t256:                 c64,  dots,            256, 8,    8, 1, 2, 0;
+            cgemv_dots_8x1_m64n1_u2_t256:                c64,  dots,            256, 64,   8, 1, 2, 0;
+            cgemv_dots_8x1_m256n1_u2_t256:               c64,  dots,            256, 256,  8, 1, 2, 0;
+            cgemv_wide_2x1_m128n1_u4_t256:               c64,  wide,            256, 128,  2, 1, 4, 2;
 
-            zgemv_columns_1x1_m32n1_u8_t256:             c128, columns,         256, 32,   1, 8, 3;
-            zgemv_columns_1x1_m256n1_u8_t256:            c128, columns,         256, 256,  1, 8, 3;
-            zgemv_dots_8x1_m8n1_u1_t256:                 c128, dots,            256, 8,    8, 1, 0;
-            zgemv_dots_8x1_m64n1_u1_t256:                c128, dots,            256, 64,   8, 1, 0;
-            zgemv_dots_8x1_m256n1_u1_t256:               c128, dots,            256, 256,  8, 1, 0;
-            zgemv_wide_1x1_m128n1_u4_t256:               c128, wide,            256, 128,  1, 4, 2;
+            zgemv_columns_1x1_m32n1_u8_t256:             c128, columns,         256, 32,   1, 1, 8, 3;
+            zgemv_columns_1x1_m256n1_u8_t256:            c128, columns,         256, 256,  1, 1, 8, 3;
+            zgemv_dots_8x1_m8n1_u1_t256:                 c128, dots,            256, 8,    8, 1, 1, 0;
+            zgemv_dots_8x1_m64n1_u1_t256:                c128, dots,            256, 64,   8, 1, 1, 0;
+            zgemv_dots_8x1_m256n1_u1_t256:               c128, dots,            256, 256,  8, 1, 1, 0;
+            zgemv_wide_1x1_m128n1_u4_t256:               c128, wide,            256, 128,  1, 1, 4, 2;
         }
     };
 }
@@ -70,10 +75,10 @@ const fn layout(variant: &str) -> Layout {
 }
 
 macro_rules! rows {
-    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $bm:literal, $tm:literal, $steps:literal, $blocks:literal;)*) => {
+    ($($entry:ident: $elem:ident, $variant:ident, $threads:literal, $bm:literal, $tm:literal, $nb:literal, $steps:literal, $blocks:literal;)*) => {
         &[$(Variant {
             name: concat!("gemv_", stringify!($variant)), entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gemv,
-            threads: $threads, t2: 1, t3: $steps, rows: $bm, cols: 1, stages: $threads * $tm / $bm, layout: layout(stringify!($variant)),
+            threads: $threads, t2: $nb, t3: $steps, rows: $bm, cols: $nb, stages: $threads * $tm / $bm, layout: layout(stringify!($variant)),
             mma: false, min_blocks: $blocks, wide_shared: elem::$elem.bytes() == 16,
         }),*]
     };
@@ -83,12 +88,12 @@ macro_rules! rows {
 pub(super) const ROWS: &[Variant] = gemv_variants!(rows);
 
 impl Variant {
-    /// Whether the model considers it for a vector's product: of many rows none by elements; and (a) to (d) of the paper are
+    /// Whether the model considers it for a product of so many vectors: of many rows none by elements; and (a) to (d) of the paper are
     /// asked for.
     pub(crate) const fn suits(&self, problem: &Problem) -> bool {
         let (rows, cols) = if problem.m > problem.n { (problem.m, problem.n) } else { (problem.n, problem.m) };
         let low = !matches!(self.name.as_bytes(), b"gemv_wide") || rows <= self.rows as u64;
-        cols == 1 && low && !self.is_sorensens()
+        cols == self.t2 as u64 && low && !self.is_sorensens()
     }
 
     /// Whether it is one of (a) to (d) of Sørensen's paper, whose blocks share x by chunks of as many elements as they have

@@ -1,4 +1,4 @@
-//! A matrix times a vector: every entry at the edges of its tiles, in every way to finish, and the calls.
+//! A matrix times a vector, or two: every entry at the edges of its tiles, in every way to finish, and the calls.
 
 use crate::case::{ALPHAS, BETAS, Spec};
 use crate::check::repeat::{self, RUNS};
@@ -40,28 +40,33 @@ pub const SIZES: [(usize, usize); 22] = [
 
 /// Both real element types.
 pub fn run(lab: &Lab) -> Outcome {
-    sweep::<f32>(lab, &SIZES)?;
-    sweep::<f64>(lab, &SIZES)?;
+    for vectors in [1, 2] {
+        sweep::<f32>(lab, &SIZES, vectors)?;
+        sweep::<f64>(lab, &SIZES, vectors)?;
+    }
     same_bits::<f32>(lab)?;
     same_bits::<f64>(lab)
 }
 
 /// A little of it, for a tool that is slow.
 pub fn small<T: Real>(lab: &Lab) -> Outcome {
-    sweep::<T>(lab, &[(131, 37), (5, 4099), (1, 70)])
+    let sizes = [(131, 37), (5, 4099), (1, 70)];
+    sweep::<T>(lab, &sizes, 1)?;
+    sweep::<T>(lab, &sizes, 2)
 }
 
-/// The model's choice, and on a GPU each entry that takes A as it lies.
+/// The model's choice, and on a GPU each entry that takes A as it lies, and so many vectors.
 pub fn entries(lab: &Lab, dtype: Dtype, spec: &Spec) -> Vec<Entry> {
     let ((m, n, k), [a, b, _]) = (spec.size, spec.storage);
-    let of_vectors = |v: &&model::Variant| lab.device.is_cuda() && v.dtype == dtype && v.kernel == Kernel::Gemv;
+    let is_asked = |v: &&model::Variant| v.dtype == dtype && v.kernel == Kernel::Gemv && n <= v.t2 as usize;
+    let of_vectors = |v: &&model::Variant| lab.device.is_cuda() && is_asked(v);
     let forced = tried().filter(of_vectors).map(|v| Some(v.entry));
     let suits = |entry: &Entry| takes(*entry, spec.size, a.strides(m, k), b.strides(k, n));
     [None].into_iter().chain(forced.filter(suits)).collect()
 }
 
-/// A by columns and by rows: packed, lines of whole 16 bytes, and off them by the base or by a gap; strided vectors.
-pub fn specs((m, k): (usize, usize), index: usize) -> Vec<Spec> {
+/// A by columns and by rows: packed, lines of whole 16 bytes, and off them by the base or by a gap; strided vectors, so many.
+pub fn specs((m, k): (usize, usize), vectors: usize, index: usize) -> Vec<Spec> {
     let (alpha, beta) = (ALPHAS[index % 3], BETAS[index % BETAS.len()]);
     let mut all = Vec::new();
     for row_major in [false, true] {
@@ -71,19 +76,19 @@ pub fn specs((m, k): (usize, usize), index: usize) -> Vec<Spec> {
             let a = Storage::new(row_major, pad, offset);
             // By rows a vector has its gap behind every element.
             let vector = |bit: usize| Storage::new(at & bit > 0, at, at / 2);
-            all.push(Spec { size: (m, 1, k), storage: [a, vector(1), vector(2)], alpha, beta });
+            all.push(Spec { size: (m, vectors, k), storage: [a, vector(1), vector(2)], alpha, beta });
         }
     }
     all
 }
 
-fn sweep<T: Real>(lab: &Lab, sizes: &[(usize, usize)]) -> Outcome {
+fn sweep<T: Real>(lab: &Lab, sizes: &[(usize, usize)], vectors: usize) -> Outcome {
     for (index, &size) in sizes.iter().enumerate() {
         // Sums of the larger ones would not be exact in f32.
         if size.1 as f64 * 9.0 * T::U >= 1.0 {
             continue;
         }
-        for spec in specs(size, index) {
+        for spec in specs(size, vectors, index) {
             let mut case = spec.integers::<T>(lab)?;
             let expected = exact(&case);
             for entry in entries(lab, T::DTYPE, &spec) {
@@ -93,6 +98,9 @@ fn sweep<T: Real>(lab: &Lab, sizes: &[(usize, usize)]) -> Outcome {
                     equal(&case.run(lab, &plan)?, &expected, size.0)
                 });
                 lab.record(|| format!("gemv {} {}", named(entry), spec.name::<T>()), result)?;
+            }
+            if vectors > 1 {
+                continue;
             }
             let (alpha, beta) = (T::of(spec.alpha), T::of(spec.beta));
             case.c.reset()?;
@@ -109,7 +117,7 @@ fn sweep<T: Real>(lab: &Lab, sizes: &[(usize, usize)]) -> Outcome {
 /// Random numbers: 100 runs have the bits of the first.
 fn same_bits<T: Real>(lab: &Lab) -> Outcome {
     for (index, size) in [(7, 50_021), (1000, 3001), (20_011, 300)].into_iter().enumerate() {
-        for spec in specs(size, index).into_iter().step_by(3) {
+        for spec in [1, 2].into_iter().flat_map(|vectors| specs(size, vectors, index)).step_by(3) {
             let spec = Spec { alpha: 1.0, beta: 0.0, ..spec };
             let mut case = spec.make::<T>(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |_, _| 0.0)?;
             let mut poison = spec.make::<T>(lab, |_, _| f64::NAN, |_, _| f64::NAN, |_, _| 0.0)?;
@@ -142,7 +150,7 @@ mod tests {
                 let (m, k) = (m as u64, k as u64);
                 let by_rows = v.layout == model::Layout::Rows;
                 let a = if by_rows { Strides::row_major(k) } else { Strides::column_major(m) };
-                let problem = Problem { a, ..Problem::column_major(v.dtype, m, 1, k) };
+                let problem = Problem { a, ..Problem::column_major(v.dtype, m, v.t2.into(), k) };
                 choose(&problem, &Machine::H200, Some(v.entry)).map(|choice| choice.finish)
             };
             let met: HashSet<Finish> = SIZES.into_iter().filter_map(|size| finish(size).ok()).collect();

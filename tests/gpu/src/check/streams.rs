@@ -18,10 +18,11 @@ const THREADS: usize = 4;
 const RUNS: usize = 50;
 /// C ← A B.
 const PLAIN: [f64; 2] = [1.0, 0.0];
-/// Of which the entry is named, in parts of k, so that last blocks add the slots.
+/// Of which the entries are named, in parts of k: of one another launch adds the slots, of two tall matrices last blocks.
+const PREFETCH: &str = "tsm2r_prefetch";
 const TWO_TALL: &str = "tsmttsm_tiled";
 
-/// m, n and k: of a product whose slots another launch adds, of two tall matrices, and of a Gram matrix.
+/// m, n and k: of a product whose slots last blocks or another launch add, of two tall matrices, and of a Gram matrix.
 #[derive(Clone, Copy)]
 pub struct Sizes {
     pub product: (usize, usize, usize),
@@ -186,22 +187,24 @@ impl<T: Element> Job for Planned<T> {
     }
 }
 
-/// A plan whose k is cut, and finished so.
+/// A plan whose k is cut, by a variant or as it is chosen, and finished in one of these ways.
 fn job<T: Element>(
     lab: &Lab,
-    what: What,
+    (what, variant): (What, Option<&str>),
     size: (usize, usize, usize),
     by_rows: [bool; 2],
-    finish: Finish,
+    finishes: &[Finish],
 ) -> Outcome<Box<dyn Job>> {
     let tasks = both::<T>(lab, what, size, by_rows)?;
-    let is_named = lab.device.is_cuda() && what == What::Product && finish == Finish::LastBlock;
     let builder = tasks[0].builder(lab);
-    let plan = if is_named { builder.variant(TWO_TALL).parts(PARTS).build() } else { builder.build() }?;
+    let plan = match variant {
+        Some(variant) if lab.device.is_cuda() => builder.variant(variant).parts(PARTS).build(),
+        _ => builder.build(),
+    }?;
     let entry = plan.entry().unwrap_or("the CPU");
     let name = format!("{what:?} {} of {size:?} by rows {by_rows:?}, {entry}", dtype_name::<T>());
-    let is_so = plan.choice().is_none_or(|choice| choice.splits > 1 && choice.finish == finish);
-    ensure(is_so, || format!("{name}: it is not finished by {finish:?}"))?;
+    let is_so = plan.choice().is_none_or(|choice| choice.splits > 1 && finishes.contains(&choice.finish));
+    ensure(is_so, || format!("{name}: it is not finished by {finishes:?}"))?;
     Ok(Box::new(Planned { name, tasks, plan }))
 }
 
@@ -209,18 +212,24 @@ fn job<T: Element>(
 fn jobs(lab: &Lab) -> Outcome<Vec<Box<dyn Job>>> {
     let Sizes { product, tall, square } = sizes(lab);
     let (columns, rows) = ([false; 2], [true, false]);
-    let (adds, ticket) = (Finish::SecondLaunch, Finish::LastBlock);
+    let (chosen, gram) = ((What::Product, None), (What::Gram, None));
+    let (prefetch, two_tall) = ((What::Product, Some(PREFETCH)), (What::Product, Some(TWO_TALL)));
+    // What is chosen is a ring, whose blocks join, or not.
+    let (any, adds, ticket) =
+        (&[Finish::LastBlock, Finish::SecondLaunch], &[Finish::SecondLaunch], &[Finish::LastBlock]);
     Ok(vec![
-        job::<f32>(lab, What::Product, product, columns, adds)?,
-        job::<f32>(lab, What::Product, product, rows, adds)?,
-        job::<f64>(lab, What::Product, product, columns, adds)?,
-        job::<f64>(lab, What::Product, product, rows, adds)?,
-        job::<Complex<f64>>(lab, What::Product, product, columns, adds)?,
-        job::<f32>(lab, What::Product, tall, columns, ticket)?,
-        job::<f64>(lab, What::Product, tall, [false, true], ticket)?,
-        job::<f32>(lab, What::Gram, square, columns, ticket)?,
-        job::<f64>(lab, What::Gram, square, [true; 2], ticket)?,
-        job::<Complex<f64>>(lab, What::Gram, square, [true; 2], ticket)?,
+        job::<f32>(lab, chosen, product, columns, any)?,
+        job::<f32>(lab, chosen, product, rows, any)?,
+        job::<f64>(lab, chosen, product, columns, any)?,
+        job::<f64>(lab, chosen, product, rows, any)?,
+        job::<Complex<f64>>(lab, chosen, product, columns, any)?,
+        job::<f32>(lab, prefetch, product, columns, adds)?,
+        job::<f64>(lab, prefetch, product, rows, adds)?,
+        job::<f32>(lab, two_tall, tall, columns, ticket)?,
+        job::<f64>(lab, two_tall, tall, [false, true], ticket)?,
+        job::<f32>(lab, gram, square, columns, ticket)?,
+        job::<f64>(lab, gram, square, [true; 2], ticket)?,
+        job::<Complex<f64>>(lab, gram, square, [true; 2], ticket)?,
     ])
 }
 
@@ -254,7 +263,11 @@ mod tests {
             let p = of(dtype, product);
             for p in [p, Problem { a: Strides::row_major(p.k), ..p }] {
                 let choice = choose(&p, &Machine::H200, None)?;
-                assert!(choice.splits > 1 && choice.finish == Finish::SecondLaunch, "{choice}");
+                assert!(choice.splits > 1 && choice.finish != Finish::Direct, "{choice}");
+                let choice = choose_given(&p, &Machine::H200, "tsm2r_staged", Parts::Exactly(PARTS))?;
+                assert_eq!((choice.splits, choice.finish), (PARTS, Finish::LastBlock), "{choice}");
+                let choice = choose_given(&p, &Machine::H200, PREFETCH, Parts::Exactly(PARTS))?;
+                assert_eq!((choice.splits, choice.finish), (PARTS, Finish::SecondLaunch), "{choice}");
             }
             let choice = choose_given(&of(dtype, tall), &Machine::H200, TWO_TALL, Parts::Exactly(PARTS))?;
             assert_eq!((choice.splits, choice.finish), (PARTS, Finish::LastBlock), "{choice}");

@@ -201,6 +201,9 @@ impl<T: Scalar, W: Way> Copies<T, W> {
             // What the compiler can work out need not be kept.
             let behind = if W::BY_LINES {
                 i * (S::THREADS / (S::KT / piece)) * gemm_ring_line(S::KT, Self::BYTES, S::PAIRS)
+            } else if S::PAIRS && piece == 1 && W::LOOKS && S::THREADS / len % 2 == 1 && self.steps != 0 {
+                // A turn is of one step (`Ring::OK`), and a gap lies behind every second one: places are no multiples of the first one's.
+                gemm_ring_step(len, i * (S::THREADS / len), Self::BYTES, S::PAIRS)
             } else if piece == 1 && W::LOOKS {
                 i * self.onward
             } else {

@@ -15,14 +15,13 @@
 //! bytes too.
 //!
 //! # Parts of k
-//! Where a tile has several blocks, each with a part of k, the last one joins their sums: `ring/join.rs`.
+//! Where a tile has several blocks, each with a part of k, the last one joins their sums: [`crate::slots::join`].
 //!
 //! # Order of blocks
 //! Bands of [`BAND`] columns of tiles, along a band's rows one after another: blocks that run at a time share rows of A and
 //! columns of B in the second-level cache.
 
 mod fill;
-mod join;
 
 use crate::product::Product;
 use core::marker::PhantomData;
@@ -121,8 +120,8 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
         assert!(S::THREADS.is_power_of_two() && S::KT.is_power_of_two(), "copies are powers of two apart");
         assert!(S::BM.is_power_of_two() && S::BN.is_power_of_two(), "copies are powers of two apart");
         assert!(
-            !S::PAIRS || S::THREADS >= 2 * S::BM && S::THREADS >= 2 * S::BN,
-            "a thread's elements are pairs of steps apart"
+            !S::PAIRS || Self::shares_pairs(S::BM) && Self::shares_pairs(S::BN),
+            "a thread's copies are pairs of steps apart, or it copies an element of each step"
         );
         let whole = S::THREADS / S::KT * T::WIDTH as u32;
         assert!(!A::BY_LINES || S::KT % T::WIDTH as u32 == 0 && whole <= S::BM, "threads copy whole rounds of lines");
@@ -134,6 +133,12 @@ impl<T: Scalar, S: Tile, A: Way, B: Way> Ring<T, S, A, B> {
             "warps copy whole squares of steps and lines"
         );
     };
+    /// Whether places of a thread's copies of a stage in PAIRS add up: copies of 16 bytes are pairs of steps apart, elements are, or their first is of
+    /// step 0, since all threads copy one step, so that a number of steps has its own place.
+    const fn shares_pairs(side: u32) -> bool {
+        S::THREADS * T::WIDTH as u32 >= 2 * side && (S::THREADS >= 2 * side || S::THREADS == side)
+    }
+
     const A_LEN: u32 = if A::BY_LINES { Self::a_at(S::BM, 0) } else { Self::a_at(0, S::KT) };
     const B_LEN: u32 = if B::BY_LINES { Self::b_at(S::BN, 0) } else { Self::b_at(0, S::KT) };
 

@@ -24,6 +24,10 @@
 //! H200 on 2026-11-21). Against all loads behind the barrier, and B without the 16 bytes, an H200 on 2026-11-21 took at
 //! m = k = 20480: f32 n = 16 416 -> 383 us, 32 638 -> 606, 64 1378 -> 1251; f64 n = 32 814 -> 780 (benches/results/h200 before
 //! and after). Not so where other warps have work enough while one loads ([`Steps::AHEAD`]): there steps are a loop, each loaded when it is multiplied.
+//!
+//! # Parts of k
+//! Where a tile has several blocks, each with a part of k, the last one joins their sums, and it alone writes C: [`crate::slots::join`]. Of many parts each
+//! is a slot, which another launch adds (`model::launch::reduced::is_joined`).
 
 mod fill;
 
@@ -69,6 +73,12 @@ impl<const THREADS: usize, const BM: usize, const BN: usize, const KT: usize, co
     const KT: u32 = KT as u32;
     const STAGES: u32 = STAGES as u32;
     const A_BY_ROWS: bool = BY_ROWS;
+}
+
+/// This block's tile of C among all of them.
+#[inline(always)]
+pub fn tile_of_c() -> u32 {
+    thread::block_idx_z() * thread::grid_dim_x() + thread::block_idx_x()
 }
 
 /// A's and B's part of a stage.

@@ -29,7 +29,7 @@ where
         if size.1 as f64 * 18.0 * R::U >= 1.0 {
             continue;
         }
-        for (at, plain) in specs(size, index).into_iter().enumerate() {
+        for (at, plain) in specs(size, 1, index).into_iter().enumerate() {
             let turn = index + at;
             let conj = [turn & 1 > 0, turn & 2 > 0];
             let (alpha, beta) = (ALPHAS[turn % ALPHAS.len()], BETAS[turn % BETAS.len()]);
