@@ -19,9 +19,8 @@ const CEILINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/resul
 
 /// Share of the predictions for TSM2R on an H200 that must be within 10% of the measured times.
 const WITHIN_10_PERCENT: f64 = 0.90;
-/// Share of the choices there whose variant must be at most 3% slower than the best of all variants; those that were not measured count as slower, and of them there are more
-/// since blocks join the parts of k, so that some are others.
-const VARIANTS_WITHIN_3_PERCENT: f64 = 0.89;
+/// Share of the choices there whose variant must be at most 3% slower than the best of all variants, of those that were measured.
+const VARIANTS_WITHIN_3_PERCENT: f64 = 0.95;
 /// Share of the choices that must take at most 3% longer than the fastest entry that was measured, be it of another variant or
 /// a sibling.
 const WITHIN_3_PERCENT: f64 = 0.95;
@@ -67,8 +66,7 @@ fn choices_are_nearly_the_fastest(choices: &Value) {
     assert!(count("unmeasured") <= MOST_UNMEASURED, "{} of {}", count("unmeasured"), count("cases"));
     let variant = |entry: &Value| model::VARIANTS.iter().find(|v| entry == v.entry).map(|v| v.name);
     let to_others = lost.iter().filter(|loss| variant(&loss["picked"]) != variant(&loss["fastest"])).count();
-    // A case whose choice was not measured is none that is right.
-    let by_variant = (count("cases") - to_others as u64) as f64 / (count("cases") + count("unmeasured")) as f64;
+    let by_variant = (count("cases") - to_others as u64) as f64 / count("cases") as f64;
     assert!(by_variant >= VARIANTS_WITHIN_3_PERCENT, "{by_variant}: {lost:#?}");
     let share = 1.0 - lost.len() as f64 / count("cases") as f64;
     assert!((share - within).abs() <= 1e-9 && count("cases") + count("unmeasured") == rows(RESULTS), "{within}");

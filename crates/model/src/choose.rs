@@ -246,7 +246,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             (least > most_columns(problem) && has_a_large_operand || problem.operation() == Operation::Gemm)
                 && (!variant.mma || variant.dtype.is_complex() || variant.copies_elements() != comes_by_pieces(problem))
                 && (!variant.is_along_k() || problem.a.col == 1 && problem.b.row == 1)
-                && (!variant.is_long() || least <= u64::from(variant.t2))
+                && (!variant.is_long() || laid(variant, problem).1.n <= u64::from(variant.t2))
         }
         Kernel::Tsmttsm => {
             let tall = problem.m.max(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;

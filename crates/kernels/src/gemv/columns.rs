@@ -3,7 +3,7 @@
 //! # Idea
 //! A warp's load of A is 512 bytes of a column in one piece, and STEPS columns are in flight a thread while those before them
 //! are multiplied: 32 KiB a block. x needs an element a column and thread, which a warp's lanes share and the first-level
-//! cache holds; NB vectors need as many, for one A. Where rows are few, groups of a block's threads have columns of their own, and blocks parts of k.
+//! cache holds; NB vectors need NB times as many, for one A. Where rows are few, groups of a block's threads have columns of their own, and blocks parts of k.
 //!
 //! # Thread mapping
 //! LANES = BM / TM threads along the rows, THREADS / LANES groups along k; group g takes columns g, g + GROUPS .. of each

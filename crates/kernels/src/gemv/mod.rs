@@ -1,4 +1,4 @@
-//! GEMV: y ← α A x + β y, of any matrix and a vector.
+//! GEMV: y ← α A x + β y, of any matrix and a vector, or NB of them.
 //!
 //! | operand | shape | strides | role |
 //! |---------|-------|---------|------|
@@ -28,7 +28,7 @@
 //! A thread adds its steps in ascending order; lanes, groups and slots are added in orders that follow from the entry and the
 //! plan ([`crate::tsmttsm::finish`]). No atomic adds.
 //! # Cost
-//! 2mk flops, of complex elements 8mk; reads m·k + k elements, x mostly from a cache: `model::roofline`.
+//! 2mk flops a vector, of complex elements 8mk; reads m·k + NB·k elements, x mostly from a cache: `model::roofline`.
 //! # Source
 //! H. H. B. Sørensen, High-performance matrix-vector multiplication on the GPU, Euro-Par 2011 Workshops, LNCS 7155: Sections 3.1
 //! to 3.5; its m and n are m and k here, BLOCKSIZE is THREADS, WORKSIZE_m is TM. Ours: slots in place of atomics, any strides,

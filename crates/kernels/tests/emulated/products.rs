@@ -58,13 +58,14 @@ fn lying(mut case: Case, layout: Layout) -> Case {
     case
 }
 
-/// Three cases for a ring: whole stages that are aligned to 16 bytes, more of them than the ring has, between a block and a
-/// stage that are not whole, which end within 16 bytes or behind them; and columns that are not all there.
-fn aligned(variant: &Variant) -> [Case; 3] {
+/// Four cases for a ring: whole stages that are aligned to 16 bytes, more of them than the ring has, between a block and a
+/// stage that are not whole, which end within 16 bytes or behind them; columns that are not all there; and more parts of k than blocks join.
+fn aligned(variant: &Variant) -> [Case; 4] {
     let [rows, cols, step] = tile(variant);
     let ends = [3, 4].map(|over| Case::plain(rows + over, cols, (variant.stages + 1) * step + over));
     let few = Case { n: cols + 1, splits: 2, beta: 0.5, ..Case::plain(rows, 1, 4 * step) };
-    [ends[0], ends[1], few].map(|case| {
+    let many = Case { splits: 13, beta: -1.0, ..Case::plain(rows + 4, cols, 13 * step + 4) };
+    [ends[0], ends[1], few, many].map(|case| {
         let case = lying(case, variant.layout);
         let line = if case.by_rows[0] { case.k } else { case.m };
         Case { gap: u64::from(line.next_multiple_of(4) - line), ..case }

@@ -582,6 +582,10 @@ fn many_columns_have_long_tiles_by_columns() {
         assert_eq!(by_rows, "dgemm_mma_32x32_m64_n64_k32_s3_t128", "{m} {n} {k}");
     }
     assert!(!chosen(Strides::column_major(2048), 2048, 2048, 2048).contains("m256"));
+    // A C by rows is computed transposed: its 64 columns are the launch's rows.
+    let by_rows = Problem { c: Strides::row_major(64), ..Problem::column_major(Dtype::F64, 10_240, 64, 10_240) };
+    let choice = choose(&by_rows, &Machine::H200, None).expect("a choice");
+    assert!(!choice.variant.is_long(), "{choice}");
 }
 
 /// Two vectors by rows are two dot products a row, one of a block's: memory gives its rows by 4 KiB.

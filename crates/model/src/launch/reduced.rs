@@ -146,7 +146,7 @@ pub(crate) const JOINED: f64 = 0.75;
 
 /// Time in which the last block of a tile joins `splits` parts of it ([`crate::Variant::joins`]), s: as [`last_block_s`], from the cache.
 ///
-/// From squares of 63 to 2049 in the four types, by each of their entries in 1 to 8 parts, on an H200 on 2026-11-27: with these, and [`JOINED`], the choice
+/// From squares of 63 to 2049 in the four types, TSM2R's rings not among them, by each of their entries in 1 to 8 parts, on an H200 on 2026-11-27: with these, and [`JOINED`], the choice
 /// takes 1.005 (f64) to 1.04 (c128) times as long as the fastest.
 pub(crate) fn joined_s(machine: &crate::Machine, variant: &Variant, splits: u32) -> f64 {
     const LATENCIES: f64 = 3.0;

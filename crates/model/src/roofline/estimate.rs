@@ -67,7 +67,7 @@ pub fn estimate(variant: &Variant, tiling: &Tiling, splits: u32, problem: &Probl
 ///
 /// Kernels that walk over tiles write C, and read it, while they read A: their bandwidth has C's bytes too.
 ///
-/// On top come the slots of the parts, 2 · s · C's bytes, and a launch to add them, or what the last block takes for it, of a tile or of all; C, written, and read where β is not
+/// On top come the slots of the parts, 2 · s · C's bytes, or whole tiles' where blocks join them, and a launch to add them, or what the last block takes for it, of a tile or of all; C, written, and read where β is not
 /// 0; the launch; and for each wave what a block of a ring takes to begin and to end, as far as its SM holds no others
 /// that fill the time; of entries for vectors for each wave but the first, which a launch's time has.
 ///

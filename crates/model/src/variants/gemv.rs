@@ -1,4 +1,4 @@
-//! The entries of GEMV: a matrix times a vector.
+//! The entries of GEMV: a matrix times a vector, or two.
 
 use super::{Kernel, Layout, Variant, elem};
 use crate::Problem;
