@@ -23,7 +23,7 @@ fn threads_run_plans_side_by_side() {
         one.warm_up_on(&shared)?;
         let work = || -> Result<()> {
             let (own, mut c) = (device.stream()?, device.zeros::<f64>(300, 4)?);
-            let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+            let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).variant("tsm2r_mma").parts(3).build()?;
             assert!(plan.choice().is_some_and(|choice| choice.splits > 1), "each stream needs a workspace: {plan}");
             for _ in 0..20 {
                 one.run(&own, 1.0, a.view(), b.view(), 0.0, c.view_mut())?;
