@@ -4,6 +4,7 @@ use super::splits::ALIKE;
 use super::*;
 use crate::{Dtype, Operation, Strides};
 
+mod columns;
 mod exhaustive;
 
 #[test]
@@ -566,38 +567,4 @@ fn parts_of_a_tile_are_joined_where_each_tile_has_a_ticket() -> Result<(), Refus
         assert!(std::format!("{added}").contains("added by a second launch"), "{added}");
     }
     Ok(())
-}
-
-/// 49 to 64 columns of f64 on the matrix units: tiles of 256 rows where A lies by columns, of 64 where it lies by rows; squares keep theirs.
-#[test]
-fn many_columns_have_long_tiles_by_columns() {
-    let chosen = |a: Strides, m, n, k| {
-        let problem = Problem { a, ..Problem::column_major(Dtype::F64, m, n, k) };
-        choose(&problem, &Machine::H200, None).expect("a choice").variant.entry
-    };
-    for (m, n, k) in [(10_240, 64, 10_240), (20_480, 64, 20_480), (20_480, 50, 20_480), (40_960, 64, 5120)] {
-        let by_columns = chosen(Strides::column_major(m), m, n, k);
-        assert_eq!(by_columns, "dgemm_mma_64x32_m256_n64_k16_s3_t256", "{m} {n} {k}");
-        let by_rows = chosen(Strides::row_major(k), m, n, k);
-        assert_eq!(by_rows, "dgemm_mma_32x32_m64_n64_k32_s3_t128", "{m} {n} {k}");
-    }
-    assert!(!chosen(Strides::column_major(2048), 2048, 2048, 2048).contains("m256"));
-    // A C by rows is computed transposed: its 64 columns are the launch's rows.
-    let by_rows = Problem { c: Strides::row_major(64), ..Problem::column_major(Dtype::F64, 10_240, 64, 10_240) };
-    let choice = choose(&by_rows, &Machine::H200, None).expect("a choice");
-    assert!(!choice.variant.is_long(), "{choice}");
-}
-
-/// Two vectors by rows are two dot products a row, one of a block's: memory gives its rows by 4 KiB.
-#[test]
-fn two_columns_by_rows_are_dot_products() {
-    for (dtype, entry) in [(Dtype::F64, "dgemv_dots_8x2_m8n2_u2_t256"), (Dtype::F32, "sgemv_dots_8x2_m8n2_u4_t256")] {
-        for (m, k) in [(20_480, 20_480), (10_240, 10_240), (30_000, 8192)] {
-            let problem = Problem { a: Strides::row_major(k), ..Problem::column_major(dtype, m, 2, k) };
-            let choice = choose(&problem, &Machine::H200, None).expect("a choice");
-            assert_eq!(choice.variant.entry, entry, "{m} {k}: {choice}");
-            let three = choose(&Problem { n: 3, ..problem }, &Machine::H200, None).expect("a choice");
-            assert_ne!(three.variant.kernel, Kernel::Gemv, "{three}");
-        }
-    }
 }
