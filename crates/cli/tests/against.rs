@@ -3,9 +3,9 @@
 mod common;
 
 use common::{Bench, RESULTS, object, says};
-use model::{BatchedProblem, Dtype, Machine, choose_batched};
+use model::{BatchedProblem, Dtype, Kernel, Machine, choose_batched};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Those of all entries, beside those of the choices.
 const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r-variants.csv");
@@ -19,16 +19,30 @@ const CEILINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/resul
 
 /// Share of the predictions for TSM2R on an H200 that must be within 10% of the measured times.
 const WITHIN_10_PERCENT: f64 = 0.90;
-/// Share of the choices there whose variant must be at most 3% slower than the best of all variants, of those that were measured.
+/// Share of the choices there whose variant must be at most 3% slower than the best of all variants.
 const VARIANTS_WITHIN_3_PERCENT: f64 = 0.95;
 /// Share of the choices that must take at most 3% longer than the fastest entry that was measured, be it of another variant or
 /// a sibling.
 const WITHIN_3_PERCENT: f64 = 0.95;
 /// The same by one time of every entry: two times of one entry differ by more than 2% in a third of the cases.
 const WITHIN_3_PERCENT_ONE_TIME: f64 = 0.92;
-/// Cases that were measured with several entries and whose choice is not among them: the more, the less the share says. Of those are entries
-/// that are newer than the run, of two columns by rows and of 64 in f64, and other parts of k where blocks join them now.
-const MOST_UNMEASURED: u64 = 35;
+/// Cases that were measured with several entries and whose choice is not among them, though it could be: the more, the less the share says.
+const MOST_UNMEASURED: u64 = 15;
+
+/// Cases whose choice the run could have measured and did not. It knows no entry that is newer, and not in how many parts k is cut now that the
+/// blocks of TSM2R's rings join them.
+fn unmeasured(choices: &Value) -> u64 {
+    let text = std::fs::read_to_string(VARIANTS).expect("results");
+    let known: BTreeSet<&str> = text.lines().flat_map(|row| row.split(',')).collect();
+    let is_joined = |pick: &Value| {
+        let ring = model::VARIANTS.iter().find(|v| pick["picked"] == v.entry && v.kernel == Kernel::Ring);
+        ring.is_some() && (2..=12).contains(&pick["splits"].as_u64().expect("a count"))
+    };
+    let picks = choices["not_measured"].as_array().expect("picks");
+    assert_eq!(choices["unmeasured"].as_u64(), Some(picks.len() as u64));
+    let could = |pick: &&Value| known.contains(pick["picked"].as_str().expect("a name")) && !is_joined(pick);
+    picks.iter().filter(could).count() as u64
+}
 
 /// Results in a file.
 fn rows(file: &str) -> u64 {
@@ -63,10 +77,11 @@ fn choices_are_nearly_the_fastest(choices: &Value) {
     let losses = choices["losses"].as_array().expect("losses");
     let lost: Vec<&Value> = losses.iter().filter(|loss| loss["loss"].as_f64() > Some(0.03)).collect();
     assert!(within >= WITHIN_3_PERCENT, "{within}: {lost:#?}");
-    assert!(count("unmeasured") <= MOST_UNMEASURED, "{} of {}", count("unmeasured"), count("cases"));
+    assert!(unmeasured(choices) <= MOST_UNMEASURED, "{} of {}", unmeasured(choices), count("cases"));
     let variant = |entry: &Value| model::VARIANTS.iter().find(|v| entry == v.entry).map(|v| v.name);
     let to_others = lost.iter().filter(|loss| variant(&loss["picked"]) != variant(&loss["fastest"])).count();
-    let by_variant = (count("cases") - to_others as u64) as f64 / count("cases") as f64;
+    // A case whose choice was not measured is none that is right.
+    let by_variant = (count("cases") - to_others as u64) as f64 / (count("cases") + unmeasured(choices)) as f64;
     assert!(by_variant >= VARIANTS_WITHIN_3_PERCENT, "{by_variant}: {lost:#?}");
     let share = 1.0 - lost.len() as f64 / count("cases") as f64;
     assert!((share - within).abs() <= 1e-9 && count("cases") + count("unmeasured") == rows(RESULTS), "{within}");
@@ -179,8 +194,9 @@ fn predictions_of_todays_choices_are_what_an_h200_took() {
     let losses = list(&compared["choices"]["losses"]);
     let is_picked = |row: &Value| losses.iter().any(|l| (&l["case"], &l["picked"]) == (&row["case"], &row["entry"]));
     let picks: Vec<Value> = list(&compared["predictions"]).into_iter().filter(|row| is_picked(row)).collect();
-    let unmeasured = compared["choices"]["unmeasured"].as_u64().expect("a count");
-    assert!(picks.len() as u64 + unmeasured == rows(RESULTS) && unmeasured <= MOST_UNMEASURED, "{unmeasured}");
+    let all = compared["choices"]["unmeasured"].as_u64().expect("a count");
+    let unmeasured = unmeasured(&compared["choices"]);
+    assert!(picks.len() as u64 + all == rows(RESULTS) && unmeasured <= MOST_UNMEASURED, "{unmeasured}");
     let near = picks.iter().filter(|row| row["ratio"].as_f64().is_some_and(|ratio| (ratio - 1.0).abs() <= 0.1)).count();
     assert!(near as f64 >= WITHIN_10_PERCENT * picks.len() as f64, "{near} of {}", picks.len());
 }

@@ -99,10 +99,21 @@ pub fn refused(entry: Entry, plan: host::Result<Plan>) -> Outcome {
     }
 }
 
-/// What entries of two tall matrices and of vectors are tried with, of a product for all others: as many rows and columns as they
-/// have tiles for, and one column. Those that add atomically are not: their bits are nobody's promise.
-pub fn reduced_sizes((m, n, k): (usize, usize, usize)) -> [(Kernel, (usize, usize, usize)); 2] {
-    [(Kernel::Tsmttsm, (m.min(13), n.min(8), k)), (Kernel::Gemv, (m, 1, k))]
+/// A size, and who is tried with it.
+pub type Group = ((usize, usize, usize), Vec<Entry>);
+
+/// The entries of two tall matrices and of vectors with what they are tried with, of a product for all others: as many rows and columns as they
+/// have tiles for, and as many columns as they take vectors. Those that add atomically are not: their bits are nobody's promise.
+pub fn reduced_groups(dtype: Dtype, (m, n, k): (usize, usize, usize)) -> Vec<Group> {
+    let tall = ((m.min(13), n.min(8), k), reduced(dtype, Kernel::Tsmttsm));
+    [vec![tall], of_vectors(dtype, (m, k))].concat()
+}
+
+/// The entries of vectors by how many they take, with m x k times so many.
+pub fn of_vectors(dtype: Dtype, (m, k): (usize, usize)) -> Vec<Group> {
+    let takes = |count: u32| move |entry: &Entry| variant(*entry).is_some_and(|v| v.t2 == count);
+    let of = |count| ((m, count as usize, k), reduced(dtype, Kernel::Gemv).into_iter().filter(takes(count)).collect());
+    [1, 2].map(of).into_iter().filter(|(_, entries): &Group| !entries.is_empty()).collect()
 }
 
 /// The entries of these kernels that give the same bits again.
@@ -139,9 +150,9 @@ pub fn grams(dtype: Dtype, forced: bool, n: usize) -> Vec<(usize, Vec<Entry>)> {
 impl Spec {
     /// [`Spec::groups`], and on a GPU those of the entries of two tall matrices and of vectors, at their sizes.
     pub fn groups_of_all(self, dtype: Dtype, forced: bool) -> Vec<(Spec, Vec<Entry>)> {
-        let of = |(kernel, size)| Spec { size, ..self }.groups(reduced(dtype, kernel));
-        let kernels = reduced_sizes(self.size).into_iter().filter(|_| forced);
-        let groups = self.groups(all(dtype, forced)).into_iter().chain(kernels.flat_map(of));
+        let of = |(size, entries)| Spec { size, ..self }.groups(entries);
+        let reduced = reduced_groups(dtype, self.size).into_iter().filter(|_| forced);
+        let groups = self.groups(all(dtype, forced)).into_iter().chain(reduced.flat_map(of));
         groups.filter(|(_, entries)| !entries.is_empty()).collect()
     }
 

@@ -71,10 +71,20 @@ struct Choices {
     cases: usize,
     /// Cases whose picked entry was not measured, or in another number of parts of k than is picked.
     unmeasured: usize,
+    /// What is picked in those.
+    not_measured: Vec<Pick>,
     /// Share of the cases in which the pick takes at most 3% longer than the fastest.
     within_3_percent: f64,
     /// Every case, the largest loss first.
     losses: Vec<Loss>,
+}
+
+#[derive(Debug, Serialize)]
+struct Pick {
+    case: String,
+    picked: &'static str,
+    /// Parts of k.
+    splits: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -238,12 +248,19 @@ impl Choices {
             }
         }
         cases.retain(|case| case.iter().any(|one| one.entry != case[0].entry));
-        let mut losses: Vec<Loss> = cases.iter().filter_map(|case| Loss::of(case)).collect();
-        losses.sort_by(|a, b| b.loss.total_cmp(&a.loss));
+        let (mut losses, mut not_measured) = (Vec::new(), Vec::new());
+        for case in &cases {
+            match Loss::of(case) {
+                Ok(loss) => losses.push(loss),
+                Err(pick) => not_measured.extend(pick),
+            }
+        }
+        losses.sort_by(|a: &Loss, b| b.loss.total_cmp(&a.loss));
         let good = losses.iter().filter(|loss| loss.loss <= LOSS).count();
         (!cases.is_empty()).then(|| Self {
             cases: losses.len(),
             unmeasured: cases.len() - losses.len(),
+            not_measured,
             within_3_percent: say::float(good) / say::float(losses.len()),
             losses,
         })
@@ -265,16 +282,21 @@ impl Choices {
 }
 
 impl Loss {
-    /// Of rows of one case; `None` where the pick is none of them.
-    fn of(case: &[&Timed<'_>]) -> Option<Self> {
-        let pick = choose(&case[0].problem, &case[0].machine, None).ok()?;
-        let picked = pick.variant.entry;
-        let is_picked = |one: &&&Timed<'_>| one.entry == picked && one.row.splits.is_none_or(|s| s == pick.splits);
+    /// Of rows of one case; the pick where it is none of them, if there is one.
+    fn of(case: &[&Timed<'_>]) -> Result<Self, Option<Pick>> {
+        let pick = choose(&case[0].problem, &case[0].machine, None).map_err(|_| None)?;
+        let (picked, splits) = (pick.variant.entry, pick.splits);
+        let is_picked = |one: &&&Timed<'_>| one.entry == picked && one.row.splits.is_none_or(|s| s == splits);
         let ns = |one: &&&Timed<'_>| one.ns;
-        let fastest = case.iter().min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
-        let pick = case.iter().filter(is_picked).min_by(|a, b| ns(a).total_cmp(&ns(b)))?;
-        let loss = ns(&pick) / ns(&fastest) - 1.0;
-        Some(Self { case: case[0].case(), picked, fastest: fastest.entry, loss })
+        let fastest = case.iter().min_by(|a, b| ns(a).total_cmp(&ns(b))).ok_or(None)?;
+        let case_name = case[0].case();
+        match case.iter().filter(is_picked).min_by(|a, b| ns(a).total_cmp(&ns(b))) {
+            Some(pick) => {
+                let loss = ns(&pick) / ns(&fastest) - 1.0;
+                Ok(Self { case: case_name, picked, fastest: fastest.entry, loss })
+            }
+            None => Err(Some(Pick { case: case_name, picked, splits })),
+        }
     }
 }
 
@@ -443,6 +465,8 @@ mod tests {
             let object = of(&[of_parts(splits), other.clone()]);
             let choices = object.choices.as_ref().expect("two entries");
             assert_eq!((choices.cases, choices.unmeasured), counted, "{splits}");
+            let named: Vec<(&str, u32)> = choices.not_measured.iter().map(|p| (p.picked, p.splits)).collect();
+            assert_eq!(named, vec![(pick.variant.entry, pick.splits); counted.1], "{splits}");
             let given = choose_given(&problem, &Machine::H200, pick.variant.entry, Parts::Exactly(splits));
             let own = |p: &&Prediction| p.entry == pick.variant.entry;
             let found = object.predictions.iter().find(own).expect("a prediction");

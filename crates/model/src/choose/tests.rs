@@ -48,7 +48,8 @@ fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What timings on an H200 found within 2% of the fastest is thought to be within 3% of what is chosen.
+/// What timings on an H200 found within 2% of the fastest is thought to be within 3% of what is chosen, but for the launch that rings took then to
+/// add their parts.
 #[test]
 fn an_h200_gets_its_fastest_entries() -> Result<(), Refusal> {
     for (dtype, n, entry, splits) in [
@@ -56,12 +57,14 @@ fn an_h200_gets_its_fastest_entries() -> Result<(), Refusal> {
         (Dtype::F64, 2, "dtsm2r_prefetch_1x2_u16_t128", 4),
         (Dtype::F64, 4, "dtsm2r_prefetch_1x4_u16_t128", 4),
         (Dtype::F32, 2, "stsm2r_prefetch_1x2_u32_t128", 4),
+        (Dtype::F32, 4, "stsm2r_prefetch_1x4_u32_t128", 4),
     ] {
         let p = Problem::column_major(dtype, 20480, n, 20480);
         let choice = choose(&p, &Machine::H200, None)?;
         let Some(fast) = VARIANTS.iter().find(|v| v.entry == entry) else { panic!("{entry}") };
         let timed = crate::roofline::estimate(fast, &tiling(fast, p.m, p.n), splits, &p, &Machine::H200);
-        assert!(timed.seconds <= choice.estimate.seconds * 1.03, "{splits} parts: {timed:?}, {choice}");
+        let saved_s = if choice.finish == Finish::LastBlock { Machine::H200.launch_s } else { 0.0 };
+        assert!(timed.seconds <= (choice.estimate.seconds + saved_s) * 1.03, "{splits} parts: {timed:?}, {choice}");
     }
     Ok(())
 }

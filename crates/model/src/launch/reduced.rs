@@ -11,8 +11,8 @@ pub const TILE_TICKETS: u32 = 1024;
 /// Bytes before the first slot in the workspace: the tickets, each the first word of an element of up to 16 bytes.
 pub const WORK_HEAD_BYTES: u32 = TILE_TICKETS * 16;
 
-/// Most parts of k that blocks of TSM2R's rings join: the last block of a tile waits for one part after the other. On H100s on 2026-11-28 up to 6 parts took 1.5 to 4 us less than
-/// with another launch, 9 to 13 as long (benches/NOTES.md).
+/// Most parts of k that blocks of TSM2R's rings join: the last block of a tile waits for one part after the other. On H100s on 2026-11-28 2 to 6 parts took
+/// 2.3 us less than with another launch in the middle of 89 comparisons, 9 to 13 as long in that of 33 (benches/results/h100/trials.csv).
 const MOST_JOINED: u32 = 12;
 
 /// Whether k may be cut: where none but blocks could join the parts of their tile, each tile has a ticket.

@@ -20,7 +20,7 @@ pub(super) fn short(variant: &Variant, problem: &Problem) -> f64 {
     let is_short = variant.rows == 64 && is_narrow;
     let by_rows = problem.a.row != 1 && problem.m > 1;
     match (variant.kernel, variant.mma && variant.dtype.is_complex(), variant.cols) {
-        (Kernel::GemmRing, false, _) if variant.mma && variant.rows == 256 && by_rows => 1.1,
+        (Kernel::GemmRing, false, _) if variant.is_long() && by_rows => 1.1,
         (Kernel::GemmRing, false, 32) if variant.mma && is_short && !by_rows && !variant.copies_elements() => 1.08,
         (Kernel::GemmRing, true, 16) => 1.7,
         (Kernel::GemmRing, true, 32) if variant.own_rows() == 16 => 1.1,

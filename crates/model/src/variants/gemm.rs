@@ -66,7 +66,7 @@ macro_rules! gemm_staged_variants {
 /// The entries that multiply on the matrix units of sm_90: `entry: element, variant, the kernel's function, warps, RB, NT, BM, BN, KT, stages,
 /// blocks an SM`; a warp owns 16·RB x 8·NT of C, a block BM x BN.
 ///
-/// A large tile, one that stands, for many rows of 64 columns, one for squares of which there would be few, and for 49 to 64 columns, and one for squares up to 600 or so, whose every block counts; for
+/// A large tile; a long one, for 49 to 64 columns; one for squares of which there would be few, and for 49 to 64 columns by rows; and one for squares up to 600 or so, whose every block counts; for
 /// operands of which no 16 bytes can be copied, also of 33 columns on, whose copies take more of a step, a tile with shorter stages and more blocks, and
 /// the small one.
 #[macro_export]

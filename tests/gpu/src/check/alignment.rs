@@ -3,7 +3,7 @@
 
 use crate::case::{Case, Spec};
 use crate::compare::bitwise;
-use crate::entries::{Entry, is_reduced, reduced};
+use crate::entries::{Entry, is_reduced, of_vectors, reduced};
 use crate::lab::{Lab, Outcome, named};
 use crate::operand::Storage;
 use crate::real::{Real, unit};
@@ -30,13 +30,9 @@ fn make<T: Real>(lab: &Lab, size: Size, storage: [Storage; 3]) -> Outcome<Case<T
 fn asked<T: Real>(lab: &Lab, [a_by_rows, b_by_rows]: [bool; 2], remainder: usize) -> Vec<(Size, Vec<Entry>)> {
     let plain = (a_by_rows == b_by_rows).then(|| ((128 + remainder, 5, 35), lab.entries::<T>()));
     let steps = 1028 + remainder;
-    let every_way = [
-        (Kernel::Tsmttsm, (5 + remainder, 5, steps)),
-        (Kernel::Gemv, (128 + remainder, 1, steps)),
-        (Kernel::GemmRing, (128 + remainder, 8, 36)),
-    ];
-    let every_way =
-        every_way.map(|(kernel, size)| (size, reduced(T::DTYPE, kernel))).into_iter().filter(|_| lab.device.is_cuda());
+    let every_way = [(Kernel::Tsmttsm, (5 + remainder, 5, steps)), (Kernel::GemmRing, (128 + remainder, 8, 36))];
+    let every_way = every_way.map(|(kernel, size)| (size, reduced(T::DTYPE, kernel))).into_iter();
+    let every_way = every_way.chain(of_vectors(T::DTYPE, (128 + remainder, steps))).filter(|_| lab.device.is_cuda());
     plain.into_iter().chain(every_way).collect()
 }
 

@@ -18,7 +18,8 @@ const THREADS: usize = 4;
 const RUNS: usize = 50;
 /// C ← A B.
 const PLAIN: [f64; 2] = [1.0, 0.0];
-/// Of which the entries are named, in parts of k: of one another launch adds the slots, of two tall matrices last blocks.
+/// Of which the entries are named, in parts of k: of a ring and of two tall matrices last blocks add the slots, of the other another launch.
+const RING: &str = "tsm2r_staged";
 const PREFETCH: &str = "tsm2r_prefetch";
 const TWO_TALL: &str = "tsmttsm_tiled";
 
@@ -208,12 +209,12 @@ fn job<T: Element>(
     Ok(Box::new(Planned { name, tasks, plan }))
 }
 
-/// Plans whose workspace has slots, which another launch adds, and plans whose workspace has tickets too.
+/// Plans whose workspace has slots, which another launch or last blocks add; the latter's has tickets too.
 fn jobs(lab: &Lab) -> Outcome<Vec<Box<dyn Job>>> {
     let Sizes { product, tall, square } = sizes(lab);
     let (columns, rows) = ([false; 2], [true, false]);
     let (chosen, gram) = ((What::Product, None), (What::Gram, None));
-    let (prefetch, two_tall) = ((What::Product, Some(PREFETCH)), (What::Product, Some(TWO_TALL)));
+    let [ring, prefetch, two_tall] = [RING, PREFETCH, TWO_TALL].map(|variant| (What::Product, Some(variant)));
     // What is chosen is a ring, whose blocks join, or not.
     let (any, adds, ticket) =
         (&[Finish::LastBlock, Finish::SecondLaunch], &[Finish::SecondLaunch], &[Finish::LastBlock]);
@@ -223,6 +224,8 @@ fn jobs(lab: &Lab) -> Outcome<Vec<Box<dyn Job>>> {
         job::<f64>(lab, chosen, product, columns, any)?,
         job::<f64>(lab, chosen, product, rows, any)?,
         job::<Complex<f64>>(lab, chosen, product, columns, any)?,
+        job::<f32>(lab, ring, product, columns, ticket)?,
+        job::<f64>(lab, ring, product, rows, ticket)?,
         job::<f32>(lab, prefetch, product, columns, adds)?,
         job::<f64>(lab, prefetch, product, rows, adds)?,
         job::<f32>(lab, two_tall, tall, columns, ticket)?,
@@ -264,7 +267,7 @@ mod tests {
             for p in [p, Problem { a: Strides::row_major(p.k), ..p }] {
                 let choice = choose(&p, &Machine::H200, None)?;
                 assert!(choice.splits > 1 && choice.finish != Finish::Direct, "{choice}");
-                let choice = choose_given(&p, &Machine::H200, "tsm2r_staged", Parts::Exactly(PARTS))?;
+                let choice = choose_given(&p, &Machine::H200, RING, Parts::Exactly(PARTS))?;
                 assert_eq!((choice.splits, choice.finish), (PARTS, Finish::LastBlock), "{choice}");
                 let choice = choose_given(&p, &Machine::H200, PREFETCH, Parts::Exactly(PARTS))?;
                 assert_eq!((choice.splits, choice.finish), (PARTS, Finish::SecondLaunch), "{choice}");

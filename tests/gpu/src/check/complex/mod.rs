@@ -7,7 +7,7 @@ mod reduced;
 mod tsmm;
 
 use crate::compare::{bitwise, equal_parts};
-use crate::entries::{Entry, all, reduced as reduced_entries, reduced_sizes, refused};
+use crate::entries::{Entry, all, reduced_groups, refused};
 use crate::lab::{Lab, Outcome, ensure, named};
 use crate::operand::Storage;
 use crate::oracle::chain;
@@ -267,10 +267,9 @@ where
         if a_by_rows == b_by_rows {
             moved::<R>(lab, of((m, 5, 35)), entries::<R>(lab))?;
         }
-        for (kernel, size) in reduced_sizes((m, 5, 1031)).into_iter().filter(|_| lab.device.is_cuda()) {
+        for (size, entries) in reduced_groups(dtype::<R>(), (m, 5, 1031)).into_iter().filter(|_| lab.device.is_cuda()) {
             let spec = of(size);
-            let entries = reduced_entries(dtype::<R>(), kernel).into_iter().filter(|entry| spec.suits(*entry));
-            moved::<R>(lab, spec, entries.collect())?;
+            moved::<R>(lab, spec, entries.into_iter().filter(|entry| spec.suits(*entry)).collect())?;
         }
     }
     Ok(())
