@@ -54,6 +54,11 @@ pub fn is_reduced(entry: Entry) -> bool {
     variant(entry).is_some_and(Variant::is_reduced)
 }
 
+/// Whether an entry is of vectors.
+pub fn is_of_vectors(entry: Entry) -> bool {
+    variant(entry).is_some_and(|v| v.kernel == Kernel::Gemv)
+}
+
 /// Whether an entry's blocks have all of k, so that it is never cut.
 pub fn all_of_k(entry: Entry) -> bool {
     variant(entry).is_some_and(Variant::has_all_of_k)

@@ -59,7 +59,7 @@
 //! | [`OutOfBounds`](FaultKind::OutOfBounds) | an access outside of its operand (null handles have no elements) or of shared memory |
 //! | [`Misaligned`](FaultKind::Misaligned) | an address that is no multiple of the access's 4, 8 or 16 bytes |
 //! | [`Uninitialised`](FaultKind::Uninitialised) | a read of shared memory that no thread of the block wrote, or of an output that no thread wrote |
-//! | [`SharedRace`](FaultKind::SharedRace) | two threads touch a word of shared memory, one writes, and no barrier (in a warp, no `sync_warp`) and no phase of an mbarrier lies between; two lanes write a word in one instruction |
+//! | [`SharedRace`](FaultKind::SharedRace) | two threads touch a word of shared memory, one writes, and no barrier, no phase of an mbarrier and, in a warp, no `sync_warp` lies between; two lanes write a word in one instruction |
 //! | [`GlobalRace`](FaultKind::GlobalRace) | the same in global memory; between blocks, fence and atomic on one side and atomic and fence on the other order accesses |
 //! | [`BarrierMissed`](FaultKind::BarrierMissed) | threads wait at a barrier, others have ended; or for a phase of an mbarrier that lacks arrivals or bytes |
 //! | [`BarrierDiverged`](FaultKind::BarrierDiverged) | threads wait at different barriers |

@@ -66,7 +66,7 @@ impl Proxy {
         writer == now.thread(lane)
             || fence.epoch < now.epoch
             || same_warp && now.sync.orders(of_warp, lane, fence.stamp)
-            || !same_warp && self.handed(now, lane, (writer / 32) as u8, Some(of_warp), fence.stamp)
+            || self.handed(now, lane, (writer / 32) as u8, Some(of_warp), fence.stamp)
     }
 
     /// A phase ends that nobody has waited for yet: its number.
@@ -85,7 +85,7 @@ impl Proxy {
         Lanes(lanes).find(|&lane| !self.phases[phase as usize].is_known(now, lane))
     }
 
-    /// Whether the accesses of another warp with this stamp, by one lane or by all, came before arrivals at phases that the lane knows of.
+    /// Whether the accesses of a warp with this stamp, by one lane or by all, came before arrivals at phases that the lane knows of.
     /// Hands that it went through between are not followed.
     pub(crate) fn handed(&self, now: &Now, lane: u32, warp: u8, by: Option<u32>, stamp: u32) -> bool {
         let wanted = by.map_or(u32::MAX, |by| 1 << by);

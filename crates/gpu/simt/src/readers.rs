@@ -41,9 +41,8 @@ impl Readers {
     /// The first warp whose read of a word in this epoch nothing orders before the lane's next access.
     pub(crate) fn unordered(&self, now: &Now, word: usize, lane: u32) -> Option<u8> {
         let last = self.last.get(word * self.warps..(word + 1) * self.warps)?;
-        let is_ordered = |warp: u8, stamp: u32| match warp == now.warp {
-            true => stamp < now.sync.full,
-            false => now.proxy.handed(now, lane, warp, None, stamp),
+        let is_ordered = |warp: u8, stamp: u32| {
+            warp == now.warp && stamp < now.sync.full || now.proxy.handed(now, lane, warp, None, stamp)
         };
         let reads = (0_u8..).zip(last).filter(|(_, (epoch, _))| *epoch == now.epoch);
         reads

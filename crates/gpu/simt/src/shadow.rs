@@ -113,11 +113,14 @@ impl Now<'_> {
 
     /// The first of `lanes` that nothing orders behind an access by a thread of this block in this epoch.
     fn unordered(&self, thread: u16, stamp: u32, lanes: u32) -> Option<u32> {
+        Lanes(lanes).find(|&lane| thread != self.thread(lane) && !self.orders(thread, lane, stamp))
+    }
+
+    /// Whether an access by another thread of this block in this epoch is ordered before the lane's next.
+    fn orders(&self, thread: u16, lane: u32, stamp: u32) -> bool {
         let (warp, earlier) = ((thread / 32) as u8, u32::from(thread % 32));
-        if warp != self.warp {
-            return Lanes(lanes).find(|&lane| !self.proxy.handed(self, lane, warp, Some(earlier), stamp));
-        }
-        Lanes(lanes & !(1 << earlier)).find(|&lane| !self.sync.orders(earlier, lane, stamp))
+        warp == self.warp && self.sync.orders(earlier, lane, stamp)
+            || self.proxy.handed(self, lane, warp, Some(earlier), stamp)
     }
 
     /// The first of `lanes` that nothing orders behind an access of another block of this launch.
@@ -295,7 +298,7 @@ impl Word {
                 };
             }
             let others = self.r_lanes & !(1 << lane);
-            return match Lanes(others).find(|&other| !now.sync.orders(other, lane, self.r_stamp)) {
+            return match Lanes(others).find(|&other| !now.orders(now.thread(other), lane, self.r_stamp)) {
                 Some(other) => race(self.a_reader(1 << other)),
                 None => Ok(()),
             };
@@ -322,8 +325,9 @@ impl Word {
         if self.r_other != 0 {
             return Some(self.r_other - 1);
         }
-        let is_handed = |reader| now.proxy.handed(now, lane, self.r_warp, Some(reader), self.r_stamp);
-        Lanes(self.r_lanes).find(|&reader| !is_handed(reader)).map(|reader| self.a_reader(1 << reader))
+        let of_warp = |reader: u32| u16::from(self.r_warp) * 32 + reader as u16;
+        let unordered = Lanes(self.r_lanes).find(|&reader| !now.orders(of_warp(reader), lane, self.r_stamp));
+        unordered.map(|reader| self.a_reader(1 << reader))
     }
 
     /// The access of a block before the recorded one.

@@ -1,4 +1,4 @@
-//! What mbarriers order between warps: what came before an arrival, before what comes behind a wait for its phase.
+//! What mbarriers order between warps, and in one: what came before an arrival, before what comes behind a wait for its phase.
 
 use crate::common::{self, expect, fine, launch};
 use crate::{ALL, numbers};
@@ -153,6 +153,47 @@ fn what_is_read_is_written_over_when_all_readers_have_arrived() {
             let message = fault.to_string();
             assert!(fault.kind == SharedRace && message.contains(&line("read by two")), "{message}");
             assert!(message.contains(&written), "{message}");
+        }
+    }
+}
+
+/// A barrier of warps that have code of their own: what lanes of one warp did is ordered among them, too.
+#[test]
+fn lanes_of_a_warp_are_ordered_by_a_phase_that_all_arrive_at() {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Fault {
+        None,
+        /// One lane arrives for all.
+        One,
+        NoWait,
+    }
+    let through = |fault: Fault, over: bool| {
+        run(move |_, _| unsafe {
+            start([if fault == Fault::One { 3 } else { 96 }, 1]);
+            let (tile, lane) = (Shared::<f64>::at(0), warp::lane_id());
+            let own = 32 * warp();
+            tile.store(own + lane, 1.0); // written
+            if over {
+                warp::sync_warp(ALL);
+                tile.load(own + (lane ^ 1)); // read
+            }
+            if fault != Fault::One || lane == 0 {
+                ptx::mbarrier_expect(mbarrier(0), 0);
+            }
+            if fault != Fault::NoWait {
+                ptx::mbarrier_wait(mbarrier(0), 0);
+            }
+            if over {
+                tile.store(own + lane, 2.0); // written over
+            } else {
+                tile.load(own + (lane ^ 1)); // read
+            }
+        })
+    };
+    for over in [false, true] {
+        fine(through(Fault::None, over));
+        for fault in [Fault::One, Fault::NoWait] {
+            expect(through(fault, over), SharedRace, &[]);
         }
     }
 }
