@@ -1,8 +1,7 @@
 //! The occupancy calculator against what an H200's driver says of every entry.
 //!
 //! The file is `lanky-gpu-tests occupancy --csv crates/model/tests/data/occupancy_h200.csv`: entry, registers a thread,
-//! threads a block, static and dynamic shared memory a block in bytes, blocks an SM. `tsm2r_staged` and `tsm2r_mma`, and the entries of 2026-11-28, are as an H100's
-//! driver of the same release has them, which says the same of all others.
+//! threads a block, static and dynamic shared memory a block in bytes, blocks an SM.
 
 use lanky_model::launch::block_shapes;
 use lanky_model::occupancy::{self, resident_blocks};
@@ -12,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/occupancy_h200.csv");
 /// Entries that have other registers, or are new, since a driver was last asked: the file lacks them.
-const ANEW: usize = 13;
+const ANEW: usize = 8;
 const AGAIN: &str = "lanky-gpu-tests occupancy --csv crates/model/tests/data/occupancy_h200.csv on an H200";
 
 /// The H200 as its driver describes it, by which plans on it choose: the blocks of batches follow from its rates. A bus of 6016

@@ -77,10 +77,28 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
         unsafe {
             Ring::<T, S, false>::run(&x, &mut sums);
             let mut rc = [[sums.rc]];
-            if x.slot_len == 0 && !join(&x, S::THREADS, tile_of_c(), &mut rc) {
+            if Self::IS_LARGE && x.slot_len == 0 && thread::grid_dim_y() > 1 {
+                // By one way to C for both the loop's sums lie where half of its multiply-adds meet in banks, by two 12% of them.
+                if join(&x, S::THREADS, tile_of_c(), &mut rc) {
+                    Self::hand_in(&x, rc);
+                }
                 return;
             }
-            let [[rc]] = rc;
+            if !Self::IS_LARGE && x.slot_len == 0 && !join(&x, S::THREADS, tile_of_c(), &mut rc) {
+                return;
+            }
+            Self::hand_in(&x, rc);
+        }
+    }
+
+    /// Writes the sums of this thread's rows and columns.
+    ///
+    /// # Safety
+    /// C spans its elements, and so does the slot.
+    #[inline(always)]
+    unsafe fn hand_in(x: &Product<T>, [[rc]]: [[[[T; TN]; TM]; 1]; 1]) {
+        // SAFETY: the caller's promise; each element is one thread's.
+        unsafe {
             let (row, col) = (thread::block_idx_x() * S::BM, thread::block_idx_z() * S::BN);
             let (row, col) = (|i| row + Self::row(i as u32), |j| col + Self::col(j as u32));
             if !Self::IS_LARGE {
@@ -94,7 +112,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
                     x.write_tile(|_| row(i), col, [rc[i]]);
                 }
             } else {
-                write(&x, row, col, rc);
+                write(x, row, col, rc);
             }
         }
     }
