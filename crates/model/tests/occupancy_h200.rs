@@ -1,7 +1,8 @@
 //! The occupancy calculator against what an H200's driver says of every entry.
 //!
 //! The file is `lanky-gpu-tests occupancy --csv crates/model/tests/data/occupancy_h200.csv`: entry, registers a thread,
-//! threads a block, static and dynamic shared memory a block in bytes, blocks an SM.
+//! threads a block, static and dynamic shared memory a block in bytes, blocks an SM. The entries of
+//! tsmttsm/dealt.rs are as a driver had them before, since that build had other ones.
 
 use lanky_model::launch::block_shapes;
 use lanky_model::occupancy::{self, resident_blocks};

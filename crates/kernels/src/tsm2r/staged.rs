@@ -4,9 +4,8 @@
 //! What limits [`super::prefetch`] from some columns on is B: every lane is handed every element of it. With TM rows a
 //! thread each element that comes from shared memory serves TM multiply-adds; with A in shared memory too
 //! ([`super::ring`]) there are registers for that, and A may lie by rows. From 16 columns on the columns too are shared
-//! out: 8 x 8 sums of f32 take 4 loads a step, as long as their multiply-adds, and 16 x 8, twice as many, take 6. Measured on an H200 on
-//! 2026-11-27 in f32 at m = k = 40960 (benches/results/h200/tsm2r.csv): 95% of the bound at n = 7, 93% at 16, 80% at 24, 72% at 64; from 24 on the
-//! multipliers limit.
+//! out: 8 x 8 sums of f32 take 4 loads a step, as long as their multiply-adds, and 16 x 8, twice as many, take 6. Measured on H200s in f32 at m = k = 40960 (benches/results/h200/tsm2r.csv):
+//! 94% of the bound at n = 7, 91% at 16, on 2026-11-28; 76% at 24, 70% at 64, on 2026-11-27; from 24 on the multipliers limit.
 //!
 //! 8 x 4 sums of c64, by rows 8 x 6 too, are multiplied from copies of B's elements ([`Scalar::add_outer`]), and a step's operands not loaded ahead, as
 //! in [`crate::gemm::staged`].
@@ -78,7 +77,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Staged<T, S, TM, TN> 
             Ring::<T, S, false>::run(&x, &mut sums);
             let mut rc = [[sums.rc]];
             if Self::IS_LARGE && x.slot_len == 0 && thread::grid_dim_y() > 1 {
-                // By one way to C for both the loop's sums lie where half of its multiply-adds meet in banks, by two 12% of them.
+                // By one way to C for both half of the multiply-adds of f32's 16 x 8 sums meet in banks, by two 12% (ptxas 13.0, 2026-11-28).
                 if join(&x, S::THREADS, tile_of_c(), &mut rc) {
                     Self::hand_in(&x, rc);
                 }
