@@ -95,7 +95,7 @@
 //!   third one by another mbarrier, and in device memory only what one warp read.
 //! - Whether device memory that a bulk copy touches was fenced for the async proxy, where threads of the launch wrote it.
 //! - Of the readers of a word since the last barrier, two are remembered by warp, and all lanes of the last warp; of shared memory, in
-//!   blocks with mbarriers, the last read of each warp, of which a lane of that warp is ordered behind by synchronisations of all its lanes.
+//!   blocks with mbarriers, the last read of each warp, of which a lane of that warp is ordered behind by synchronisations of all its lanes, or a phase that all arrived at.
 //! - A kernel whose frames need more than its stack of 256 KiB dies of it, without a message of ours.
 //! - Memory that is touched other than through `Global`, `Shared` and the functions of `cuda_std::ptx`.
 //! - Kernels built with `panic = "abort"` take the process with them where a fault stops their threads.

@@ -198,13 +198,38 @@ fn lanes_of_a_warp_are_ordered_by_a_phase_that_all_arrive_at() {
     }
 }
 
+/// Where several warps read a word, the one that overwrites it among them, the reads of its own lanes count as the others' do.
 #[test]
-fn a_load_overwrites_what_a_fenced_thread_of_another_warp_handed_on() {
-    let over = |fence: bool| {
+fn what_warps_read_together_one_of_them_overwrites_behind_a_phase() {
+    let over = |own_lanes_arrive: bool| {
+        run(move |_, _| unsafe {
+            start([if own_lanes_arrive { 96 } else { 65 }, 1]);
+            let (tile, lane) = (Shared::<f64>::at(0), warp::lane_id());
+            if warp() == 0 {
+                tile.store(lane, 0.5);
+            }
+            thread::sync_threads();
+            tile.load(lane ^ 1); // read by three
+            if warp() > 0 || own_lanes_arrive || lane == 0 {
+                ptx::mbarrier_expect(mbarrier(0), 0);
+            }
+            if warp() == 0 {
+                ptx::mbarrier_wait(mbarrier(0), 0);
+                tile.store(lane, 1.0); // written by one
+            }
+        })
+    };
+    fine(over(true));
+    expect(over(false), SharedRace, &[&line("read by three"), &line("written by one")]);
+}
+
+#[test]
+fn a_load_overwrites_what_a_fenced_thread_of_either_warp_handed_on() {
+    let over = |writer: u32, fence: bool| {
         run(move |x, _| unsafe {
             start([32, 1]);
             let tile = Shared::<f64>::at(0);
-            if warp() == 1 {
+            if warp() == writer {
                 tile.store(warp::lane_id(), 1.0); // written before
                 if fence {
                     ptx::fence_proxy_async();
@@ -221,8 +246,10 @@ fn a_load_overwrites_what_a_fenced_thread_of_another_warp_handed_on() {
             }
         })
     };
-    fine(over(true));
-    expect(over(false), ProxyUnfenced, &[&line("written before")]);
+    for writer in [0, 1] {
+        fine(over(writer, true));
+        expect(over(writer, false), ProxyUnfenced, &[&line("written before")]);
+    }
 }
 
 #[test]
