@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::tables::{COLUMNS, header, in_numbers, line};
+use super::tables::{COLUMNS, header, in_numbers, line, origins};
 use crate::bench::result::Row;
 
 /// Below that a time is mostly what a launch takes: such cases have a line of their own.
@@ -38,25 +38,6 @@ fn table(family: &str, rows: &[&Row]) -> String {
         }
     }
     text
-}
-
-/// `NVIDIA H200, driver 580.159.04; commits 8f1de2c, b317354-dirty; 2026-11-22 to 2026-11-25.`
-fn origins(rows: &[&Row]) -> String {
-    let mut names: [Vec<&str>; 4] = Default::default();
-    for row in rows {
-        for (of, name) in names.iter_mut().zip([row.device.as_str(), &row.driver, &row.commit, &row.date]) {
-            if !name.is_empty() && !of.contains(&name) {
-                of.push(name);
-            }
-        }
-    }
-    let [devices, drivers, commits, mut days] = names;
-    days.sort_unstable();
-    let days = match days.as_slice() {
-        [first, .., last] => format!("{first} to {last}"),
-        days => days.concat(),
-    };
-    format!("{}, driver {}; commits {}; {days}.", devices.join(", "), drivers.join(", "), commits.join(", "))
 }
 
 /// Which cases share a line.

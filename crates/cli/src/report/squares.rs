@@ -151,7 +151,7 @@ impl<'r> Squares<'r> {
         let names: Vec<String> = sides.iter().map(u64::to_string).collect();
         let case = &self.of.case;
         let named = format!("{} {}{}, m = n = k", case.family, case.dtype, case.unusual());
-        let mut text = format!("{named}: GFLOP/s. {}.\n\n", tables::origin(self.of));
+        let mut text = format!("{named}: GFLOP/s. {}\n\n", tables::origins(&[self.of]));
         text += &tables::header("", &names);
         for (name, rates) in &contestants {
             let cell = |side: &u64| rates.get(side).map(|rate| short(*rate)).unwrap_or_default();

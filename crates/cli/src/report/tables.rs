@@ -49,10 +49,23 @@ fn percent(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }
 
-/// `NVIDIA H200, driver 580.159.04, commit bfb1760, 2026-11-21`
-pub fn origin(row: &Row) -> String {
-    let named = |name: &str, value: &str| if value.is_empty() { String::new() } else { format!(", {name} {value}") };
-    format!("{}{}{}, {}", row.device, named("driver", &row.driver), named("commit", &row.commit), row.date)
+/// `NVIDIA H200, driver 580.159.04; commits 8f1de2c, b317354-dirty; 2026-11-22 to 2026-11-25.`
+pub fn origins(rows: &[&Row]) -> String {
+    let mut names: [Vec<&str>; 4] = Default::default();
+    for row in rows {
+        for (of, name) in names.iter_mut().zip([row.device.as_str(), &row.driver, &row.commit, &row.date]) {
+            if !name.is_empty() && !of.contains(&name) {
+                of.push(name);
+            }
+        }
+    }
+    let [devices, drivers, commits, mut days] = names;
+    days.sort_unstable();
+    let days = match days.as_slice() {
+        [first, .., last] => format!("{first} to {last}"),
+        days => days.concat(),
+    };
+    format!("{}, driver {}; commits {}; {days}.", devices.join(", "), drivers.join(", "), commits.join(", "))
 }
 
 pub fn line(first: &str, cells: impl Iterator<Item = String>) -> String {
@@ -75,10 +88,13 @@ fn widths(numbers: &[u64]) -> Vec<String> {
 fn picks(rows: &[Row], main: &Group<'_>) -> String {
     let of = main.rows()[0];
     let numbers: Vec<u64> = main.rows().iter().map(|row| row.case.n).collect();
+    const DTYPES: [&str; 4] = ["f64", "f32", "c128", "c64"];
+    let all: Vec<&Row> =
+        DTYPES.iter().flat_map(|dtype| numbers.iter().filter_map(|n| main.alike_of(rows, dtype, *n))).collect();
     let mut text =
-        format!("{} {}: what the model picked. {}.\n\n", of.case.family, bandwidth::name_of_a(&of.case), origin(of));
+        format!("{} {}: what the model picked. {}\n\n", of.case.family, bandwidth::name_of_a(&of.case), origins(&all));
     text += &header("", &widths(&numbers));
-    for dtype in ["f64", "f32", "c128", "c64"] {
+    for dtype in DTYPES {
         let at = |n: &u64| main.alike_of(rows, dtype, *n);
         let name = |row: &Row| row.best.as_ref().map(|best| best.opponent.clone());
         let names: BTreeSet<String> = numbers.iter().filter_map(|n| name(at(n)?)).collect();
@@ -119,12 +135,13 @@ fn ladders(rows: &[Row]) -> Vec<String> {
 
 /// A line a variant, by the fastest of its entries; then the model's picks and the fastest of the others.
 fn ladder(of: &Row, numbers: &[u64], forced: &[&Row], chosen: &[&Row]) -> String {
+    let all: Vec<&Row> = forced.iter().chain(chosen).copied().collect();
     let mut text = format!(
-        "{} {}, {}: % of the bound by the fastest entry of each variant that was timed. {}.\n\n",
+        "{} {}, {}: % of the bound by the fastest entry of each variant that was timed. {}\n\n",
         of.case.family,
         of.case.dtype,
         bandwidth::name_of_a(&of.case),
-        origin(of)
+        origins(&all)
     );
     text += &header("", &widths(numbers));
     let most = |rows: &[&Row], n: u64, share: &dyn Fn(&Row) -> Option<f64>| -> String {
@@ -148,7 +165,6 @@ fn ladder(of: &Row, numbers: &[u64], forced: &[&Row], chosen: &[&Row]) -> String
     if !chosen.is_empty() {
         text += &line("the model's pick", numbers.iter().map(|n| most(chosen, *n, &Row::fraction)));
     }
-    let all: Vec<&Row> = forced.iter().chain(chosen).copied().collect();
     let opponents: BTreeSet<&str> = all.iter().filter_map(|row| Some(row.best.as_ref()?.opponent.as_str())).collect();
     if !opponents.is_empty() {
         let name = opponents.into_iter().collect::<Vec<_>>().join(" or ");
@@ -240,7 +256,7 @@ mod tests {
         let rows = [row(4, Some(900.0)), row(2, Some(1100.0)), single, forced(2, "unknown", 1000.0)];
         let text = all(&rows).expect("tables");
         for line in [
-            "tsm2r A 1000 x 500: what the model picked. a \"GPU\", <b>, driver 580, commit abc, 2026-01-02.\n\n|  | n = 2 | 4 |\n|---|---:|---:|",
+            "tsm2r A 1000 x 500: what the model picked. a \"GPU\", <b>, driver 580; commits abc; 2026-01-02.\n\n|  | n = 2 | 4 |\n|---|---:|---:|",
             "| f64, % of the bound | 80.0 | 80.0 |\n| f64, time of cublas / ours | 1.10 | 0.90 |",
             "| f32, % of the bound | 80.0 |  |\n",
             "| tsm2r f64, A by columns | 2 | 80.0 | 80.0 | 1.00 | 0.90 | 1 |",
