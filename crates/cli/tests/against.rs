@@ -26,7 +26,7 @@ const VARIANTS_WITHIN_3_PERCENT: f64 = 0.95;
 const WITHIN_3_PERCENT: f64 = 0.95;
 /// The same by one time of every entry: two times of one entry differ by more than 2% in a third of the cases.
 const WITHIN_3_PERCENT_ONE_TIME: f64 = 0.92;
-/// Cases that were measured with several entries and whose choice is not among them, though it could be: the more, the less the share says.
+/// Cases that were measured with several entries and whose choice, in its parts of k, is not among them: the more, the less the share says.
 const MOST_UNMEASURED: u64 = 5;
 
 /// Cases whose choice was not measured.

@@ -3,7 +3,8 @@
 //! # Idea
 //! A block leaves its sums in a slot as they lie in its threads, an element of each lane's behind one another: no edges, and whole lines. The last
 //! block of a tile to do so, which the tile's ticket tells it, adds the slots in the order of the parts, whoever it is, and hands in C. So a
-//! second launch, which costs 2 us and another for each megabyte of slots, is saved.
+//! second launch, which costs 2 us and another for each megabyte of slots, is saved. On an
+//! H200 squares gain that; of TSM2R's long products the last block reads slots for as long (benches/NOTES.md, 2026-11-28).
 
 use crate::product::Product;
 use cuda_std::prelude::*;

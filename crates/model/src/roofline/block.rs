@@ -279,8 +279,8 @@ impl Work {
     }
 }
 
-/// What [`detour`] says of f32 by columns that a thread has a step ahead of: of 2 and 4 columns, m = k from 10240 to 40960, 1.02 to 1.04 times what was expected
-/// without it, on an H200 on 2026-11-28 (tsm2r-variants.csv).
+/// What [`detour`] says of f32 by columns that a thread has a step ahead of: of 2 to 4 columns, m = k from 10240 to 40960, `_1x2_u32_` took 1.00 to 1.09 times what was
+/// expected without it and `_1x4_u32_` 1.01 to 1.08, in the middle 1.025 and 1.047, on an H200 on 2026-11-28 (tsm2r-variants.csv).
 const PREFETCH_F32: f64 = 1.03;
 
 /// How many times as long as a read kernel's reads of A take: through a ring, and with a row a thread where rows are
@@ -424,6 +424,20 @@ mod tests {
         let gram = Problem { gram: true, ..by_columns(Dtype::F64, 1001) };
         let gram = Problem { b: gram.a.transposed(), ..gram };
         assert_eq!(detour(variant("dgram_mma_32x32_m32n32_d3_t256"), &gram, &Constants::FITTED), SPLIT_GRAM);
+    }
+
+    /// In f32 by columns, where it was measured, and nowhere else: f64 takes what a read kernel does, rows have constants of their own.
+    #[test]
+    fn a_step_ahead_of_f32_takes_longer_by_columns() {
+        let variant = |entry: &str| VARIANTS.iter().find(|v| v.entry == entry).expect("an entry");
+        let found = |entry, by_rows: bool| {
+            let (v, p) = (variant(entry), Problem::column_major(variant(entry).dtype, 1000, 4, 500));
+            detour(v, &if by_rows { Problem { a: Strides::row_major(500), ..p } } else { p }, &Constants::FITTED)
+        };
+        let f32s = ["stsm2r_prefetch_1x4_u32_t128", "stsm2r_shared_1x4_u4_t128"];
+        assert_eq!(f32s.map(|entry| found(entry, false)), [PREFETCH_F32, 1.0]);
+        assert_eq!(f32s.map(|entry| found(entry, true)), [Constants::FITTED.by_rows_f32; 2]);
+        assert_eq!(found("dtsm2r_prefetch_1x4_u16_t128", false), 1.0);
     }
 
     /// Of 4 x 4 squares below the diagonal and on it 10, of warps' squares too; a complex product is four of real numbers.

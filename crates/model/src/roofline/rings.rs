@@ -33,8 +33,8 @@ pub(super) fn short(variant: &Variant, problem: &Problem) -> f64 {
 /// of 4 to 16 columns 1.05 to 1.07 times what was expected without it, f32 of 2 to 8 1.07. Of complex elements it was not looked at.
 const BY_ROWS: f64 = 1.06;
 
-/// The same of an A by columns in f32 by 4 x 4 sums a thread: m = k = 10240 to 40960 of 2 to 8 columns took 1.03 to 1.05 times what was expected without it, on H200s on
-/// 2026-11-28 (tsm2r.csv).
+/// The same of an A by columns in f32 by 4 x 4 sums a thread: m = k = 10240 to 40960 of 2 to 8 columns took 1.00 to 1.07 times what was expected without it, 1.04 in the
+/// middle, on an H200 on 2026-11-28 (tsm2r.csv).
 const FEW_SUMS: f64 = 1.035;
 
 /// How many times as long the copies of a ring take where A's lines, as its shape has them, are not whole sectors, so that a
