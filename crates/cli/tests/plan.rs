@@ -151,7 +151,7 @@ fn a_forced_variant_is_refused_with_every_reason() {
     let bench = Bench::new();
     // B is the wider side: it is computed transposed, and A by rows then.
     let lengths = ["plan", "16", "20480", "20480"];
-    let entry = ["--variant", "dtsm2r_mma_16x8_n8_k32_s4_t128_rows", "--gpu", "p100"];
+    let entry = ["--variant", "dtsm2r_mma_16x8_n8_k64_s2_t128_rows", "--gpu", "p100"];
     let error = bench.fail(2, &[&["plan", "20480", "16", "20480"], &entry[..]].concat());
     for reason in [
         "variant dtsm2r_mma",

@@ -57,17 +57,29 @@ pub const fn gemm_ring_len(side: u32, steps: u32, elem_bytes: u32, mma: bool, li
 /// time then have a nearly square part of C, and share what they read.
 pub const GEMM_BAND: u32 = 8;
 
+/// Whether lines along k of a stage of [`Kernel::Ring`] are turned by [`ring_turn`], and lie without gaps: by rows of A, where they are as long as all banks or longer.
+pub const fn ring_turns(a_by_rows: bool, mma: bool, steps: u32, elem_bytes: u32) -> bool {
+    a_by_rows && (mma || steps * elem_bytes >= 128)
+}
+
+/// By how many bytes a line of [`ring_turns`] is turned: what lies at byte b of it is stored at b ^ this.
+///
+/// Four neighbouring lines have their sectors in different banks, two of them their 64 bytes, which a row's four lanes take for the matrix units. Sectors stay whole:
+/// a copy whose sector straddles two in shared memory fetches it twice.
+pub const fn ring_turn(line: u32) -> u32 {
+    line % 2 * 64 + line / 2 % 2 * 32
+}
+
 /// Bytes behind each line of what a stage of [`Kernel::Ring`] stores in lines, so that what lanes load at once lies in different
 /// banks.
 ///
-/// 16, but with A by rows, whose lines are filled 16 bytes at a time, whole sectors of 32: a copy whose sector straddles two in
-/// shared memory fetches it twice. For the matrix units two of them, since a row's four lanes then take 64 bytes in turn; of complex
-/// numbers they always do.
-pub const fn ring_gap(a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
+/// None of lines that are turned. Else 16, but of short lines of A by rows, which are filled 16 bytes at a time, a whole sector, and of complex numbers for the matrix
+/// units two, since a row's four lanes take 64 bytes in turn.
+pub const fn ring_gap(a_by_rows: bool, mma: bool, steps: u32, elem_bytes: u32) -> u32 {
     match (a_by_rows, mma) {
-        (true, true) => 64,
+        _ if ring_turns(a_by_rows, mma, steps, elem_bytes) => 0,
+        (true, _) => 32,
         (false, true) if elem_bytes == 16 => 64,
-        (true, false) => 32,
         (false, _) => 16,
     }
 }
@@ -98,25 +110,25 @@ pub const fn ring_takes_turns(a_by_rows: bool, mma: bool, cols: u32) -> bool {
 
 /// Elements of A's part of a stage of [`Kernel::Ring`], `rows` x `steps`; by rows each is followed by [`ring_gap`].
 pub const fn ring_a_len(rows: u32, steps: u32, a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
-    rows * if a_by_rows { steps + ring_gap(true, mma, elem_bytes) / elem_bytes } else { steps }
+    rows * if a_by_rows { steps + ring_gap(true, mma, steps, elem_bytes) / elem_bytes } else { steps }
 }
 
 /// Bytes behind each second column of what a stage of [`Kernel::Ring`] stores of B for the matrix units, besides [`ring_gap`].
 ///
 /// Behind gaps of 64 bytes every second column begins in the same bank: what lies by rows in memory comes column beside column.
-pub const fn ring_pair_gap(a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
-    if mma && ring_gap(a_by_rows, mma, elem_bytes) == 64 { 16 } else { 0 }
+pub const fn ring_pair_gap(a_by_rows: bool, mma: bool, steps: u32, elem_bytes: u32) -> u32 {
+    if mma && ring_gap(a_by_rows, mma, steps, elem_bytes) == 64 { 16 } else { 0 }
 }
 
 /// Elements of B's part of a stage of [`Kernel::Ring`], `steps` x `cols`: by columns for the matrix units, else by rows, each
 /// followed by a gap: of columns as A's and [`ring_pair_gap`], of rows 16 bytes.
 pub const fn ring_b_len(cols: u32, steps: u32, a_by_rows: bool, mma: bool, elem_bytes: u32) -> u32 {
     if mma {
-        (cols * (steps * elem_bytes + ring_gap(a_by_rows, true, elem_bytes))
-            + cols / 2 * ring_pair_gap(a_by_rows, true, elem_bytes))
+        (cols * (steps * elem_bytes + ring_gap(a_by_rows, true, steps, elem_bytes))
+            + cols / 2 * ring_pair_gap(a_by_rows, true, steps, elem_bytes))
             / elem_bytes
     } else {
-        steps * (cols + ring_gap(false, false, elem_bytes) / elem_bytes)
+        steps * (cols + ring_gap(false, false, steps, elem_bytes) / elem_bytes)
     }
 }
 

@@ -169,13 +169,12 @@ macro_rules! staged_variants {
             stsm2r_staged_8x12_n48_k16_s3_t128:          f32, 128, 8,     12, 48, 16, 3,     2,     false;
             stsm2r_staged_8x8_n64_k16_s3_t128:           f32, 128, 8,     8,  64, 16, 3,     4,     false;
             stsm2r_staged_16x8_n32_k16_s2_t128:          f32, 128, 16,    8,  32, 16, 2,     2,     false;
-            stsm2r_staged_2x4_n4_k64_s2_t128_rows:       f32, 128, 2,     4,  4,  64, 2,     1,     true;
-            stsm2r_staged_1x4_n8_k64_s3_t128_rows:       f32, 128, 1,     4,  8,  64, 3,     3,     true;
             stsm2r_staged_2x4_n8_k64_s2_t128_rows:       f32, 128, 2,     4,  8,  64, 2,     2,     true;
             stsm2r_staged_4x4_n16_k32_s2_t128_rows:      f32, 128, 4,     4,  16, 32, 2,     4,     true;
-            stsm2r_staged_4x8_n16_k32_s2_t128_rows:      f32, 128, 4,     8,  16, 32, 2,     2,     true;
+            stsm2r_staged_4x8_n16_k32_s3_t128_rows:      f32, 128, 4,     8,  16, 32, 3,     2,     true;
             stsm2r_staged_4x12_n24_k32_s2_t128_rows:     f32, 128, 4,     12, 24, 32, 2,     2,     true;
             stsm2r_staged_4x8_n32_k32_s2_t128_rows:      f32, 128, 4,     8,  32, 32, 2,     3,     true;
+            stsm2r_staged_8x8_n32_k32_s3_t128_rows:      f32, 128, 8,     8,  32, 32, 3,     2,     true;
             stsm2r_staged_8x12_n48_k16_s3_t128_rows:     f32, 128, 8,     12, 48, 16, 3,     2,     true;
             stsm2r_staged_8x8_n64_k16_s3_t128_rows:      f32, 128, 8,     8,  64, 16, 3,     2,     true;
 
@@ -202,10 +201,11 @@ macro_rules! mma_variants {
             dtsm2r_mma_16x32_n32_k16_s3_t256:            f64, 8,    1,  4,  32, 16, 3,     2,     false;
             dtsm2r_mma_32x32_n32_k16_s3_t256:            f64, 8,    2,  4,  32, 16, 3,     1,     false;
             dtsm2r_mma_16x48_n48_k16_s3_t256:            f64, 8,    1,  6,  48, 16, 3,     2,     false;
-            dtsm2r_mma_16x8_n8_k32_s4_t128_rows:         f64, 4,    1,  1,  8,  32, 4,     2,     true;
             dtsm2r_mma_16x8_n8_k64_s2_t128_rows:         f64, 4,    1,  1,  8,  64, 2,     3,     true;
+            dtsm2r_mma_16x8_n8_k32_s2_t128_rows:         f64, 4,    1,  1,  8,  32, 2,     6,     true;
             dtsm2r_mma_16x16_n16_k32_s3_t128_rows:       f64, 4,    1,  2,  16, 32, 3,     3,     true;
-            dtsm2r_mma_16x24_n24_k32_s3_t128_rows:       f64, 4,    1,  3,  24, 32, 3,     2,     true;
+            dtsm2r_mma_16x16_n16_k32_s4_t256_rows:       f64, 8,    1,  2,  16, 32, 4,     1,     true;
+            dtsm2r_mma_16x24_n24_k32_s4_t256_rows:       f64, 8,    1,  3,  24, 32, 4,     1,     true;
             dtsm2r_mma_16x32_n32_k32_s2_t256_rows:       f64, 8,    1,  4,  32, 32, 2,     2,     true;
             dtsm2r_mma_16x48_n48_k16_s3_t256_rows:       f64, 8,    1,  6,  48, 16, 3,     2,     true;
         }

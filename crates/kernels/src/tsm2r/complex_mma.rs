@@ -27,9 +27,9 @@ type Fragment = [Elem; 2];
 /// The sums of a warp of a block of shape S: 2·RB x NT tiles of 8 x 8.
 pub struct ComplexMma<S, const RB: usize, const NT: usize> {
     rc: [[[[f64; 4]; NT]; 2]; RB],
-    /// Where this lane's fragments of the first tiles start in A's and B's part of a stage.
-    a: u32,
-    b: u32,
+    /// Where this lane's fragments of the first tiles, of both steps that it has of 8, start in A's and B's part of a stage.
+    a: [u32; 2],
+    b: [u32; 2],
     conj_b: bool,
     shape: PhantomData<S>,
 }
@@ -56,8 +56,8 @@ impl<S: Tile, const RB: usize, const NT: usize> ComplexMma<S, RB, NT> {
         unsafe {
             let mut sums = Self {
                 rc: [[[[0.0; 4]; NT]; 2]; RB],
-                a: ptx::pinned(Ring::<Elem, S, true>::at(row + g, q)),
-                b: ptx::pinned(Ring::<Elem, S, true>::b_at(q, col + g)),
+                a: Ring::<Elem, S, true>::places(|l| Ring::<Elem, S, true>::at(row + g, q + l), 4),
+                b: Ring::<Elem, S, true>::places(|l| Ring::<Elem, S, true>::b_at(q + l, col + g), 4),
                 conj_b: x.conj_b(),
                 shape: PhantomData,
             };
@@ -97,16 +97,16 @@ impl<S: Tile, const RB: usize, const NT: usize> Steps<Elem> for ComplexMma<S, RB
     #[inline(always)]
     unsafe fn load(&self, stage: Stage<Elem>, step: u32) -> Self::Operands {
         let pitch = Ring::<Elem, S, true>::PITCH;
-        let (sa, sb) = (stage.a.starting_at(self.a), stage.b.starting_at(self.b));
+        let (sa, sb) = (self.a.map(|a| stage.a.starting_at(a)), self.b.map(|b| stage.b.starting_at(b)));
         // What rows or steps further on add to a lane's places does not depend on the lane.
         let (down, across) = if S::A_BY_ROWS { (pitch, 1) } else { (1, S::BM) };
-        let l = 8 * step; // and this lane's q
+        let l = [8 * step, 8 * step + Ring::<Elem, S, true>::rest(4)]; // and this lane's q
         // SAFETY: the step is inside the stage, and so are the warp's rows.
-        let a = |row: u32| unsafe { [l, l + 4].map(|l| sa.load(row * down + l * across)) };
+        let a = |row: u32| unsafe { [0, 1].map(|i: usize| sa[i].load(row * down + l[i] * across)) };
         let ra = core::array::from_fn(|i| core::array::from_fn(|half| a(16 * i as u32 + 8 * half as u32)));
         // SAFETY: the same of the warp's columns.
         let rb = core::array::from_fn(|j| unsafe {
-            [l, l + 4].map(|l| sb.load(Ring::<Elem, S, true>::b_at(l, 8 * j as u32)))
+            [0, 1].map(|i: usize| sb[i].load(Ring::<Elem, S, true>::b_at(0, 8 * j as u32) + l[i]))
         });
         (ra, rb)
     }

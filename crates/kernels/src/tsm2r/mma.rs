@@ -23,9 +23,9 @@ use cuda_std::prelude::*;
 /// The sums of a warp of a block of shape S: RB x NT tiles of 16 x 8.
 pub struct Mma<S, const RB: usize, const NT: usize> {
     rc: [[[f64; 4]; NT]; RB], // (RB, NT) tiles
-    /// Where this lane's fragments of the first tiles start in A's and B's part of a stage.
-    a: u32,
-    b: u32,
+    /// Where this lane's fragments of the first tiles, of both halves of 16 steps, start in A's and B's part of a stage.
+    a: [u32; 2],
+    b: [u32; 2],
     shape: PhantomData<S>,
 }
 
@@ -53,8 +53,11 @@ impl<S: Tile, const RB: usize, const NT: usize> Mma<S, RB, NT> {
         unsafe {
             let mut sums = Self {
                 rc: [[[0.0; 4]; NT]; RB],
-                a: ptx::pinned(Ring::<f64, S, true>::at(row + rows[0], Self::FIRST * q)),
-                b: ptx::pinned(Ring::<f64, S, true>::b_at(Self::FIRST * q, g)),
+                a: Ring::<f64, S, true>::places(
+                    |l| Ring::<f64, S, true>::at(row + rows[0], Self::FIRST * q + l),
+                    Self::SECOND,
+                ),
+                b: Ring::<f64, S, true>::places(|l| Ring::<f64, S, true>::b_at(Self::FIRST * q + l, g), Self::SECOND),
                 shape: PhantomData,
             };
             Ring::<f64, S, true>::run(&x, &mut sums);
@@ -86,8 +89,9 @@ impl<S: Tile, const RB: usize, const NT: usize> Steps<f64> for Mma<S, RB, NT> {
     #[inline(always)]
     unsafe fn load(&self, stage: Stage<f64>, step: u32) -> Self::Operands {
         let pitch = Ring::<f64, S, true>::PITCH;
-        let (sa, sb) = (stage.a.starting_at(self.a), stage.b.starting_at(self.b));
-        let l = step / 2 * 16 + step % 2 * Self::SECOND; // and this lane's FIRST · q
+        let half = step % 2;
+        let (sa, sb) = (stage.a.starting_at(self.a[half as usize]), stage.b.starting_at(self.b[half as usize]));
+        let l = step / 2 * 16 + Ring::<f64, S, true>::rest(half * Self::SECOND); // and this lane's FIRST · q
         // What a tile further on, or steps further on, adds to a lane's places does not depend on the lane.
         let fragment = |i: u32| {
             // SAFETY: the step is inside the stage, and so are the warp's rows.
@@ -103,7 +107,7 @@ impl<S: Tile, const RB: usize, const NT: usize> Steps<f64> for Mma<S, RB, NT> {
         };
         let ra = core::array::from_fn(|i| fragment(i as u32));
         // SAFETY: the same of the warp's columns.
-        let rb = core::array::from_fn(|j| unsafe { sb.load_wide(Ring::<f64, S, true>::b_at(l, 8 * j as u32)) });
+        let rb = core::array::from_fn(|j| unsafe { sb.load_wide(Ring::<f64, S, true>::b_at(0, 8 * j as u32) + l) });
         (ra, rb)
     }
 

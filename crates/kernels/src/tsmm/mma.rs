@@ -33,7 +33,7 @@ impl<S: Shape, const NT: usize> Mma<S, NT> {
     /// Warps along the columns of C.
     const COLS: u32 = S::BN / (8 * NT as u32);
     /// Elements from a column of B to the next.
-    const PITCH: u32 = S::BK + ring_gap(false, true, 8) / 8;
+    const PITCH: u32 = S::BK + ring_gap(false, true, S::BK, 8) / 8;
 
     /// Lane q's fragments of a row: steps 4q .. 4q + 3 from `l` on, zero from k on.
     ///

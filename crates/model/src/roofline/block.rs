@@ -3,7 +3,7 @@
 use super::ends::Ends;
 use super::gemv;
 use super::issue::issue_s;
-use super::rings::{ragged, short, turned};
+use super::rings::{fetched_again, ragged, short, turned};
 use super::terms::Alone;
 use super::{Constants, WARP, fma_rate};
 use super::{reduced, tsmm};
@@ -292,7 +292,7 @@ fn detour(variant: &Variant, problem: &Problem, constants: &Constants) -> f64 {
         // Of complex elements nothing was measured: as of f64, which are as long or shorter.
         (Kernel::Tsm2r, true, Dtype::F64 | Dtype::C64 | Dtype::C128) => constants.by_rows_f64,
         (Kernel::Tsm2r, false, Dtype::F32) if variant.name == "tsm2r_prefetch" => PREFETCH_F32,
-        (Kernel::Ring, ..) => constants.ring_reads * ragged(variant, problem),
+        (Kernel::Ring, ..) => constants.ring_reads * ragged(variant, problem) * fetched_again(variant),
         (Kernel::Tsmttsm | Kernel::Gram, ..) => reduced_detour(variant, problem),
         (Kernel::Gemv, true, _) if variant.is_sorensens() => UNFIT,
         (Kernel::Gemv, ..) => gemv::detour(variant, problem),

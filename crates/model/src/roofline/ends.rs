@@ -117,7 +117,7 @@ mod tests {
     /// 4096 elements of C: at 41.6 GB/s an SM, 4 bytes or a sector of 32 each.
     #[test]
     fn rows_apart_take_a_sector_an_element() {
-        let entry = "stsm2r_staged_4x8_n16_k32_s2_t128_rows";
+        let entry = "stsm2r_staged_4x8_n16_k32_s3_t128_rows";
         let (columns, rows) = (ends(entry, Strides::column_major(100_000)), ends(entry, Strides::row_major(16)));
         assert!((rows.store_s / 3.15e-6 - 1.0).abs() <= 0.01, "{}", rows.store_s);
         assert!((rows.store_s / columns.store_s - 8.0).abs() <= 1e-9);
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_turn_is_the_shorter_of_a_stage_that_is_loaded_and_one_that_is_multiplied() {
         for (entry, shorter) in
-            [("stsm2r_staged_4x8_n16_k32_s2_t128_rows", 0.517e-6), ("stsm2r_staged_8x8_n64_k16_s3_t128", 0.2325e-6)]
+            [("stsm2r_staged_4x8_n16_k32_s3_t128_rows", 0.517e-6), ("stsm2r_staged_8x8_n64_k16_s3_t128", 0.2325e-6)]
         {
             let found = ends(entry, Strides::row_major(16)).turn_s;
             assert!((found / (shorter + 0.580e-6) - 1.0).abs() <= 1e-3, "{entry}: {found}");

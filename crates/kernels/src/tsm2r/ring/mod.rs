@@ -9,12 +9,14 @@
 //! | operand | stored                                                    | why                                       |
 //! |---------|-----------------------------------------------------------|-------------------------------------------|
 //! | A       | by columns: (BM, KT), its 16-byte pieces in swizzled order | neither filling nor use has bank conflicts |
-//! |         | by rows: (KT, BM), a gap behind each row                   | the same; gaps are whole sectors, which copies fill whole |
-//! | B       | by columns: (KT, BN), a gap behind each column             | `mma` takes four steps of a column a lane |
+//! |         | by rows: (KT, BM), sectors of each row turned              | the same; sectors are whole, as copies fill them |
+//! | B       | by columns: (KT, BN), gaps behind columns, or turned as A's rows | `mma` takes four steps of a column a lane |
 //! |         | by rows: (BN, KT), a gap behind each row                   | multiply-adds take all columns of a step; filling goes down the columns |
 //!
-//! The gaps are [`model::launch::ring_gap`]'s and [`model::launch::ring_pair_gap`]'s. With one of 16 bytes in A by rows, copies into every other row fetched each sector
-//! twice: 163 M sectors instead of 110 M at m = k = 20480, n = 8 in f64, and 88% of the bound.
+//! The gaps are [`model::launch::ring_gap`]'s and [`model::launch::ring_pair_gap`]'s, lines are turned by [`model::launch::ring_turn`]. A gap of 16 bytes in A by rows tore
+//! sectors, so that copies into every other row fetched each twice: 163 M sectors instead of 110 M at m = k = 20480, n = 8 in f64, and 88% of the bound. Gaps of whole sectors
+//! took a fifth of the memory that has to hold what is in flight: 16 x 8 of f64 785 us, with lines that are turned 764, 24 columns 804 and 781 (H200, 2026-11-28). Lines of
+//! 64 bytes, which are shorter than all banks, keep their gaps.
 //!
 //! # A turn
 //! A stage is multiplied in [`Steps`]: while one is, the operands of the next are on their way into registers, and of
@@ -35,7 +37,7 @@ use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 use fill::Source;
-use model::launch::{ring_a_len, ring_b_len, ring_gap, ring_pair_gap};
+use model::launch::{ring_a_len, ring_b_len, ring_gap, ring_pair_gap, ring_turn, ring_turns};
 
 /// The shape of a ring and of the block that fills it.
 pub trait Tile {
@@ -154,18 +156,44 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// Elements in 16 bytes.
     const WIDTH: u32 = T::WIDTH as u32;
     const BYTES: u32 = size_of::<T>() as u32;
+    /// Whether lines along k are turned.
+    pub const TURNED: bool = ring_turns(S::A_BY_ROWS, MMA, S::KT, Self::BYTES);
     /// Elements from line to line of what is stored along k.
-    pub const PITCH: u32 = S::KT + ring_gap(S::A_BY_ROWS, MMA, Self::BYTES) / Self::BYTES;
+    pub const PITCH: u32 = S::KT + ring_gap(S::A_BY_ROWS, MMA, S::KT, Self::BYTES) / Self::BYTES;
     /// The same of B stored along n.
-    const B_PITCH: u32 = S::BN + ring_gap(false, false, Self::BYTES) / Self::BYTES;
+    const B_PITCH: u32 = S::BN + ring_gap(false, false, S::KT, Self::BYTES) / Self::BYTES;
     const A_LEN: u32 = ring_a_len(S::BM, S::KT, S::A_BY_ROWS, MMA, Self::BYTES);
     const B_LEN: u32 = ring_b_len(S::BN, S::KT, S::A_BY_ROWS, MMA, Self::BYTES);
+
+    /// Where element l of a line along k lies in it.
+    #[inline(always)]
+    fn turned(line: u32, l: u32) -> u32 {
+        if Self::TURNED { l ^ ring_turn(line) / Self::BYTES } else { l }
+    }
+
+    /// Where a lane's part of a line starts at steps 0 and `on` further on, which turned lines have as far away as the lane's line wants it. Else both are
+    /// the first place, from which it is [`Ring::rest`]`(on)` steps to the second for all lanes.
+    ///
+    /// # Safety
+    /// As for [`ptx::pinned`].
+    #[inline(always)]
+    pub unsafe fn places(at: impl Fn(u32) -> u32, on: u32) -> [u32; 2] {
+        // SAFETY: the caller's promise.
+        let pinned = |l| unsafe { ptx::pinned(at(l)) };
+        let first = pinned(0);
+        [first, if Self::TURNED { pinned(on) } else { first }]
+    }
+
+    /// Steps from the second of [`Ring::places`] to what lies there.
+    pub const fn rest(on: u32) -> u32 {
+        if Self::TURNED { 0 } else { on }
+    }
 
     /// Where the 16 bytes of A from element (row, l) of the stage on lie: along the unit stride, and aligned to it.
     #[inline(always)]
     pub fn at(row: u32, l: u32) -> u32 {
         if S::A_BY_ROWS {
-            row * Self::PITCH + l
+            row * Self::PITCH + Self::turned(row, l)
         } else {
             // Fragments of `mma` take four columns a lane, of complex numbers one: these pieces of them lie in different banks.
             let lane = if Self::WIDTH == 1 { l } else { l / 4 };
@@ -177,8 +205,8 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// Where element (l, j) of B's part of the stage lies; (l, j + 8) lies [`Ring::b_at`]`(0, 8)` further on.
     #[inline(always)]
     pub fn b_at(l: u32, j: u32) -> u32 {
-        let pair_gap = ring_pair_gap(S::A_BY_ROWS, MMA, Self::BYTES) / Self::BYTES;
-        if MMA { j * Self::PITCH + j / 2 * pair_gap + l } else { l * Self::B_PITCH + j }
+        let pair_gap = ring_pair_gap(S::A_BY_ROWS, MMA, S::KT, Self::BYTES) / Self::BYTES;
+        if MMA { j * Self::PITCH + j / 2 * pair_gap + Self::turned(j, l) } else { l * Self::B_PITCH + j }
     }
 
     #[inline(always)]
