@@ -57,9 +57,9 @@ pub const fn gemm_ring_len(side: u32, steps: u32, elem_bytes: u32, mma: bool, li
 /// time then have a nearly square part of C, and share what they read.
 pub const GEMM_BAND: u32 = 8;
 
-/// Whether lines along k of a stage of [`Kernel::Ring`] are turned by [`ring_turn`], and lie without gaps: by rows of A, where they are as long as all banks or longer.
-pub const fn ring_turns(a_by_rows: bool, mma: bool, steps: u32, elem_bytes: u32) -> bool {
-    a_by_rows && (mma || steps * elem_bytes >= 128)
+/// Whether lines along k of a stage of [`Kernel::Ring`] are turned by [`ring_turn`], and lie without gaps: by rows of A, where each fills all banks once or more often.
+pub const fn ring_turns(a_by_rows: bool, steps: u32, elem_bytes: u32) -> bool {
+    a_by_rows && steps * elem_bytes % 128 == 0
 }
 
 /// By how many bytes a line of [`ring_turns`] is turned: what lies at byte b of it is stored at b ^ this.
@@ -77,7 +77,7 @@ pub const fn ring_turn(line: u32) -> u32 {
 /// units two, since a row's four lanes take 64 bytes in turn.
 pub const fn ring_gap(a_by_rows: bool, mma: bool, steps: u32, elem_bytes: u32) -> u32 {
     match (a_by_rows, mma) {
-        _ if ring_turns(a_by_rows, mma, steps, elem_bytes) => 0,
+        _ if ring_turns(a_by_rows, steps, elem_bytes) => 0,
         (true, _) => 32,
         (false, true) if elem_bytes == 16 => 64,
         (false, _) => 16,
@@ -362,6 +362,36 @@ mod tests {
         let ring = [1, 2, 12, 13].map(|splits| len("dtsm2r_mma_16x48_n48_k16_s3_t256", splits));
         assert_eq!(ring, [0, 24576, 12 * 12288, 13 * 7000]);
         assert_eq!([1, 2, 3].map(|splits| len("dgemm_tiled_4x4_t256", splits)), [0, 14000, 21000]);
+    }
+
+    /// Sectors of 32 bytes change places within 128 bytes, whole; those of four neighbouring lines lie in four places.
+    #[test]
+    fn lines_are_turned_by_sectors() {
+        for first in (0..256).step_by(32) {
+            let places = [0, 1, 2, 3].map(|line| (first ^ ring_turn(line)) % 128);
+            assert!((0..4).all(|place| places.contains(&(32 * place))), "{first}: {places:?}");
+        }
+        assert!((0..64).all(|line| ring_turn(line) == ring_turn(line % 4) && ring_turn(line) % 32 == 0));
+        assert_eq!([0, 1, 2, 3].map(ring_turn), [0, 64, 32, 96]);
+    }
+
+    /// Of f64: lines of 32 steps lie close, of 8 steps, 64 bytes, behind gaps of a sector; by columns of A, as many bytes, B's do.
+    #[test]
+    fn lines_that_are_turned_have_no_gaps() {
+        for (a_by_rows, mma, steps, gap) in [
+            (true, true, 32, 0),
+            (true, false, 16, 0),
+            (true, false, 8, 32),
+            (true, true, 24, 32),
+            (false, true, 32, 16),
+            (false, false, 32, 16),
+        ] {
+            assert_eq!(ring_gap(a_by_rows, mma, steps, 8), gap, "{a_by_rows} {mma} {steps}");
+            assert_eq!(ring_turns(a_by_rows, steps, 8), gap == 0);
+        }
+        assert_eq!((ring_gap(false, true, 16, 16), ring_pair_gap(false, true, 16, 16)), (64, 16));
+        assert_eq!((ring_a_len(64, 32, true, true, 8), ring_b_len(8, 32, true, true, 8)), (64 * 32, 8 * 32));
+        assert_eq!(ring_a_len(64, 16, true, false, 4), 64 * (16 + 8));
     }
 
     #[test]

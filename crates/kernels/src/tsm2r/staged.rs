@@ -5,7 +5,7 @@
 //! thread each element that comes from shared memory serves TM multiply-adds; with A in shared memory too
 //! ([`super::ring`]) there are registers for that, and A may lie by rows. From 16 columns on the columns too are shared
 //! out: 8 x 8 sums of f32 take 4 loads a step, as long as their multiply-adds, and 16 x 8, twice as many, take 6. Measured on H200s in f32 at m = k = 40960 (benches/results/h200/tsm2r.csv):
-//! 94% of the bound at n = 7, 91% at 16, on 2026-11-28; 76% at 24, 70% at 64, on 2026-11-27; from 24 on the multipliers limit.
+//! 95% of the bound at n = 7, 96% at 16, 77% at 24, 73% at 64, on 2026-11-28; from 24 on the multipliers limit.
 //!
 //! 8 x 4 sums of c64, by rows 8 x 6 too, are multiplied from copies of B's elements ([`Scalar::add_outer`]), and a step's operands not loaded ahead, as
 //! in [`crate::gemm::staged`].

@@ -1,7 +1,7 @@
 //! What the papers say about memory, counted; and what emulation costs.
 
 use crate::harness::{Case, check};
-use model::{VARIANTS, Variant};
+use model::{Kernel, VARIANTS, Variant};
 
 fn variant(entry: &str) -> &'static Variant {
     VARIANTS.iter().find(|variant| variant.entry == entry).unwrap_or_else(|| panic!("there is no {entry}"))
@@ -59,4 +59,18 @@ fn lines_along_k_meet_in_no_bank() {
         assert!(counters.shared.loads.instructions > 0, "{name}");
         assert_eq!(counters.shared.loads.bank_conflicts, 0, "{name}");
     }
+}
+
+/// Rings by rows to the matrix units, whose lines are turned in place of gaps: what lanes load of A and B lies in different banks.
+#[test]
+fn turned_lines_meet_in_no_bank() {
+    let rings = VARIANTS.iter().filter(|v| v.kernel == Kernel::Ring && v.mma && v.entry.ends_with("_rows"));
+    let mut entries = 0;
+    for entry in rings {
+        let case = Case { by_rows: [true, false, false], ..Case::plain(entry.rows.into(), entry.t2.into(), 128) };
+        let loads = check(entry, case).shared.loads;
+        assert!(loads.instructions > 0 && loads.bank_conflicts == 0, "{}: {}", entry.entry, loads.bank_conflicts);
+        entries += 1;
+    }
+    assert!(entries >= 10, "{entries}");
 }

@@ -29,7 +29,7 @@ pub(super) fn short(variant: &Variant, problem: &Problem) -> f64 {
     }
 }
 
-/// How many times as long a ring of f64 takes to read an A by rows, of which a stage has 256 to 512 bytes a row: m = k = 20480 of 4 to 24 columns on an H200 on 2026-11-28
+/// How many times as long a ring of f64 takes to read an A by rows, of which a stage has 256 or 512 bytes a row (of 128 nothing was fitted): m = k = 20480 of 4 to 24 columns on an H200 on 2026-11-28
 /// (tsm2r-variants.csv) 1.00 to 1.05 times what was expected without it; in f32 of 2 to 8 columns 0.95, of 16 1.0. Of complex elements it was not looked at.
 const BY_ROWS: f64 = 1.03;
 
@@ -69,7 +69,7 @@ pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
 
 /// How many times as long a ring to the matrix units of f64 takes whose tiles fetch more of B from the cache than an eighth of A's bytes. On an H200 on 2026-11-28, A of 10240 to
 /// 40960 rows and columns, by columns (tsm2r-variants.csv), measured by what was expected without it 1.04 for 16 columns by 64 rows a tile and 1.02 by 128, 1.02 for 24 by 128,
-/// 1.03 for 32 by 128 and 1.02 by 256.
+/// 1.03 for 32 by 128 and 1.02 by 256; by rows what BY_ROWS says is beside it.
 pub(super) fn fetched_again(variant: &Variant) -> f64 {
     match (variant.dtype, variant.mma) {
         (Dtype::F64, true) => 1.0 + 0.1 * (f64::from(variant.cols) / f64::from(variant.rows) - 0.125).max(0.0),

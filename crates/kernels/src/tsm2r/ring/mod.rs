@@ -15,8 +15,9 @@
 //!
 //! The gaps are [`model::launch::ring_gap`]'s and [`model::launch::ring_pair_gap`]'s, lines are turned by [`model::launch::ring_turn`]. A gap of 16 bytes in A by rows tore
 //! sectors, so that copies into every other row fetched each twice: 163 M sectors instead of 110 M at m = k = 20480, n = 8 in f64, and 88% of the bound. Gaps of whole sectors
-//! took a fifth of the memory that has to hold what is in flight: 16 x 8 of f64 785 us, with lines that are turned 764, 24 columns 804 and 781 (H200, 2026-11-28). Lines of
-//! 64 bytes, which are shorter than all banks, keep their gaps.
+//! took 11 to 33% of the memory that has to hold what is in flight: by the best shape of each 785, 787, 804 us in f64 at n = 8, 16 and 24, with lines that are turned 764, 772, 781
+//! (m = k = 20480, an H200 on 2026-11-28, benches/results/trials/rows.csv). Lines of 64 bytes, which are shorter than all banks, keep their gaps.
+//! Of the vector units' loads a quarter of a warp meets in no bank; where a thread has all columns of the block, it loads eight rows of A, and those four apart meet.
 //!
 //! # A turn
 //! A stage is multiplied in [`Steps`]: while one is, the operands of the next are on their way into registers, and of
@@ -152,12 +153,15 @@ impl<O: Copy> Held<O> {
 pub struct Ring<T, S, const MMA: bool>(PhantomData<(T, S)>);
 
 impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
-    const OK: () = assert!(S::STAGES >= 2 && S::STAGES <= 4, "a ring has 2 to 4 stages");
+    const OK: () = {
+        assert!(S::STAGES >= 2 && S::STAGES <= 4, "a ring has 2 to 4 stages");
+        assert!(!Self::TURNED || S::KT * Self::BYTES % 128 == 0, "lines that are turned stay in their places");
+    };
     /// Elements in 16 bytes.
     const WIDTH: u32 = T::WIDTH as u32;
     const BYTES: u32 = size_of::<T>() as u32;
     /// Whether lines along k are turned.
-    pub const TURNED: bool = ring_turns(S::A_BY_ROWS, MMA, S::KT, Self::BYTES);
+    pub const TURNED: bool = ring_turns(S::A_BY_ROWS, S::KT, Self::BYTES);
     /// Elements from line to line of what is stored along k.
     pub const PITCH: u32 = S::KT + ring_gap(S::A_BY_ROWS, MMA, S::KT, Self::BYTES) / Self::BYTES;
     /// The same of B stored along n.
@@ -171,8 +175,8 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
         if Self::TURNED { l ^ ring_turn(line) / Self::BYTES } else { l }
     }
 
-    /// Where a lane's part of a line starts at steps 0 and `on` further on, which turned lines have as far away as the lane's line wants it. Else both are
-    /// the first place, from which it is [`Ring::rest`]`(on)` steps to the second for all lanes.
+    /// Where a lane's part of a line starts at step 0, and at step `on`, whose distance depends on the line if lines are turned. If not, both are the
+    /// first place, and [`Ring::rest`] is what is left to the second.
     ///
     /// # Safety
     /// As for [`ptx::pinned`].
