@@ -555,7 +555,7 @@ fn parts_of_a_tile_are_joined_where_each_tile_has_a_ticket() -> Result<(), Refus
     assert_eq!(of_ring(1000, 40, 12)?, (12, Finish::LastBlock, 12 * 1024 * 64));
     assert_eq!(of_ring(1000, 40, 13)?, (13, Finish::SecondLaunch, 13 * 1000 * 40));
     for (entry, p, slot_len) in
-        [(of_squares, square(768), 768 * 768), (of_rows, Problem { n: 40, k: 2000, ..skinny(1000) }, 1024 * 64)]
+        [(of_squares, square(768), 768 * 768), (of_rows, Problem { n: 40, k: 1000, ..skinny(1000) }, 1024 * 64)]
     {
         let joined = choose(&p, &Machine::H200, Some(entry))?;
         assert!(joined.splits > 1 && joined.finish == Finish::LastBlock, "{joined}");
