@@ -67,7 +67,7 @@ fn turned_lines_meet_in_no_bank() {
     let rings = VARIANTS.iter().filter(|v| v.kernel == Kernel::Ring && v.mma && v.entry.ends_with("_rows"));
     let mut entries = 0;
     for entry in rings {
-        let case = Case { by_rows: [true, false, false], ..Case::plain(entry.rows.into(), entry.t2.into(), 128) };
+        let case = Case { by_rows: [true, false, false], ..Case::plain(entry.rows, entry.t2, 128) };
         let loads = check(entry, case).shared.loads;
         assert!(loads.instructions > 0 && loads.bank_conflicts == 0, "{}: {}", entry.entry, loads.bank_conflicts);
         entries += 1;

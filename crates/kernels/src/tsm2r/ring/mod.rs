@@ -172,7 +172,7 @@ impl<T: Scalar, S: Tile, const MMA: bool> Ring<T, S, MMA> {
     /// Where element l of a line along k lies in it.
     #[inline(always)]
     fn turned(line: u32, l: u32) -> u32 {
-        if Self::TURNED { l ^ ring_turn(line) / Self::BYTES } else { l }
+        if Self::TURNED { l ^ (ring_turn(line) / Self::BYTES) } else { l }
     }
 
     /// Where a lane's part of a line starts at step 0, and at step `on`, whose distance depends on the line if lines are turned. If not, both are the
