@@ -40,7 +40,7 @@ fn two_columns_of_f32_are_vectors() {
 #[test]
 fn two_columns_by_rows_are_dot_products() {
     for (dtype, entry) in [(Dtype::F64, "dgemv_dots_8x2_m8n2_u2_t256"), (Dtype::F32, "sgemv_dots_8x2_m8n2_u4_t256")] {
-        for (m, k) in [(20_480, 20_480), (10_240, 10_240), (40_960, 40_960)] {
+        for (m, k) in [(20_480, 20_480), (10_240, 10_240), (30_000, 8192), (40_960, 40_960)] {
             let problem = Problem { a: Strides::row_major(k), ..Problem::column_major(dtype, m, 2, k) };
             let choice = choose(&problem, &Machine::H200, None).expect("a choice");
             assert_eq!(choice.variant.entry, entry, "{m} {k}: {choice}");
