@@ -192,6 +192,14 @@ mod reduced_tables {
         use crate::tsmttsm as entries;
         model::gram_staged_variants!(rows);
     }
+    mod fitted {
+        use crate::tsmttsm as entries;
+        model::tsmttsm_fitted_variants!(rows);
+    }
+    mod gram_fitted {
+        use crate::tsmttsm as entries;
+        model::gram_fitted_variants!(rows);
+    }
     mod lines {
         use crate::tsmttsm as entries;
         model::tsmttsm_lines_variants!(rows);
@@ -256,6 +264,7 @@ mod reduced_tables {
             mma::reduced,
             folded::reduced,
             staged::reduced,
+            fitted::reduced,
             lines::reduced,
             ring::reduced,
             dealt::reduced,
@@ -267,6 +276,7 @@ mod reduced_tables {
             gram_mma::reduced,
             gram_folded::reduced,
             gram_staged::reduced,
+            gram_fitted::reduced,
             gram_lines::reduced,
             gram_ring::reduced,
             gram_lines_mma::reduced,

@@ -250,7 +250,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         }
         Kernel::Tsmttsm => {
             let tall = problem.m.max(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;
-            tall && !variant.adds_atomically() && !is_half_empty(variant, problem)
+            tall && !variant.adds_atomically()
         }
         Kernel::Gram => true,
         Kernel::Gemv => variant.suits(problem) && (variant.t2 == 1 || has_a_large_operand),
@@ -272,14 +272,6 @@ fn is_small(problem: &Problem) -> bool {
 /// Whether its numbers are of f64, of which the rings have entries on the matrix units: for small products they took 0.8 of the time of the others.
 fn is_double(problem: &Problem) -> bool {
     matches!(problem.dtype, Dtype::F64 | Dtype::C128)
-}
-
-/// Whether a small tile of a ring of rows has no more than half of its columns. On an H200 on 2026-11-27, in f32, 12 x 4 by tiles of 8 x 8 and 24 x 8 by
-/// those of 16 x 16 took 2.3 and 1.4 times as long as entries that share no stage, where the model expects them to be faster.
-fn is_half_empty(variant: &Variant, problem: &Problem) -> bool {
-    let is_ring_of_rows = variant.is_staged() && !variant.mma && !variant.is_by_lines();
-    let is_small = variant.dtype == Dtype::F32 && variant.rows <= 16;
-    is_ring_of_rows && is_small && 2 * problem.m.min(problem.n) <= u64::from(variant.t2)
 }
 
 /// Most columns for which TSM2R's entries alone are considered. On an H200 on 2026-11-25, m = k = 10240 to 40960 in f64, `gemm_mma` took 0.77 to

@@ -317,7 +317,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 43] = [
+const TABLES: [&[Variant]; 45] = [
     TSM2R,
     STAGED,
     MMA,
@@ -352,6 +352,8 @@ const TABLES: [&[Variant]; 43] = [
     tsmttsm::GRAM_STAGED,
     tsmttsm::LINES,
     tsmttsm::GRAM_LINES,
+    tsmttsm::FITTED,
+    tsmttsm::GRAM_FITTED,
     tsmttsm::RING,
     dealt::DEALT,
     dealt::GRAM_RING,
@@ -420,9 +422,16 @@ impl Variant {
         matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram)
     }
 
-    /// The most rows and columns of C, of an entry that has one tile of it: of a Gram matrix, whose blocks take B to be what they have of
+    /// The most rows and columns of C, of an entry that has one tile of it, or a thread for each of its tiles: of a Gram matrix, whose blocks take B to be what they have of
     /// A, or of folded fragments.
     pub const fn most_columns(&self) -> Option<u32> {
+        if self.is_fitted() {
+            let mut side = crate::shape::SKINNY as u32;
+            while !crate::launch::reduced::has_fitted_tiles(self, side) {
+                side -= 1;
+            }
+            return Some(side);
+        }
         let is_whole = self.own_rows() == self.rows && self.cols == self.t2;
         let is_gram = matches!(self.kernel, Kernel::Gram) && (self.mma || self.is_staged() || is_whole);
         let is_one = matches!(self.name.as_bytes(), b"tsmttsm_folded" | b"tsmttsm_packed");
@@ -563,6 +572,10 @@ mod tests {
                     let found = [next(), next(), next(), next(), next(), next(), next()];
                     let wanted = [v.own_rows(), v.cols, v.rows, v.t2, v.t3, v.stages, v.threads];
                     assert_eq!(found, wanted.map(Some), "{}", v.entry);
+                }
+                Kernel::Tsmttsm | Kernel::Gram if v.is_fitted() => {
+                    let found = [next(), next(), next(), next()];
+                    assert_eq!(found, [v.own_rows(), v.cols, v.t3, v.threads].map(Some), "{}", v.entry);
                 }
                 Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => {
                     let found = [next(), next(), next(), next(), next(), next()];

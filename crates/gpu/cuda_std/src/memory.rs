@@ -177,6 +177,12 @@ pub struct Shared<T> {
 }
 
 impl<T: Scalar> Shared<T> {
+    /// The same piece, of whose place the compiler knows nothing any more: it goes on by adding from here.
+    #[inline(always)]
+    pub fn opaque(self) -> Self {
+        Shared { base: ptx::opaque(self.base), ..self }
+    }
+
     /// The piece that starts `elements` elements of T into the block's dynamic shared memory, which is aligned to 16 bytes.
     #[inline(always)]
     pub fn at(elements: u32) -> Self {

@@ -123,10 +123,13 @@ pub trait Scalar: Copy + 'static {
         self.fma(value, addend)
     }
     /// sums(i, j) + a(i) · b(j), or of b's conjugates: each as [`Scalar::fma`] gives it, to the bit.
+    ///
+    /// There and back along b: the next multiply-add has an operand of this one's, which a register then hands out once.
     #[inline(always)]
     fn add_outer<const M: usize, const N: usize>(sums: &mut [[Self; N]; M], a: [Self; M], b: [Self; N], _: Signs) {
         for i in 0..M {
-            for j in 0..N {
+            for turn in 0..N {
+                let j = if i % 2 == 0 { turn } else { N - 1 - turn };
                 sums[i][j] = a[i].fma(b[j], sums[i][j]);
             }
         }

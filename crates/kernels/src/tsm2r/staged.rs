@@ -164,7 +164,7 @@ impl<T: Scalar, S: Tile, const TM: usize, const TN: usize> Steps<T> for Staged<T
     unsafe fn multiply(&mut self, (ra, rb): Self::Operands) {
         for v in 0..if S::A_BY_ROWS { T::WIDTH } else { 1 } {
             let a = |i: usize| if S::A_BY_ROWS { ra[i][v] } else { ra[i / T::WIDTH * T::WIDTH][i % T::WIDTH] };
-            if Self::COPIES {
+            if Self::COPIES || !T::IS_COMPLEX {
                 T::add_outer(&mut self.rc, core::array::from_fn(a), rb[v], self.signs);
                 continue;
             }

@@ -9,7 +9,8 @@
 //! | variant | Ernst et al. | idea |
 //! |---|---|---|
 //! | [`tiles`] | K only; K and N; 2-D tiles; transposed; leap-frogging; unrolling | sums on the vector units |
-//! | [`staged`] | | the same, rows coming through a ring of stages in shared memory |
+//! | [`staged`] | | the same, rows coming through a ring of stages in shared memory: c128, and c64 of full tiles |
+//! | [`fitted`] | | the same in f32 and c64, as many tiles as C has |
 //! | [`lines`] | | the same, of tall matrices that lie by columns: stages keep lines along k; f64 and c128 in [`ring`] |
 //! | [`mma`] | | fragments straight from device memory to the matrix units: f64 ([`fragments`]) and c128 ([`complex`]), from sm_90 |
 //! | [`ring`] | | the same from a ring of stages, where several warps share C: squares of squares, or as [`dealt`] |
@@ -44,6 +45,7 @@ pub mod dealt;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 mod fill;
 pub mod finish;
+pub mod fitted;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod fragments;
 pub mod lines;
@@ -177,6 +179,20 @@ macro_rules! gram_staged_entries {
     };
 }
 model::gram_staged_variants!(gram_staged_entries);
+
+macro_rules! fitted_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $steps:literal, $blocks:literal;)*) => {
+        $(reduced_entry!($entry, $elem, fitted::Fitted::<$elem, $threads, $tm, $tn, $steps, false>::body);)*
+    };
+}
+model::tsmttsm_fitted_variants!(fitted_entries);
+
+macro_rules! gram_fitted_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $steps:literal, $blocks:literal;)*) => {
+        $(reduced_entry!($entry, $elem, fitted::Fitted::<$elem, $threads, $tm, $tn, $steps, true>::body);)*
+    };
+}
+model::gram_fitted_variants!(gram_fitted_entries);
 
 macro_rules! lines_entries {
     ($($entry:ident: $elem:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $kt:literal, $blocks:literal;)*) => {

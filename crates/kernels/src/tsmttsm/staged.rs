@@ -1,8 +1,8 @@
 //! `tsmttsm_staged`, `gram_staged`: both matrices through a ring of stages in shared memory, TM x TN sums a thread.
 //!
 //! # Idea
-//! Threads that share a row also share what they hold of it in registers: of 8 x 8 sums a thread has 16 elements in flight,
-//! of which 1 in 4 is another one than its neighbours' at 32 columns. So few bytes are in flight from 8 columns on.
+//! Threads that share a row also share what they hold of it in registers: of 4 x 4 sums a thread has 8 elements in flight,
+//! of which 1 in 4 is another one than its neighbours' at 16 columns. So few bytes are in flight from 8 columns on.
 //! `cp.async` has whole rows in flight that no register holds: STAGES − 1 stages of KT rows.
 //! Complex tiles of more rows than columns are multiplied by [`Scalar::add_outer`], c64 from copies of B's elements. Of squares, which are small,
 //! copies would be an eighth of the instructions or more.

@@ -249,7 +249,7 @@ impl<T: Scalar> Source<T> {
 /// # Safety
 /// As for [`ptx::cp_async_16`], with an element's bytes.
 #[inline(always)]
-unsafe fn copy<T: Scalar>(into: ptx::SharedAddress, from: ptx::GlobalAddress, inside: bool) {
+pub(super) unsafe fn copy<T: Scalar>(into: ptx::SharedAddress, from: ptx::GlobalAddress, inside: bool) {
     // SAFETY: what the caller promised.
     unsafe {
         match size_of::<T>() {

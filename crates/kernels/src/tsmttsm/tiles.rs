@@ -341,10 +341,15 @@ where
     pub(super) fn multiply(&mut self, (ra, rb): Loaded<T, TM, TN, STEPS>, conj_b: bool) {
         for s in 0..STEPS {
             let rb = rb[s].map(|b| b.conj_if(conj_b)); // (TN)
+            let is_triangle = S::GRAM && Self::TILES == 1;
+            if !T::IS_COMPLEX && !is_triangle {
+                T::add_outer(&mut self.rc, ra[s], rb, Signs { conj_b: 0, never: 0 });
+                continue;
+            }
             for i in 0..TM {
                 for j in 0..TN {
                     // What is above the diagonal is not asked for.
-                    if !(S::GRAM && Self::TILES == 1 && j > i) {
+                    if !(is_triangle && j > i) {
                         self.rc[i][j] = ra[s][i].fma(rb[j], self.rc[i][j]);
                     }
                 }

@@ -113,6 +113,8 @@ fn check_variant(name: &str) {
         }
         if variant.kernel == Kernel::Gemv {
             cases.extend(crate::gemv::cases(variant));
+        } else if variant.is_fitted() {
+            cases.extend(crate::tsmttsm::fitted(variant));
         } else if variant.is_reduced() {
             cases.extend(crate::tsmttsm::streams(tile(variant)));
         }
@@ -163,12 +165,14 @@ tests!(
     tsmttsm_mma,
     tsmttsm_folded,
     tsmttsm_staged,
+    tsmttsm_fitted,
     tsmttsm_lines,
     tsmttsm_ring,
     gram_ring,
     tsmttsm_packed,
     gram_packed,
     gram_staged,
+    gram_fitted,
     gram_lines,
     gram_whole,
     gram_leapfrog,

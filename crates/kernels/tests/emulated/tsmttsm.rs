@@ -37,6 +37,14 @@ pub fn streams([rows, cols, step]: [u32; 3]) -> Vec<Case> {
     ]
 }
 
+/// As [`streams`], of a C of one tile, of several, and of as many as the block has threads for: most groups, and fewest.
+pub fn fitted(variant: &Variant) -> Vec<Case> {
+    let most = variant.most_columns().expect("one tile of C");
+    let sides = [(variant.rows, variant.t2), (33.min(most), 31.min(most)), (most, most)];
+    let of = |(m, n): (u32, u32)| streams([m, n, tiling(variant, m.into(), n.into()).k_step.div_ceil(3)]);
+    sides.into_iter().flat_map(of).collect()
+}
+
 /// Computes the case in each of the ways to finish it, and each triangle of a Gram matrix, and compares.
 pub fn check(variant: &Variant, case: Case) -> Counters {
     match table::reduced(variant.entry) {
@@ -199,10 +207,11 @@ fn gram_matrices_are_hermitian_to_the_bit() {
     }
 }
 
-/// The same of lines along k, by elements and by pieces.
+/// The same of lines along k, by elements and by pieces, and of as many tiles as C has.
 #[test]
 fn gram_matrices_by_lines_are_hermitian_to_the_bit() {
-    for variant in model::VARIANTS.iter().filter(|v| v.name == "gram_lines" && v.dtype == model::Dtype::C64) {
+    let are_some = |v: &&Variant| matches!(v.name, "gram_lines" | "gram_fitted") && v.dtype == model::Dtype::C64;
+    for variant in model::VARIANTS.iter().filter(are_some) {
         let Some(Reduced::C64(function)) = table::reduced(variant.entry) else { panic!("{}", variant.entry) };
         for by_rows in [[false, true, false], [true, false, false]] {
             are_hermitian(variant, function, by_rows, |x: Complex<f32>| Complex::new(x.re / 3.0, x.im / 7.0));

@@ -79,7 +79,7 @@ fn instructions(variant: &Variant, problem: &Problem, constants: &Constants) -> 
 /// bytes (or of elements where lines are not multiples of that) and, a load, an address.
 fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Constants) -> f64 {
     let (rows, cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
-    let groups = f64::from(variant.stages);
+    let groups = reduced::Owned::of(variant, problem).groups;
     let multiple = |length: u64| length.wrapping_mul(problem.dtype.bytes()) % PIECE_BYTES as u64 == 0;
     // Of a ring of rows on the vector units lines along k are copied by elements; of one of lines they are loaded by 16 bytes, however they are copied.
     let turned = reduced::is_turned(variant, problem);
@@ -95,11 +95,15 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
         // Loads, predicates and addresses of elements.
         f64::from(variant.dtype.fmas()) * rows * cols
             + lines / width * COPY
-            + constants.step_slots / f64::from(variant.t3)
+            + constants.step_slots / if variant.is_fitted() { 1.0 } else { f64::from(variant.t3) }
     };
     // Whatever its leading dimension: parts of k follow from the shape.
     let along_k = (problem.a.col == 1 || problem.m == 1) && (problem.b.row == 1 || problem.n == 1);
-    let copied_wide = if variant.is_by_lines() { along_k && multiple(problem.k) } else { wide };
+    let copied_wide = match (variant.is_by_lines(), variant.is_fitted()) {
+        (true, _) => along_k && multiple(problem.k),
+        (_, true) => wide || reduced::are_runs(problem),
+        _ => wide,
+    };
     let single = if copied_wide { 0.0 } else { reduced::by_element(variant, problem) };
     counted * reduced::fitted(variant).issue / groups + single
 }
@@ -221,7 +225,7 @@ mod tests {
             ..by_columns(1000)
         };
         let a_row = |entry, p: &Problem| reduced_row(variant(entry), p, 4.0, &Constants::FITTED);
-        let (rows, lines) = ("stsmttsm_staged_8x8_m64n64_u16_t128", "stsmttsm_lines_8x8_m64n64_u8_t256");
+        let (rows, lines) = ("stsmttsm_fitted_8x8_u2_t128", "stsmttsm_lines_8x8_m64n64_u8_t256");
         assert_eq!(
             a_row(lines, &by_columns(1001)) - a_row(lines, &by_columns(1000)),
             reduced::by_element(variant(lines), &by_columns(1001))

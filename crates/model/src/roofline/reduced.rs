@@ -2,7 +2,7 @@
 
 use super::block::cache_rate;
 use crate::launch::Tiling;
-use crate::launch::reduced::spacing;
+use crate::launch::reduced::{FITTED_STAGES, STAGES, fit_of, spacing};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
 /// Bytes that a cache, or shared memory, hands the lanes of an SM a cycle.
@@ -90,13 +90,9 @@ const LINES_F64: Fitted = Fitted { by_element: 45.0, ..RING_F64 };
 const LINES_F64_GRAM: Fitted = Fitted { units: (0.85, 0.14), handed: 0.95, by_element: 26.0, reads: 1.09, ..MATRIX };
 const RING_C128: Fitted = Fitted { latency: 1.2, units: (0.65, 0.6), handed: 1.5, ends: (1.4, 0.0), ..MATRIX };
 const RING_C128_GRAM: Fitted = Fitted { latency: 1.24, units: (0.74, 0.6), handed: 0.1, ends: (7.7, 0.0), ..MATRIX };
-/// Of the entries of now, from the cells of `lanky tune` on an H200 of 2026-11-27, f32 by rows from 4·10⁵ of them on: three quarters are within
-/// 14%, all but two of few columns within 26%. Of elements of rows nothing was measured; by the instructions of a copy. c64, whose
-/// multiply-adds meet in banks of registers, is held to widths.csv and widths-variants.csv: entries within 1.3 times of the fastest are within 20%, but
-/// rows whose elements are copied one by one by large tiles, which take 0.8 of the estimate, 0.68 of a Gram matrix of 33 columns.
-const STAGED: Fitted =
-    Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 6.0, ends: (13.3, 0.0), issue: 1.2, ..VECTOR };
-const STAGED_C64: Fitted = Fitted { issue: 1.55, ..STAGED };
+/// Of c64's full tiles, whose multiply-adds meet in banks of registers, from runs on H200s of 2026-11-27: entries within 1.3 times of the fastest are within 20%.
+const STAGED_C64: Fitted =
+    Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 6.0, ends: (13.3, 0.0), issue: 1.5, ..VECTOR };
 /// Held to a run on an H200 of 2026-11-27 (columns.csv is of a later one), all cases of f32 by columns and the entries near
 /// the fastest: where a tile of C is full three quarters are within 19%, all within 28%; where it is not within 28%, and one takes 1.5
 /// times the estimate. More would be nearer, but by the issue of instructions a block an SM would do, and two are faster.
@@ -105,6 +101,48 @@ const LINES: Fitted =
 /// Of c64 by columns from columns.csv and its variants; by rows, whose elements it copies one by one, it is 1.2 to 2.3 times as long as was found.
 const LINES_C64: Fitted =
     Fitted { units: (1.35, 0.4), by_element: 12.0, ends: (5.7, 0.0), issue: 1.3, reads: 1.0, ..LINES };
+/// Of as many tiles as C has, from a run on an H200 of 2026-11-28 of all of widths.csv by every entry, those within twice the fastest (benches/results/h200/
+/// widths-variants.csv is of a later one): the mean of |ln(estimate / measured)| is 0.05 to 0.06. What a block takes to end is for each 16 sums a thread, which it stores and adds up.
+const FITTED: Fitted = Fitted {
+    latency: 1.46,
+    units: (1.05, 1.11),
+    by_element: 6.0,
+    ends: (5.2, 1.37),
+    issue: 1.37,
+    reads: 1.12,
+    lone_warp: 0.5,
+    ..MATRIX
+};
+const FITTED_GRAM: Fitted = Fitted {
+    latency: 0.5,
+    units: (0.51, 1.05),
+    by_element: 6.0,
+    ends: (5.2, 2.28),
+    issue: 1.36,
+    reads: 1.11,
+    lone_warp: 0.0,
+    ..MATRIX
+};
+const FITTED_C64: Fitted = Fitted {
+    latency: 2.1,
+    units: (0.42, 0.06),
+    by_element: 6.0,
+    ends: (6.3, 2.32),
+    issue: 1.48,
+    reads: 1.06,
+    lone_warp: 0.43,
+    ..MATRIX
+};
+const FITTED_C64_GRAM: Fitted = Fitted {
+    latency: 0.5,
+    units: (0.3, 1.94),
+    by_element: 6.0,
+    ends: (7.9, 2.94),
+    issue: 1.65,
+    reads: 1.05,
+    lone_warp: 0.23,
+    ..MATRIX
+};
 const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
 /// Blocks end sooner since sums are handed in by two loops: 64 x 4 of 21544 rows 12.7 -> 11.0 us.
 const TILES_F32: Fitted = Fitted {
@@ -129,11 +167,48 @@ const TILES_F64: Fitted = Fitted {
     ..VECTOR
 };
 
+/// What a block has of C, and how its threads share it.
+pub(super) struct Owned {
+    /// Rows and columns of C.
+    pub(super) rows: f64,
+    pub(super) cols: f64,
+    /// Groups of threads, or warps, along k.
+    pub(super) groups: f64,
+    /// Sums that a group's threads multiply, or could while others do.
+    pub(super) sums: f64,
+    /// Rows of the tall matrices in flight, of a ring.
+    pub(super) steps_ahead: f64,
+}
+
+impl Owned {
+    pub(super) fn of(variant: &Variant, problem: &Problem) -> Owned {
+        if variant.is_fitted() {
+            let fit = fit_of(variant, problem.m, problem.n);
+            let (rows, cols, groups) =
+                (f64::from(fit.down * variant.rows), f64::from(fit.along * variant.t2), f64::from(fit.groups));
+            let sums = f64::from(variant.threads * variant.rows * variant.t2) / groups;
+            return Owned { rows, cols, groups, sums, steps_ahead: f64::from(fit.steps * (FITTED_STAGES - 1)) };
+        }
+        let (rows, cols) = (f64::from(variant.rows), f64::from(variant.t2));
+        let ahead = if variant.is_staged() { STAGES - 1 } else { 1 };
+        let steps_ahead = f64::from(crate::launch::reduced::k_step(variant) * ahead);
+        Owned { rows, cols, groups: f64::from(variant.stages), sums: rows * cols, steps_ahead }
+    }
+}
+
 /// Of an entry of two tall matrices.
 pub(super) fn fitted(variant: &Variant) -> &'static Fitted {
     let (is_gram, is_f32) = (variant.kernel == Kernel::Gram, matches!(variant.dtype, Dtype::F32 | Dtype::C64));
     if variant.is_by_lines() && !variant.mma {
         return if variant.dtype.is_complex() { &LINES_C64 } else { &LINES };
+    }
+    if variant.is_fitted() {
+        return match (variant.dtype.is_complex(), is_gram) {
+            (false, false) => &FITTED,
+            (false, true) => &FITTED_GRAM,
+            (true, false) => &FITTED_C64,
+            (true, true) => &FITTED_C64_GRAM,
+        };
     }
     if variant.is_packed_ring() {
         return if is_gram { &PACKED_F64_GRAM } else { &PACKED_F64 };
@@ -150,8 +225,7 @@ pub(super) fn fitted(variant: &Variant) -> &'static Fitted {
         (true, false, false, true) => &MMA_F64_GRAM,
         (true, false, true, false) => &MMA_C128,
         (true, false, true, true) => &MMA_C128_GRAM,
-        (false, true, true, _) if is_f32 => &STAGED_C64,
-        (false, true, ..) if is_f32 => &STAGED,
+        (false, true, ..) if is_f32 => &STAGED_C64,
         (false, true, ..) => &STAGED_C128,
         (false, false, ..) if is_f32 && variant.name.ends_with("_along") => &ALONG_F32,
         (false, false, ..) if is_f32 => &TILES_F32,
@@ -174,7 +248,8 @@ pub(super) fn bandwidth_s(
     let line_bytes = k as f64 * e as f64;
     let (b_lines, b_again) = if gram { (0, 0) } else { (n, n.saturating_mul(*x)) };
     let is_narrow = |lines: u64, tile: u32| lines * e >= LINE_BYTES && u64::from(tile) * e < SECTOR_BYTES;
-    let narrow = is_narrow(m, variant.rows) || (!gram && is_narrow(n, variant.t2));
+    // A stage's rows come whole, whatever its tiles.
+    let narrow = !variant.is_fitted() && (is_narrow(m, variant.rows) || (!gram && is_narrow(n, variant.t2)));
     let slower = match (is_along(variant, problem), variant.is_by_lines(), narrow) {
         (true, true, _) | (false, _, false) => 1.0,
         (true, false, true) => ALONG_NARROW,
@@ -183,8 +258,9 @@ pub(super) fn bandwidth_s(
     };
     let drawn_s = fitted(variant).reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
     let again = m.saturating_mul(*z) as f64 + b_again as f64;
-    let lines = m.min(u64::from(variant.rows)) + if gram { 0 } else { n.min(u64::from(variant.t2)) };
-    let uneven = 1.0 + UNEVEN * (lines as f64 * (*x as f64 * *z as f64) / again - 1.0);
+    let owned = Owned::of(variant, problem);
+    let lines = (m as f64).min(owned.rows) + if gram { 0.0 } else { (n as f64).min(owned.cols) };
+    let uneven = 1.0 + UNEVEN * (lines * (*x as f64 * *z as f64) / again - 1.0);
     uneven * drawn_s.max(again * line_bytes * slower / cache_rate(machine))
 }
 
@@ -199,15 +275,23 @@ pub(super) fn is_turned(variant: &Variant, problem: &Problem) -> bool {
     variant.is_staged() && !variant.mma && !variant.is_by_lines() && problem.a.col == 1 && problem.m > 1
 }
 
+/// Whether the rows of both matrices lie behind each other.
+pub(super) fn are_runs(problem: &Problem) -> bool {
+    let is_run = |across: u64, down: u64, lines: u64| (across == 1 || lines == 1) && down == lines;
+    let Problem { a, b, m, n, gram, .. } = *problem;
+    is_run(a.row, a.col, m) && (gram || is_run(b.col, b.row, n))
+}
+
 /// What a warp issues for a row of the tall matrices beside what is counted, where 16 bytes are not whole elements of it.
 pub(super) fn by_element(variant: &Variant, problem: &Problem) -> f64 {
-    let (mut rows, mut cols) = (f64::from(variant.rows), f64::from(variant.t2));
-    if variant.is_by_lines() {
+    let Owned { mut rows, mut cols, .. } = Owned::of(variant, problem);
+    if variant.is_by_lines() || variant.is_fitted() {
         // Those that are not there are not copied.
         (rows, cols) = (rows.min(problem.m as f64), cols.min(problem.n as f64));
     }
     let (own_rows, own_cols) = (f64::from(variant.own_rows()), f64::from(variant.cols));
-    let lines = match (variant.is_staged() && variant.mma || variant.is_by_lines(), variant.kernel) {
+    let shares_lines = variant.is_staged() && variant.mma || variant.is_by_lines() || variant.is_fitted();
+    let lines = match (shares_lines, variant.kernel) {
         (true, Kernel::Gram) => rows,
         (true, _) => rows + cols,
         _ => rows * cols * (own_rows + own_cols) / (own_rows * own_cols),
@@ -216,10 +300,14 @@ pub(super) fn by_element(variant: &Variant, problem: &Problem) -> f64 {
     fitted(variant).by_element * turned * lines / f64::from(variant.threads)
 }
 
-/// What the blocks of an entry take to begin and to end, which others do not fill: they are all alike, and run all at once. s.
+/// What the blocks of an entry take to begin and to end, which others do not fill: they are all alike, and run all at once. Of as many tiles as C has it is the
+/// sums of a thread that tell, of others the groups. s.
 pub(super) fn ends_s(variant: &Variant, machine: &Machine) -> f64 {
     let (once, a_group) = fitted(variant).ends;
-    let groups = f64::from(variant.stages);
+    let groups = match variant.is_fitted() {
+        true => f64::from(variant.own_rows() * variant.cols) / 16.0,
+        false => f64::from(variant.stages),
+    };
     (once + a_group * groups) * machine.memory_latency_s
 }
 
@@ -305,16 +393,19 @@ mod tests {
         }
     }
 
-    /// A tile of C that is as wide as C is in f32, of either shape of it: turned where there are more columns than rows.
+    /// As many tiles as C has, of either shape of it; few rows of few columns by entries that share no stage: all within 6% of the fastest of
+    /// widths-variants.csv.
     #[test]
     fn tiles_fit_widths_by_rows() {
         for ((m, n), k, entry) in [
-            ((33, 31), 1_000_000, "stsmttsm_staged_12x8_m48n32_u8_t128"),
-            ((31, 33), 1_000_000, "stsmttsm_staged_12x8_m48n32_u8_t128"),
-            ((48, 48), 1_000_000, "stsmttsm_staged_12x12_m48n48_u8_t128"),
-            ((64, 64), 1_000_000, "stsmttsm_staged_8x8_m64n64_u16_t128"),
-            // Small tiles are not half empty.
-            ((12, 4), 10_000_000, "stsmttsm_whole_4x4_m4n4_u4_t256"),
+            ((33, 31), 1_000_000, "stsmttsm_fitted_12x12_u3_t128"),
+            ((31, 33), 1_000_000, "stsmttsm_fitted_12x12_u3_t128"),
+            ((48, 48), 1_302_083, "stsmttsm_fitted_12x12_u3_t128"),
+            ((60, 60), 1_041_666, "stsmttsm_fitted_12x12_u3_t128"),
+            ((64, 64), 976_562, "stsmttsm_fitted_16x8_u3_t128"),
+            ((17, 17), 3_676_470, "stsmttsm_fitted_12x12_u3_t128"),
+            ((5, 13), 6_944_444, "stsmttsm_fitted_8x8_u2_t128"),
+            ((4, 4), 100_000, "stsmttsm_whole_4x4_m4n4_u4_t256"),
         ] {
             let (a, b) = (Strides::row_major(m).transposed(), Strides::row_major(n));
             let p = Problem { a, b, ..Problem::column_major(Dtype::F32, m, n, k) };

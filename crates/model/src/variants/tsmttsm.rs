@@ -16,7 +16,12 @@ impl Variant {
     /// Whether it is one of those that has its rows come through a ring of stages.
     pub const fn is_staged(&self) -> bool {
         let rings = matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged" | b"tsmttsm_ring" | b"gram_ring");
-        rings || self.is_packed_ring() || self.is_by_lines()
+        rings || self.is_packed_ring() || self.is_by_lines() || self.is_fitted()
+    }
+
+    /// Whether its tiles, a thread each, are as many as C has. Its row describes the block of a C of one tile, whose groups are its threads.
+    pub const fn is_fitted(&self) -> bool {
+        matches!(self.name.as_bytes(), b"tsmttsm_fitted" | b"gram_fitted")
     }
 
     /// Whether that ring's stages keep lines along k, as tall matrices by columns have them.
@@ -313,22 +318,6 @@ macro_rules! tsmttsm_staged_variants {
     ($emit:ident) => {
         $emit! {
             // entry                                  elem threads BM BN TM TN KT blocks
-            stsmttsm_staged_4x4_m8n8_u2_t256:      f32, 256, 8,  8,  4, 4, 128, 0;
-            stsmttsm_staged_8x8_m16n16_u4_t128:    f32, 128, 16, 16, 8, 8, 128, 3;
-            stsmttsm_staged_8x8_m32n16_u4_t128:    f32, 128, 32, 16, 8, 8, 64, 3;
-            stsmttsm_staged_8x8_m32n32_u8_t128:    f32, 128, 32, 32, 8, 8, 64, 3;
-            stsmttsm_staged_8x8_m64n16_u4_t128:    f32, 128, 64, 16, 8, 8, 32, 3;
-            stsmttsm_staged_12x8_m48n32_u8_t128:   f32, 128, 48, 32, 12, 8, 64, 2;
-            stsmttsm_staged_12x12_m48n48_u8_t128:  f32, 128, 48, 48, 12, 12, 64, 2;
-            stsmttsm_staged_8x8_m64n64_u16_t128:   f32, 128, 64, 64, 8, 8, 32, 3;
-
-            ctsmttsm_staged_4x4_m8n8_u1_t256:      c64, 256, 8, 8, 4, 4, 64, 0;
-            ctsmttsm_staged_8x4_m16n16_u2_t256:    c64, 256, 16, 16, 8, 4, 64, 2;
-            ctsmttsm_staged_8x4_m32n32_u4_t256:    c64, 256, 32, 32, 8, 4, 32, 2;
-            ctsmttsm_staged_12x6_m24n24_u4_t128:   c64, 128, 24, 24, 12, 6, 64, 2;
-            ctsmttsm_staged_16x4_m32n32_u4_t128:   c64, 128, 32, 32, 16, 4, 32, 2;
-            ctsmttsm_staged_8x4_m64n16_u4_t256:    c64, 256, 64, 16, 8, 4, 32, 2;
-            ctsmttsm_staged_16x4_m64n32_u8_t128:   c64, 128, 64, 32, 16, 4, 32, 2;
             ctsmttsm_staged_12x6_m48n48_u4_t128:   c64, 128, 48, 48, 12, 6, 16, 2;
             ctsmttsm_staged_16x4_m64n64_u8_t128:   c64, 128, 64, 64, 16, 4, 16, 2;
 
@@ -347,19 +336,6 @@ macro_rules! gram_staged_variants {
     ($emit:ident) => {
         $emit! {
             // entry                               elem threads BM BN TM TN KT blocks
-            sgram_staged_4x4_m8n8_u4_t256:      f32, 256, 8,  8,  4, 4, 256, 0;
-            sgram_staged_8x8_m16n16_u8_t128:    f32, 128, 16, 16, 8, 8, 256, 3;
-            sgram_staged_8x8_m32n32_u16_t128:   f32, 128, 32, 32, 8, 8, 128, 3;
-            sgram_staged_12x12_m48n48_u16_t128: f32, 128, 48, 48, 12, 12, 128, 2;
-            sgram_staged_8x8_m64n64_u32_t128:   f32, 128, 64, 64, 8, 8, 64, 3;
-
-            cgram_staged_4x4_m8n8_u2_t256:         c64, 256, 8, 8, 4, 4, 128, 0;
-            cgram_staged_4x4_m16n16_u8_t256:       c64, 256, 16, 16, 4, 4, 128, 0;
-            cgram_staged_8x4_m32n32_u8_t256:       c64, 256, 32, 32, 8, 4, 64, 2;
-            cgram_staged_12x6_m24n24_u8_t128:      c64, 128, 24, 24, 12, 6, 128, 2;
-            cgram_staged_12x6_m48n48_u8_t128:      c64, 128, 48, 48, 12, 6, 32, 2;
-            cgram_staged_8x4_m64n64_u16_t256:      c64, 256, 64, 64, 8, 4, 32, 2;
-
             zgram_staged_2x2_m8n8_u4_t256:         c128, 256, 8, 8, 2, 2, 64, 0;
             zgram_staged_4x4_m16n16_u4_t256:       c128, 256, 16, 16, 4, 4, 64, 0;
             zgram_staged_4x4_m32n32_u8_t256:       c128, 256, 32, 32, 4, 4, 32, 0;
@@ -408,6 +384,44 @@ macro_rules! gram_lines_variants {
     };
 }
 
+/// The entries of TSMTTSM whose tiles are as many as C has: `entry: element, threads, TM, TN, steps, blocks an SM`; a thread owns TM x TN of C,
+/// and where C is that, `steps` rows of a stage ([`crate::launch::reduced::fit`]).
+#[macro_export]
+macro_rules! tsmttsm_fitted_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                       elem threads TM TN steps blocks
+            stsmttsm_fitted_4x4_u4_t128: f32, 128, 4, 4, 4, 4;
+            stsmttsm_fitted_8x8_u2_t128: f32, 128, 8, 8, 2, 3;
+            stsmttsm_fitted_12x12_u3_t128: f32, 128, 12, 12, 3, 2;
+            stsmttsm_fitted_16x8_u3_t128: f32, 128, 16, 8, 3, 2;
+
+            ctsmttsm_fitted_4x4_u3_t128: c64, 128, 4, 4, 3, 3;
+            ctsmttsm_fitted_8x4_u2_t128: c64, 128, 8, 4, 2, 3;
+            ctsmttsm_fitted_12x6_u2_t128: c64, 128, 12, 6, 2, 2;
+            ctsmttsm_fitted_8x8_u2_t128: c64, 128, 8, 8, 2, 2;
+        }
+    };
+}
+
+/// The same of Gram matrices.
+#[macro_export]
+macro_rules! gram_fitted_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                    elem threads TM TN steps blocks
+            sgram_fitted_4x4_u4_t256: f32, 256, 4, 4, 4, 3;
+            sgram_fitted_8x8_u4_t128: f32, 128, 8, 8, 4, 4;
+            sgram_fitted_12x12_u5_t128: f32, 128, 12, 12, 5, 2;
+
+            cgram_fitted_4x4_u6_t128: c64, 128, 4, 4, 6, 3;
+            cgram_fitted_4x4_u3_t256: c64, 256, 4, 4, 3, 2;
+            cgram_fitted_6x6_u6_t128: c64, 128, 6, 6, 6, 2;
+            cgram_fitted_8x8_u4_t128: c64, 128, 8, 8, 4, 2;
+        }
+    };
+}
+
 macro_rules! staged_rows {
     ($kernel:ident, $name:literal; $($entry:ident: $elem:ident, $threads:literal, $bm:literal, $bn:literal, $tm:literal, $tn:literal, $kt:literal, $blocks:literal;)*) => {
         &[$(Variant {
@@ -424,6 +438,24 @@ macro_rules! tsmttsm_staged_rows {
 
 macro_rules! gram_staged_rows {
     ($($rows:tt)*) => { staged_rows!(Gram, "gram_staged"; $($rows)*) };
+}
+
+macro_rules! fitted_rows {
+    ($kernel:ident, $name:literal; $($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $steps:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: $name, entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::$kernel,
+            threads: $threads, t2: $tn, t3: $steps, rows: $tm, cols: $tn, stages: $threads, layout: Layout::Any, mma: false,
+            min_blocks: $blocks, wide_shared: true,
+        }),*]
+    };
+}
+
+macro_rules! tsmttsm_fitted_rows {
+    ($($rows:tt)*) => { fitted_rows!(Tsmttsm, "tsmttsm_fitted"; $($rows)*) };
+}
+
+macro_rules! gram_fitted_rows {
+    ($($rows:tt)*) => { fitted_rows!(Gram, "gram_fitted"; $($rows)*) };
 }
 
 macro_rules! tsmttsm_lines_rows {
@@ -562,3 +594,7 @@ pub(super) const GRAM_STAGED: &[Variant] = gram_staged_variants!(gram_staged_row
 pub(super) const LINES: &[Variant] = tsmttsm_lines_variants!(tsmttsm_lines_rows);
 /// Gram matrices through such a ring.
 pub(super) const GRAM_LINES: &[Variant] = gram_lines_variants!(gram_lines_rows);
+/// TSMTTSM with as many tiles as C has.
+pub(super) const FITTED: &[Variant] = tsmttsm_fitted_variants!(tsmttsm_fitted_rows);
+/// Gram matrices with as many tiles as C has.
+pub(super) const GRAM_FITTED: &[Variant] = gram_fitted_variants!(gram_fitted_rows);

@@ -82,6 +82,16 @@ pub unsafe fn pinned(x: u32) -> u32 {
     x
 }
 
+/// First in a loop's body: the assembler leaves the loop as it is. `.pragma "nounroll"`, PTX 2.0.
+#[inline(always)]
+pub fn nounroll() {
+    #[cfg(target_arch = "nvptx64")]
+    // SAFETY: it is no instruction.
+    unsafe {
+        core::arch::asm!(".pragma \"nounroll\";", options(nomem, nostack, preserves_flags));
+    }
+}
+
 /// The same number, of which the compiler knows nothing any more: a loop up to it stays a loop. `mov.u32`, any
 /// architecture.
 #[inline(always)]

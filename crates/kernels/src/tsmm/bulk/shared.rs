@@ -162,7 +162,9 @@ impl<T: Scalar, const TN: usize, const K: usize> SharedB<T, TN, K> {
             // SAFETY: `l` is a step of B's, as the caller promised; the piece is 16 bytes of its COLS columns.
             let rb = unsafe { self.sb.load_wide(l * Self::COLS + self.col(piece)) };
             for i in 0..TM {
-                for v in 0..T::WIDTH {
+                for turn in 0..T::WIDTH {
+                    // There and back, as `Scalar::add_outer`.
+                    let v = if i % 2 == 0 { turn } else { T::WIDTH - 1 - turn };
                     let j = piece * T::WIDTH + v;
                     rc[i][j] = ra[i].fma(rb[v], rc[i][j]);
                 }
