@@ -123,7 +123,11 @@ impl Block {
                 _ if large_tile => constants.lone_warp,
                 fit => fit.map_or(0.0, |fit| fit.lone_warp),
             },
-            wanted_warps: if waits { 3.0 } else { 2.0 },
+            wanted_warps: match waits {
+                true => 3.0,
+                false if variant.is_fitted() => 4.0,
+                false => 2.0,
+            },
             has_units,
             busy: chains / needed_fmas,
             per_busy: needed_fmas / chains,

@@ -44,7 +44,8 @@ pub(super) struct Fitted {
     ends: (f64, f64),
     /// Instructions against those that are counted.
     pub(super) issue: f64,
-    /// How much longer they take with one warp a scheduler than with two: less than 1, or a block on its own would take longer than two.
+    /// How much longer they take with one warp a scheduler than with two, of as many tiles as C has for each warp less than four: less than 1, or a block on its own would
+    /// take longer than two.
     pub(super) lone_warp: f64,
     /// Bytes drawn of those that a read kernel draws.
     reads: f64,
@@ -101,46 +102,47 @@ const LINES: Fitted =
 /// Of c64 by columns from columns.csv and its variants; by rows, whose elements it copies one by one, it is 1.2 to 2.3 times as long as was found.
 const LINES_C64: Fitted =
     Fitted { units: (1.35, 0.4), by_element: 12.0, ends: (5.7, 0.0), issue: 1.3, reads: 1.0, ..LINES };
-/// Of as many tiles as C has, from a run on an H200 of 2026-11-28 of all of widths.csv by every entry, those within twice the fastest (benches/results/h200/
-/// widths-variants.csv is of a later one): the mean of |ln(estimate / measured)| is 0.05 to 0.06. What a block takes to end is for each 16 sums a thread, which it stores and adds up.
+/// Of as many tiles as C has, from two runs on H200s of 2026-11-28, of all of widths.csv by every entry and of what the model took for the fastest first, those within
+/// twice the fastest (widths-variants.csv is the first): the mean of |ln(estimate / measured)| is 0.06. What a block takes to end is for each 16 sums of a thread, which it
+/// stores and adds up.
 const FITTED: Fitted = Fitted {
-    latency: 1.46,
-    units: (1.05, 1.11),
+    latency: 0.53,
+    units: (0.3, 2.65),
     by_element: 6.0,
-    ends: (5.2, 1.37),
-    issue: 1.37,
+    ends: (5.7, 1.49),
+    issue: 1.19,
     reads: 1.12,
-    lone_warp: 0.5,
+    lone_warp: 0.09,
     ..MATRIX
 };
 const FITTED_GRAM: Fitted = Fitted {
-    latency: 0.5,
-    units: (0.51, 1.05),
+    latency: 1.28,
+    units: (0.47, 2.09),
     by_element: 6.0,
-    ends: (5.2, 2.28),
-    issue: 1.36,
+    ends: (4.7, 2.28),
+    issue: 1.27,
     reads: 1.11,
-    lone_warp: 0.0,
+    lone_warp: 0.05,
     ..MATRIX
 };
 const FITTED_C64: Fitted = Fitted {
-    latency: 2.1,
-    units: (0.42, 0.06),
+    latency: 3.08,
+    units: (0.5, 2.22),
     by_element: 6.0,
-    ends: (6.3, 2.32),
-    issue: 1.48,
-    reads: 1.06,
-    lone_warp: 0.43,
+    ends: (7.0, 2.75),
+    issue: 1.27,
+    reads: 1.02,
+    lone_warp: 0.07,
     ..MATRIX
 };
 const FITTED_C64_GRAM: Fitted = Fitted {
-    latency: 0.5,
-    units: (0.3, 1.94),
+    latency: 2.18,
+    units: (0.54, 2.2),
     by_element: 6.0,
-    ends: (7.9, 2.94),
-    issue: 1.65,
-    reads: 1.05,
-    lone_warp: 0.23,
+    ends: (5.1, 3.18),
+    issue: 1.57,
+    reads: 1.04,
+    lone_warp: 0.04,
     ..MATRIX
 };
 const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
@@ -402,7 +404,7 @@ mod tests {
             ((31, 33), 1_000_000, "stsmttsm_fitted_12x12_u3_t128"),
             ((48, 48), 1_302_083, "stsmttsm_fitted_12x12_u3_t128"),
             ((60, 60), 1_041_666, "stsmttsm_fitted_12x12_u3_t128"),
-            ((64, 64), 976_562, "stsmttsm_fitted_16x8_u3_t128"),
+            ((64, 64), 976_562, "stsmttsm_fitted_8x8_u2_t128"),
             ((17, 17), 3_676_470, "stsmttsm_fitted_12x12_u3_t128"),
             ((5, 13), 6_944_444, "stsmttsm_fitted_8x8_u2_t128"),
             ((4, 4), 100_000, "stsmttsm_whole_4x4_m4n4_u4_t256"),
