@@ -22,11 +22,11 @@
 //! # Determinism
 //! A sum runs over a group's rows in ascending order; a thread adds an element's groups in theirs.
 //! # Cost
-//! Of 33 x 33 in f32 a row is 264 bytes, 13 cycles of an SM's share of the memory on an H200, and 25 tiles of 64 multiply-adds, 12.5 cycles of its
-//! vector units; loads take 12.5 of the lanes' path to shared memory. On an H200 on 2026-11-28, m = n, rows of 512 MB, by the tiles of
-//! `tsmttsm_staged` that there were and by these: f32 of 17, 33, 40 and 64 columns 578, 590, 423 and 432 us -> 328, 347, 311 and 417, Gram matrices
-//! of 17, 32, 33, 48 and 64 446, 220, 476, 306 and 402 -> 203, 155, 258, 190 and 262; c64 of 33 953 -> 559, Gram matrices of 16, 33 and 64 271, 813 and
-//! 760 -> 175, 360 and 586.
+//! Of 33 x 33 in f32 a row is 264 bytes, 15 cycles of an SM's share of the memory on an H200, and 25 tiles of 64 multiply-adds, 12.5 cycles of its
+//! vector units; loads take 12.5 of the lanes' path to shared memory. On an H200 on 2026-11-28, m = n, 512 MiB of rows of each matrix, without the sums of slots, by the
+//! tiles of `tsmttsm_staged` that there were and by the first kernels of these (benches/results/trials/fitted.csv, which has those of now too, up to 13% slower and 2.7 times as fast as
+//! those): f32 of 17, 33, 40 and 64 columns 578, 590, 423 and 432 us -> 328, 347, 311 and 417, Gram matrices of 17, 32, 33, 48 and 64 446, 220, 476, 306 and 402 -> 203, 155,
+//! 258, 190 and 262; c64 of 33 953 -> 559, Gram matrices of 16, 33 and 64 271, 813 and 760 -> 175, 360 and 586.
 //! # Source
 //! Ours.
 
@@ -46,9 +46,11 @@ pub struct Fitted<T, const THREADS: usize, const TM: usize, const TN: usize, con
 struct Sums<T, const TM: usize, const TN: usize> {
     rc: [[T; TN]; TM], // (TM, TN)
     fit: Fit,
-    /// Which of its group's tiles is this thread's: of rows, of columns; and its group.
+    /// Which of its group's tiles is this thread's.
     index: u32,
+    /// Where that is: among tiles of rows, and of columns.
     tile: (u32, u32),
+    /// Its group.
     group: u32,
 }
 
@@ -110,7 +112,7 @@ impl<T: Scalar, const THREADS: usize, const TM: usize, const TN: usize, const ST
         let (start, end) = p.part(fit.steps);
         let stages = (end - start).div_ceil(fit.steps.max(1));
         let part = |index: u32| (start + index * fit.steps, end);
-        // SAFETY: `end` <= k, and parts begin at whole stages. A stage is filled behind a barrier after which nobody reads it, and read behind the
+        // SAFETY: `end` <= k, which three stages more do not take past 32 bits (`model::choose::LARGEST_DIMENSION`), and parts begin at whole stages. A stage is filled behind a barrier after which nobody reads it, and read behind the
         // barrier after everyone's copies have come; what is behind it is zeroed in front of the first barrier, and copied by nobody. All threads take
         // the same turns.
         unsafe {
@@ -275,7 +277,7 @@ impl<T: Scalar, const TM: usize, const TN: usize> Sums<T, TM, TN> {
     /// Multiplies this group's rows of a stage, A's `m` and B's `n` elements apart.
     ///
     /// # Safety
-    /// The stage is whole.
+    /// The stage is whole, behind a barrier, and behind its last row are zeros.
     #[inline(always)]
     unsafe fn multiply<const PIECES: bool>(
         &mut self,
@@ -344,7 +346,7 @@ impl<T: Scalar, const TM: usize, const TN: usize> Lines<T, TM, TN> {
     /// A thread's elements of a row.
     ///
     /// # Safety
-    /// They are in the stage; with PIECES 16 bytes of them are neighbours and aligned.
+    /// They are in the stage, or in what is behind its last row; with PIECES 16 bytes of them are neighbours and aligned.
     #[inline(always)]
     unsafe fn load<const PIECES: bool>(&self) -> ([T; TM], [T; TN]) {
         // SAFETY: what the caller promised.

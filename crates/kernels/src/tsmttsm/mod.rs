@@ -23,8 +23,8 @@
 //! # Tile parameters
 //! BM x BN: C a block. TM x TN, or X x Y squares: C a thread, or a warp. Steps: rows that a group takes at a time.
 //! # Zero β, tails
-//! β = 0 never reads C. Rows past the block's part of k are zero; rows and columns past C are loaded from C's first or as
-//! zero, and not stored.
+//! β = 0 never reads C. Rows past the block's part of k are zero; rows and columns past C are loaded from C's first, from the next row of
+//! k ([`fitted`], [`packed`]), or as zero, and not stored.
 //! # Conjugates
 //! As of `Product::conj_sum`: at most B's elements are conjugated as they are multiplied, and sums once they are whole. A
 //! matrix by itself of which one factor is conjugated is Hermitian: what is above the diagonal is the conjugate of what is

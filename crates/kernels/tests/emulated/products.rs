@@ -13,6 +13,9 @@ fn tile(variant: &Variant) -> [u32; 3] {
     // The largest product that still takes a single block along each axis.
     let edge = |fits: &dyn Fn(u64) -> bool| (1..=4096).take_while(|&len| fits(len)).count() as u32;
     let step = tiling(variant, 1, 1).k_step;
+    if variant.is_fitted() {
+        return [variant.rows, variant.t2, tiling(variant, variant.rows.into(), variant.t2.into()).k_step];
+    }
     let alone = |m, n| tiling(variant, m, n).x * tiling(variant, m, n).z == 1;
     let rows = edge(&|m| alone(m, 1));
     let cols = edge(&|n| alone(1, n));

@@ -41,7 +41,7 @@ pub fn streams([rows, cols, step]: [u32; 3]) -> Vec<Case> {
 pub fn fitted(variant: &Variant) -> Vec<Case> {
     let most = variant.most_columns().expect("one tile of C");
     let sides = [(variant.rows, variant.t2), (33.min(most), 31.min(most)), (most, most)];
-    let of = |(m, n): (u32, u32)| streams([m, n, tiling(variant, m.into(), n.into()).k_step.div_ceil(3)]);
+    let of = |(m, n): (u32, u32)| streams([m, n, tiling(variant, m.into(), n.into()).k_step]);
     sides.into_iter().flat_map(of).collect()
 }
 
@@ -229,10 +229,14 @@ fn are_hermitian<T: Element + PartialEq + std::fmt::Debug>(
     by_rows: [bool; 3],
     rounded: impl Fn(T) -> T,
 ) {
-    let m = variant.rows;
+    // Of as many tiles as C has several, and a last one that is not all there.
+    let (m, k) = match variant.is_fitted() {
+        true => (33, 4 * tiling(variant, 33, 33).k_step),
+        false => (variant.rows, 700),
+    };
     for (splits, finish) in [(1, Finish::Direct), (3, Finish::SecondLaunch), (3, Finish::LastBlock)] {
         for conj in 0..4 {
-            let case = Case { splits, conj, ..Case::plain(m, m, 700) };
+            let case = Case { splits, conj, ..Case::plain(m, m, k) };
             let case = Case { by_rows, ..case };
             let [at_a, _, at_c] = layouts(variant, case);
             let a: Vec<T> = at_a.filled(1).into_iter().map(&rounded).collect();
@@ -249,6 +253,41 @@ fn are_hermitian<T: Element + PartialEq + std::fmt::Debug>(
                 );
             }
             assert!(!is_real(got[at_c.at(m - 1, 0)]), "{}", variant.entry);
+        }
+    }
+}
+
+/// Packed rows of any width are read once, in whole sectors, by copies of 16 bytes; from where 16 bytes do not begin they are copied by elements.
+#[test]
+fn packed_rows_come_in_pieces_whatever_their_width() {
+    for variant in model::VARIANTS.iter().filter(|v| v.is_fitted()) {
+        let is_gram = variant.kernel == Kernel::Gram;
+        for (m, n) in [(33, 31), (31, 31), (32, 24)] {
+            let n = if is_gram { m } else { n };
+            let width = 16 / variant.dtype.bytes() as u32;
+            let k = 4 * tiling(variant, m.into(), n.into()).k_step;
+            let counted = |offset: usize| {
+                let case = Case { by_rows: [false, true, true], offset, ..Case::plain(m, n, k) };
+                check(variant, case)
+            };
+            let counters = counted(0);
+            let bytes = |lines: u32| u64::from(lines) * u64::from(k) * variant.dtype.bytes();
+            let (a, b) = (bytes(m), if is_gram { 0 } else { bytes(n) });
+            for (operand, bytes) in [("A", a), ("B", b)] {
+                let loads = counters.operand(operand).loads;
+                let of = format!("{} {m} x {n} {operand}", variant.entry);
+                assert_eq!((loads.bytes_used, loads.bytes_moved), (bytes, bytes), "{of}");
+            }
+            // A warp's copies of 16 bytes, but that the last ones of a stage are not a whole warp's.
+            let (pieces, stages) = ((a + b) / 16, u64::from(k / tiling(variant, m.into(), n.into()).k_step));
+            let most = pieces / 32 + 2 * stages * u64::from(variant.threads / 32);
+            assert!(
+                (pieces / 32..=most).contains(&counters.cp_async),
+                "{} {m} x {n}: {}",
+                variant.entry,
+                counters.cp_async
+            );
+            assert!(counted(1).cp_async >= u64::from(width) * (pieces / 32), "{} {m} x {n}", variant.entry);
         }
     }
 }

@@ -196,8 +196,8 @@ const FEW_GROUPS: u32 = 8;
 ///
 /// Where groups' rows begin decides which banks their lanes read. Rows of whole pieces of 16 bytes: an odd number of them a group, which is
 /// as many different places as there can be. Rows of any width make whole pieces together, for stages begin at such: of few tiles
-/// groups are a multiple of `width`, and have an odd number of rows; of many a group has a multiple of 32 bytes of each column, by which odd rows are 8 or 24
-/// of 32 banks from those of the next group.
+/// groups are a multiple of `width`, and have an odd number of rows; of many a group has a multiple of `2 width` rows, so that groups of odd rows begin 8, 16 or 24 of 32 banks
+/// from each other but where it is a multiple of `8 width`.
 pub const fn fit(threads: u32, (tm, tn): (u32, u32), steps: u32, width: u32, (m, n): (u32, u32), gram: bool) -> Fit {
     let (down, along) = (m.div_ceil(tm), n.div_ceil(tn));
     let tiles = if gram { down * (down + 1) / 2 } else { down * along };
@@ -310,7 +310,7 @@ pub const fn folds(variant: &Variant) -> u32 {
     if variant.mma && variant.rows < side { side / variant.rows } else { 1 }
 }
 
-/// Steps of k that a block takes at a time: those of a warp of the matrix units, or of a thread, of each of its groups; or
+/// Steps of k that a block takes at a time, but for a fitted entry's, which [`fit`] gives: those of a warp of the matrix units, or of a thread, of each of its groups; or
 /// Sørensen's chunks of x, an element a thread.
 pub const fn k_step(variant: &Variant) -> u32 {
     if variant.is_sorensens() {
@@ -417,6 +417,17 @@ mod tests {
                 let columns = if gram { m } else { m + n };
                 assert!(f.steps == f.groups * f.rows && f.steps * columns <= len, "{of}");
                 assert!(f.steps * m % width == 0 && f.steps * n % width == 0, "{of}");
+                // Three stages past the last step of k are below 2³², and the groups' sums fit behind C's.
+                assert!(
+                    u64::from(FITTED_STAGES * f.steps) + crate::choose::LARGEST_DIMENSION <= u64::from(u32::MAX),
+                    "{of}"
+                );
+                let sums =
+                    f.groups * f.tiles * tile.0 * tile.1 + shared_len(f.down * tile.0, f.along * tile.1, v.threads);
+                let shared_len = super::super::tiling(v, m.into(), n.into()).shared_bytes / v.dtype.bytes() as u32;
+                assert!(sums <= shared_len && FITTED_STAGES * (len + fitted_slack(tile)) <= shared_len, "{of}");
+                // What a tile reads of the last row of all, by pieces of 16 bytes or one by one, ends in the slack.
+                assert!(f.down * tile.0 - m < fitted_slack(tile) && f.along * tile.1 - n < fitted_slack(tile), "{of}");
                 let few = f.tiles < FEW_GROUPS;
                 assert!(if (m | n) % width == 0 || few { f.rows % 2 == 1 } else { f.rows % (2 * width) == 0 }, "{of}");
                 // As many groups as there can be, but for whole pieces, or rows for each of them.

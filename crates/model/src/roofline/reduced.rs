@@ -91,55 +91,55 @@ const LINES_F64: Fitted = Fitted { by_element: 45.0, ..RING_F64 };
 const LINES_F64_GRAM: Fitted = Fitted { units: (0.85, 0.14), handed: 0.95, by_element: 26.0, reads: 1.09, ..MATRIX };
 const RING_C128: Fitted = Fitted { latency: 1.2, units: (0.65, 0.6), handed: 1.5, ends: (1.4, 0.0), ..MATRIX };
 const RING_C128_GRAM: Fitted = Fitted { latency: 1.24, units: (0.74, 0.6), handed: 0.1, ends: (7.7, 0.0), ..MATRIX };
-/// Of c64's full tiles, whose multiply-adds meet in banks of registers, from runs on H200s of 2026-11-27: entries within 1.3 times of the fastest are within 20%.
+/// Of c64's full tiles, whose multiply-adds meet in banks of registers: 64 x 64 and 60 x 60 within 4% of widths-variants.csv.
 const STAGED_C64: Fitted =
-    Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 6.0, ends: (13.3, 0.0), issue: 1.5, ..VECTOR };
+    Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 6.0, ends: (13.3, 0.0), issue: 1.42, ..VECTOR };
 /// Held to a run on an H200 of 2026-11-27 (columns.csv is of a later one), all cases of f32 by columns and the entries near
 /// the fastest: where a tile of C is full three quarters are within 19%, all within 28%; where it is not within 28%, and one takes 1.5
 /// times the estimate. More would be nearer, but by the issue of instructions a block an SM would do, and two are faster.
 const LINES: Fitted =
-    Fitted { latency: 2.0, units: (1.5, 0.7), by_element: 22.0, ends: (8.0, 0.0), issue: 1.2, reads: 1.15, ..VECTOR };
+    Fitted { latency: 2.0, units: (1.5, 0.7), by_element: 22.0, ends: (8.0, 0.0), issue: 1.42, reads: 1.15, ..VECTOR };
 /// Of c64 by columns from columns.csv and its variants; by rows, whose elements it copies one by one, it is 1.2 to 2.3 times as long as was found.
 const LINES_C64: Fitted =
-    Fitted { units: (1.35, 0.4), by_element: 12.0, ends: (5.7, 0.0), issue: 1.3, reads: 1.0, ..LINES };
-/// Of as many tiles as C has, from two runs on H200s of 2026-11-28, of all of widths.csv by every entry and of what the model took for the fastest first, those within
-/// twice the fastest (widths-variants.csv is the first): the mean of |ln(estimate / measured)| is 0.06. What a block takes to end is for each 16 sums of a thread, which it
+    Fitted { units: (1.35, 0.4), by_element: 12.0, ends: (5.7, 0.0), issue: 1.42, reads: 1.0, ..LINES };
+/// Of as many tiles as C has, from three runs on H200s of 2026-11-28, of all of widths.csv by every entry and of what the model took for the fastest then, those within
+/// twice the fastest (widths-variants.csv is the first, widths.csv the last): the mean of |ln(estimate / measured)| is 0.05 to 0.07. What a block takes to end is for each 16 sums of a thread, which it
 /// stores and adds up.
 const FITTED: Fitted = Fitted {
-    latency: 0.53,
-    units: (0.3, 2.65),
+    latency: 1.86,
+    units: (0.3, 1.1),
     by_element: 6.0,
-    ends: (5.7, 1.49),
-    issue: 1.19,
+    ends: (4.8, 1.43),
+    issue: 1.14,
     reads: 1.12,
-    lone_warp: 0.09,
+    lone_warp: 0.12,
     ..MATRIX
 };
 const FITTED_GRAM: Fitted = Fitted {
-    latency: 1.28,
-    units: (0.47, 2.09),
+    latency: 1.71,
+    units: (0.61, 1.91),
     by_element: 6.0,
-    ends: (4.7, 2.28),
-    issue: 1.27,
-    reads: 1.11,
-    lone_warp: 0.05,
+    ends: (3.6, 2.7),
+    issue: 1.24,
+    reads: 1.1,
+    lone_warp: 0.06,
     ..MATRIX
 };
 const FITTED_C64: Fitted = Fitted {
-    latency: 3.08,
-    units: (0.5, 2.22),
+    latency: 3.04,
+    units: (0.54, 2.17),
     by_element: 6.0,
-    ends: (7.0, 2.75),
-    issue: 1.27,
-    reads: 1.02,
-    lone_warp: 0.07,
+    ends: (7.4, 2.2),
+    issue: 1.32,
+    reads: 1.03,
+    lone_warp: 0.05,
     ..MATRIX
 };
 const FITTED_C64_GRAM: Fitted = Fitted {
-    latency: 2.18,
-    units: (0.54, 2.2),
+    latency: 2.17,
+    units: (0.3, 0.43),
     by_element: 6.0,
-    ends: (5.1, 3.18),
+    ends: (7.1, 2.78),
     issue: 1.57,
     reads: 1.04,
     lone_warp: 0.04,
@@ -396,7 +396,7 @@ mod tests {
     }
 
     /// As many tiles as C has, of either shape of it; few rows of few columns by entries that share no stage: all within 6% of the fastest of
-    /// widths-variants.csv.
+    /// widths-variants.csv but 64 x 64, which is 5% behind it in as many parts as it is given now (widths.csv).
     #[test]
     fn tiles_fit_widths_by_rows() {
         for ((m, n), k, entry) in [
@@ -405,7 +405,7 @@ mod tests {
             ((48, 48), 1_302_083, "stsmttsm_fitted_12x12_u3_t128"),
             ((60, 60), 1_041_666, "stsmttsm_fitted_12x12_u3_t128"),
             ((64, 64), 976_562, "stsmttsm_fitted_8x8_u2_t128"),
-            ((17, 17), 3_676_470, "stsmttsm_fitted_12x12_u3_t128"),
+            ((17, 17), 3_676_470, "stsmttsm_fitted_4x4_u4_t128"),
             ((5, 13), 6_944_444, "stsmttsm_fitted_8x8_u2_t128"),
             ((4, 4), 100_000, "stsmttsm_whole_4x4_m4n4_u4_t256"),
         ] {

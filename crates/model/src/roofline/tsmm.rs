@@ -193,9 +193,6 @@ pub(super) fn detour(variant: &Variant, problem: &Problem, constants: &Constants
     {
         return A_ROWS_ELEMENTS;
     }
-    if problem.dtype == Dtype::C128 && problem.n > 1 && matches!(variant.name, "tsmm_registers" | "tsmm_element") {
-        return A_ROWS_PAIRS;
-    }
     let is_wide = variant.t2 >= 48 && variant.t3 >= 48;
     let apart = match variant.name {
         // Of columns, on an H200 on 2026-11-22.
@@ -217,5 +214,3 @@ pub(super) fn detour(variant: &Variant, problem: &Problem, constants: &Constants
 /// How many times as long reads of A take where the lanes of a group have an element of a row each, or all of them the same. On an H200
 /// on 2026-11-22, f64, 4 and 5 columns: 37% and 29% of the bound, 2 columns of 32 steps 8.6 times as long; c128 of those 5 times.
 const A_ROWS_ELEMENTS: f64 = 6.0;
-/// The same of two elements of c128 a row: 2 by 2 of 1.3·10⁸ rows 3250 us, where `tsmm_staged` takes 2210 and 2300, on one of 2026-11-28.
-const A_ROWS_PAIRS: f64 = 1.9;

@@ -209,7 +209,7 @@ fn global_f64() -> [Case; 5] {
 fn shared() -> [Case; 10] {
     let (single, double) = (|i: u32| i as f32 * 1.5 + 0.25, |i: u32| f64::from(i) * 1.25 + 0.125);
     [
-        Case::new("opaque", &["mov.u32"]).gives(&each(32, |t| t + 5)),
+        Case::new("opaque", &["mov.u32", ".pragma \"nounroll\";"]).gives(&each(32, |t| t + 5)),
         Case::new("starting_at", &["ld.global.b32", "st.global.b32"])
             .input(&each(32, |t| t as f32))
             .gives(&each(32, |t| (31 - t) as f32)),

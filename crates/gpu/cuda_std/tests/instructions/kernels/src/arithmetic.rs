@@ -54,6 +54,7 @@ pub unsafe fn atom_add_u32(_input: Global<f32>, out: Global<f32>) {
 pub unsafe fn opaque(_input: Global<f32>, out: Global<f32>) {
     let mut turns = thread::thread_idx_x();
     for _ in 0..ptx::opaque(5) {
+        ptx::nounroll();
         turns += 1;
     }
     unsafe { put(out, thread::thread_idx_x(), turns) };
