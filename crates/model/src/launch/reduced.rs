@@ -241,10 +241,17 @@ const fn at_least_one(x: u32) -> u32 {
     if x == 0 { 1 } else { x }
 }
 
-/// Whether a C of so many columns and rows has no more tiles than a block of a fitted entry threads.
-pub(crate) const fn has_fitted_tiles(variant: &Variant, side: u32) -> bool {
-    let (down, along) = (side.div_ceil(variant.rows), side.div_ceil(variant.t2));
-    variant.threads >= if matches!(variant.kernel, crate::Kernel::Gram) { down * (down + 1) / 2 } else { down * along }
+/// The most rows and columns of C of a fitted entry: those of which there are no more tiles than a block has threads.
+pub(crate) const fn fitted_side(variant: &Variant) -> u32 {
+    let mut side = SKINNY as u32;
+    loop {
+        let (down, along) = (side.div_ceil(variant.rows), side.div_ceil(variant.t2));
+        let is_gram = matches!(variant.kernel, crate::Kernel::Gram);
+        if variant.threads >= if is_gram { down * (down + 1) / 2 } else { down * along } {
+            return side;
+        }
+        side -= 1;
+    }
 }
 
 /// A fitted entry's fit of an m x n C, which fits.

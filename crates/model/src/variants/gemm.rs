@@ -3,6 +3,23 @@
 use super::elem;
 use crate::{Kernel, Layout, Variant};
 
+impl Variant {
+    /// Whether it is for products for any shape whose lines are not aligned to 16 bytes.
+    pub const fn copies_elements(&self) -> bool {
+        matches!(self.name.as_bytes(), b"gemm_mma_elements")
+    }
+
+    /// Whether it is for an A and a B that both lie along k, and keeps them so in its stages, on the vector units.
+    pub const fn is_along_k(&self) -> bool {
+        matches!(self.name.as_bytes(), b"gemm_along")
+    }
+
+    /// Whether it is for products of any shape, and its tiles are four times as long as wide: for a C of one column of them.
+    pub const fn is_long(&self) -> bool {
+        matches!(self.kernel, Kernel::GemmRing) && self.rows >= 4 * self.t2
+    }
+}
+
 /// The rungs of a course's report: `entry: element, module, variant, S, elements a side of a thread, steps of k, tiles at a
 /// time, whether it serves whole tiles alone`; a block is S x S threads.
 ///
