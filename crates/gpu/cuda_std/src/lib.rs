@@ -54,9 +54,9 @@ pub mod warp;
 pub use complex::Complex;
 pub use cuda_std_macros::kernel;
 pub use memory::{Global, Shared};
-pub use scalar::{Scalar, Signs, Word};
+pub use scalar::{Scalar, Signs, Word, there_and_back};
 
 /// What every kernel file imports.
 pub mod prelude {
-    pub use crate::{Complex, Global, Scalar, Shared, Signs, kernel, ptx, thread, warp};
+    pub use crate::{Complex, Global, Scalar, Shared, Signs, kernel, ptx, there_and_back, thread, warp};
 }

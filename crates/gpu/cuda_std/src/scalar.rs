@@ -124,12 +124,12 @@ pub trait Scalar: Copy + 'static {
     }
     /// sums(i, j) + a(i) · b(j), or of b's conjugates: each as [`Scalar::fma`] gives it, to the bit.
     ///
-    /// There and back along b: the next multiply-add has an operand of this one's, which a register then hands out once.
+    /// [`there_and_back`] along b.
     #[inline(always)]
     fn add_outer<const M: usize, const N: usize>(sums: &mut [[Self; N]; M], a: [Self; M], b: [Self; N], _: Signs) {
         for i in 0..M {
             for turn in 0..N {
-                let j = if i % 2 == 0 { turn } else { N - 1 - turn };
+                let j = there_and_back(i, turn, N);
                 sums[i][j] = a[i].fma(b[j], sums[i][j]);
             }
         }
@@ -140,6 +140,13 @@ pub trait Scalar: Copy + 'static {
     fn to_word(self) -> Self::Word;
     /// The elements in 16 bytes.
     fn from_words(words: <Self::Word as Word>::Wide) -> Self::Wide;
+}
+
+/// The place of a line's `turn`-th of `len`: forwards in even lines and backwards in odd ones, so that the next multiply-add of an outer product has an operand of
+/// this one's, which a register then hands out once.
+#[inline(always)]
+pub const fn there_and_back(line: usize, turn: usize, len: usize) -> usize {
+    if line % 2 == 0 { turn } else { len - 1 - turn }
 }
 
 /// The signs of [`Scalar::add_outer`]'s b.

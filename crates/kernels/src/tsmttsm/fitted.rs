@@ -112,9 +112,9 @@ impl<T: Scalar, const THREADS: usize, const TM: usize, const TN: usize, const ST
         let (start, end) = p.part(fit.steps);
         let stages = (end - start).div_ceil(fit.steps.max(1));
         let part = |index: u32| (start + index * fit.steps, end);
-        // SAFETY: `end` <= k, which three stages more do not take past 32 bits (`model::choose::LARGEST_DIMENSION`), and parts begin at whole stages. A stage is filled behind a barrier after which nobody reads it, and read behind the
-        // barrier after everyone's copies have come; what is behind it is zeroed in front of the first barrier, and copied by nobody. All threads take
-        // the same turns.
+        // SAFETY: `end` <= k, which three stages more do not take past 32 bits (`model::choose::LARGEST_DIMENSION`), and parts begin at whole stages. A
+        // stage is filled behind a barrier after which nobody reads it, and read behind the barrier after everyone's copies have come; what is
+        // behind it is zeroed in front of the first barrier, and copied by nobody. All threads take the same turns.
         unsafe {
             Self::end_stages(fit.steps * if GRAM { a.width } else { a.width + b.width });
             for ahead in 0..ptx::opaque(STAGES - 1) {

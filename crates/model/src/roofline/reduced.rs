@@ -115,35 +115,25 @@ const FITTED: Fitted = Fitted {
     lone_warp: 0.12,
     ..MATRIX
 };
-const FITTED_GRAM: Fitted = Fitted {
-    latency: 1.71,
-    units: (0.61, 1.91),
-    by_element: 6.0,
-    ends: (3.6, 2.7),
-    issue: 1.24,
-    reads: 1.1,
-    lone_warp: 0.06,
-    ..MATRIX
-};
+const FITTED_GRAM: Fitted =
+    Fitted { latency: 1.71, units: (0.61, 1.91), ends: (3.6, 2.7), issue: 1.24, reads: 1.1, lone_warp: 0.06, ..FITTED };
 const FITTED_C64: Fitted = Fitted {
     latency: 3.04,
     units: (0.54, 2.17),
-    by_element: 6.0,
     ends: (7.4, 2.2),
     issue: 1.32,
     reads: 1.03,
     lone_warp: 0.05,
-    ..MATRIX
+    ..FITTED
 };
 const FITTED_C64_GRAM: Fitted = Fitted {
     latency: 2.17,
     units: (0.3, 0.43),
-    by_element: 6.0,
     ends: (7.1, 2.78),
     issue: 1.57,
     reads: 1.04,
     lone_warp: 0.04,
-    ..MATRIX
+    ..FITTED
 };
 const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
 /// Blocks end sooner since sums are handed in by two loops: 64 x 4 of 21544 rows 12.7 -> 11.0 us.

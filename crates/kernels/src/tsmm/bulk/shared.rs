@@ -163,8 +163,7 @@ impl<T: Scalar, const TN: usize, const K: usize> SharedB<T, TN, K> {
             let rb = unsafe { self.sb.load_wide(l * Self::COLS + self.col(piece)) };
             for i in 0..TM {
                 for turn in 0..T::WIDTH {
-                    // There and back, as `Scalar::add_outer`.
-                    let v = if i % 2 == 0 { turn } else { T::WIDTH - 1 - turn };
+                    let v = there_and_back(i, turn, T::WIDTH);
                     let j = piece * T::WIDTH + v;
                     rc[i][j] = ra[i].fma(rb[v], rc[i][j]);
                 }

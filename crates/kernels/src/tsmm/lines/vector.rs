@@ -80,22 +80,14 @@ fn add_outer<T: Scalar, const WIDE: bool, const TM: usize, const TN: usize>(
     rb: [T; TN],
     signs: Signs,
 ) {
-    let turned = |at: usize, line: usize, len: usize| if line % 2 == 0 { at } else { len - 1 - at };
-    if T::IS_COMPLEX {
+    if T::IS_COMPLEX || !WIDE {
         T::add_outer(rc, ra, rb, signs);
-    } else if WIDE {
-        for j in 0..TN {
-            for i in 0..TM {
-                let v = turned(i, j, TM);
-                rc[v][j] = ra[v].fma(rb[j], rc[v][j]);
-            }
-        }
-    } else {
-        for v in 0..TM {
-            for i in 0..TN {
-                let j = turned(i, v, TN);
-                rc[v][j] = ra[v].fma(rb[j], rc[v][j]);
-            }
+        return;
+    }
+    for j in 0..TN {
+        for turn in 0..TM {
+            let v = there_and_back(j, turn, TM);
+            rc[v][j] = ra[v].fma(rb[j], rc[v][j]);
         }
     }
 }
