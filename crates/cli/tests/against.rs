@@ -15,6 +15,11 @@ const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/NOTES.md
 const BATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/batched-variants.csv");
 /// Of the matrix units' entries for squares in f64.
 const SQUARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/gemm-variants.csv");
+/// Of tall matrices by rows times a small B in f64 and c128, and what was chosen before the model was fitted to them.
+const TALL_ROWS: [&str; 2] = [
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tall-rows.csv"),
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tall-rows-variants.csv"),
+];
 const CEILINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/ceilings.csv");
 
 /// Share of the predictions for TSM2R on an H200 that must be within 10% of the measured times.
@@ -77,6 +82,22 @@ fn choices_are_nearly_the_fastest(choices: &Value) {
     assert!(by_variant >= VARIANTS_WITHIN_3_PERCENT, "{by_variant}: {lost:#?}");
     let share = 1.0 - lost.len() as f64 / count("cases") as f64;
     assert!((share - within).abs() <= 1e-9 && count("cases") + count("unmeasured") == rows(RESULTS), "{within}");
+}
+
+/// Of tall matrices by rows: how many times as long as the fastest entry the choices take, in the geometric mean, and at most.
+const TALL_ROWS_LOSE: (f64, f64) = (1.005, 1.13);
+
+#[test]
+fn choices_of_tall_rows_are_nearly_the_fastest_on_an_h200() {
+    let bench = Bench::new();
+    let compared = object(&bench, &["--against", TALL_ROWS[0], TALL_ROWS[1]]);
+    let choices = &compared["choices"];
+    let losses: Vec<f64> =
+        choices["losses"].as_array().expect("losses").iter().filter_map(|l| l["loss"].as_f64()).collect();
+    assert!(losses.len() >= 85 && unmeasured(choices) <= MOST_UNMEASURED, "{} of 90", losses.len());
+    let mean = (losses.iter().map(|loss| loss.ln_1p()).sum::<f64>() / losses.len() as f64).exp();
+    let worst = 1.0 + losses.iter().copied().fold(0.0, f64::max);
+    assert!(mean <= TALL_ROWS_LOSE.0 && worst <= TALL_ROWS_LOSE.1, "{mean}, {worst}: {choices:#}");
 }
 
 /// Of batches, those that take long enough: how many times as long as the fastest entry the choices take, in the geometric mean.

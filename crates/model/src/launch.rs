@@ -292,7 +292,7 @@ pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, (m, n, k): (u64, u64, u
         (Kernel::Tsmm, _) if variant.is_bulk() => {
             let cols = n.max(k);
             let tiles = m.div_ceil(variant.bulk_rows(cols));
-            tiles.min(places.max(1)).max(tiles.div_ceil(slot_turns(cols)))
+            tiles.min(places.max(1)).max(tiles.div_ceil(slot_turns(variant.mma, variant.dtype.is_complex(), n, k)))
         }
         (Kernel::Tsmm | Kernel::Tall, _) => tiles.x.min(places.max(1)),
         _ => tiles.x,
@@ -334,6 +334,28 @@ pub fn block_shapes() -> impl Iterator<Item = BlockShape> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// By columns of C and steps: f64 and c128 by the matrix units, then f32 by the vector units.
+    #[test]
+    fn turns_of_bulk_copies_are_few_where_b_is_little() {
+        const ALL: u64 = u64::MAX;
+        let cases = [
+            ((8, 8), [4, 4, 4]),
+            ((17, 3), [8, 8, 4]),
+            ((8, 24), [4, 8, 4]),
+            ((32, 2), [4, 8, 4]),
+            ((32, 32), [4, 8, 4]),
+            ((33, 33), [8, 16, 16]),
+            ((20, 60), [8, ALL, ALL]),
+            ((48, 16), [16, 16, 16]),
+            ((48, 60), [ALL, ALL, ALL]),
+            ((64, 64), [ALL, ALL, ALL]),
+        ];
+        for ((n, k), turns) in cases {
+            let found = [slot_turns(true, false, n, k), slot_turns(true, true, n, k), slot_turns(false, false, n, k)];
+            assert_eq!(found, turns, "{n} x {k}");
+        }
+    }
 
     #[test]
     fn parts_tile_k_without_gap_or_overlap() {

@@ -15,7 +15,7 @@ usage: lanky-gpu-tests COMMAND [--device cuda:N|cpu] [options]
   busy                  multiplies until its input ends
   beyond                touches what is not mapped   --only behind|before|written
   first                 the first call of this process              [--limit SECONDS]
-With --share I/N checks try an N-th of the entries, one of 0/N to N-1/N; all without. The checks local and grids try all.
+With --share I/N checks try an N-th of the entries, and occupancy of their blocks, one of 0/N to N-1/N; all without. The checks local and grids try all.
 The device is cuda:0 unless another is named. Exit codes: 0 all passed, 1 a failure, 2 wrong usage, 3 no device.";
 
 /// The options of all commands.

@@ -24,6 +24,11 @@ pub fn choose(share: Share) {
     assert!(SHARE.set(share).is_ok(), "entries were tried already, of another share");
 }
 
+/// Whether what has this number in a list is tried.
+pub fn is_tried(index: usize) -> bool {
+    share().has(index)
+}
+
 fn share() -> Share {
     *SHARE.get_or_init(|| Share::WHOLE)
 }

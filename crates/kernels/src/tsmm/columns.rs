@@ -10,6 +10,7 @@
 //! Blocks take tiles of THREADS · V rows in turn, as many blocks as the GPU holds. Thread t owns V rows from V · t on where
 //! A's columns start at multiples of 16 bytes; where they do not, rows t, t + THREADS, ..., by elements. All NB columns.
 
+use super::bring::{Place, bring};
 use crate::product::Product;
 use cuda_std::prelude::*;
 
@@ -48,10 +49,9 @@ pub unsafe fn body<
     const { assert!(BK % KU == 0, "whole chunks") };
     let sb = Shared::<T>::at(0); // (NB, BK) by rows
     let own = thread::thread_idx_x();
-    for at in (own..(BK * NB) as u32).step_by(THREADS) {
-        // SAFETY: `x.b` loads nothing outside B; `at < BK · NB`, B's part of the memory.
-        unsafe { sb.store(at, x.b(at / NB as u32, at % NB as u32, x.k)) };
-    }
+    let place = |at: u32| Place { to: at, l: at / NB as u32, col: at % NB as u32 };
+    // SAFETY: B spans its elements, as the launch promised; its part of the memory has so many.
+    unsafe { bring(&x, sb, (BK * NB) as u32, THREADS as u32, place) };
     thread::sync_threads();
 
     let width = T::WIDTH as u64;

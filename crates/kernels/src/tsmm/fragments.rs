@@ -14,6 +14,7 @@
 
 use crate::complex_fragments;
 use crate::product::{Product, c128};
+use crate::tsmm::bring::{self, Place};
 use core::array::from_fn;
 use cuda_std::prelude::*;
 
@@ -110,13 +111,15 @@ pub unsafe fn body<T: Element, const WARPS: usize, const NT: usize, const KS: us
     let (own, threads, width) = (thread::thread_idx_x(), 32 * WARPS as u32, T::WIDTH as u32);
     let b_len = steps::<T>() * COLS;
     let sb = Shared::<T>::at(0); // (KS, NT, 2 halves, 32 lanes, 16 bytes of steps)
-    for at in (own..KS as u32 * NT as u32 * b_len).step_by(threads as usize) {
+    let place = |at: u32| {
         let (fragment, half, lane, v) = (at / b_len, at / (32 * width) % 2, at / width % 32, at % width);
         let l = fragment / NT as u32 * steps::<T>() + lane % 4 + 4 * (half * width + v);
         let col = fragment % NT as u32 * COLS + T::column(lane / 8, lane / 4 % 2);
-        // SAFETY: `x.b` loads nothing outside B; `at` is below B's part of the memory.
-        unsafe { sb.store(at, x.b(l, col, x.k)) };
-    }
+        Place { to: at, l, col }
+    };
+    // Two loads at a time: of four c128 spills.
+    // SAFETY: B spans its elements, as the launch promised; its part of the memory has so many.
+    unsafe { bring::together::<T, 2>(&x, sb, KS as u32 * NT as u32 * b_len, threads, place) };
     thread::sync_threads(); // B is whole
     let warp = Warp { x: &x, g: own % 32 / 4, q: own % 4, sb: sb.starting_at(own % 32 * width) };
     let (tiles, turn) = (x.m.div_ceil(8 * T::ROWS), thread::grid_dim_x() * WARPS as u32);

@@ -9,6 +9,7 @@
 //! A warp owns 16 rows and 8·NT columns of a tile; warps that share rows are neighbours. Lane (g, q) = (lane / 4, lane % 4)
 //! holds of each 16 x 8 tile rows g and g + 8, columns 2q and 2q + 1.
 
+use super::bring::{Place, bring};
 use super::staged::{Multiply, Out, Shape, Tile};
 use crate::product::Product;
 use core::marker::PhantomData;
@@ -67,11 +68,12 @@ impl<S: Shape, const NT: usize> Multiply<f64> for Mma<S, NT> {
     unsafe fn begin(x: &Product<f64>, sb: Shared<f64>) -> Self {
         const { Self::OK };
         let (own, steps) = (thread::thread_idx_x(), x.k.next_multiple_of(16));
-        for at in (own..S::BN * steps).step_by(S::THREADS as usize) {
+        let place = |at: u32| {
             let (l, col) = (at / S::BN, at % S::BN);
-            // SAFETY: `x.b` loads nothing outside B; `col` and `l` are below B's part of the memory.
-            unsafe { sb.store(col * Self::PITCH + l, x.b(l, col, x.k)) };
-        }
+            Place { to: col * Self::PITCH + l, l, col }
+        };
+        // SAFETY: B spans its elements, and a barrier follows, as `Multiply::begin` asks; a place is below BN · PITCH.
+        unsafe { bring(x, sb, S::BN * steps, S::THREADS, place) };
         let (warp, g) = (own / warp::WARP_LANES, own % warp::WARP_LANES / 4);
         Mma { row: warp / Self::COLS * 16 + g, col: warp % Self::COLS * 8 * NT as u32, shape: PhantomData }
     }

@@ -34,6 +34,7 @@
 //! Rivera et al., TSM2X, JPDC 151 (2021), Algorithms 6 and 7; Ernst, Hager, Thies, Wellein, Performance engineering for real and
 //! complex tall & skinny matrix multiplication kernels on GPUs (2020).
 
+mod bring;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod bulk;
 pub mod columns;

@@ -14,6 +14,7 @@
 //! All rows of a tile are in shared memory before the first of them is written, and no tile reads another's rows: C may
 //! be A's first n columns.
 
+use super::bring::{Place, bring};
 use super::tile::{Rows, place};
 use crate::product::Product;
 use cuda_std::prelude::*;
@@ -262,10 +263,9 @@ impl<T: Scalar, S: Shape, const TM: usize, const TN: usize> Multiply<T> for Vect
     unsafe fn begin(x: &Product<T>, sb: Shared<T>) -> Self {
         const { Self::OK };
         let own = thread::thread_idx_x();
-        for at in (own..x.k * S::BN).step_by(S::THREADS as usize) {
-            // SAFETY: `x.b` loads nothing outside B; `at` is below B's part of the memory.
-            unsafe { sb.store(at, x.b(at / S::BN, at % S::BN, x.k)) };
-        }
+        let of_b = |at: u32| Place { to: at, l: at / S::BN, col: at % S::BN };
+        // SAFETY: B spans its elements, and a barrier follows, as `Multiply::begin` asks; B's part has so many.
+        unsafe { bring(x, sb, x.k * S::BN, S::THREADS, of_b) };
         let (row, col) = (own % Self::APART, own / Self::APART * TN as u32);
         Vector { sb: col, row, col, shape: core::marker::PhantomData }
     }

@@ -5,10 +5,10 @@
 //!
 //! # Source
 //! H200s from 2026-11-22 to 23, packed rows, k = n from 1 to 64 with k · m of up to 4 GB, and the suite's other widths from 10⁶ rows on: times of
-//! each variant there against R/read + W/write. What was chosen is in results/h200/tsmm.csv.
+//! each variant there against R/read + W/write.
 
 use super::columns;
-use crate::variants::tsmm::fragment;
+use crate::variants::tsmm::{WIDEST, fragment, holds_both};
 use crate::{Dtype, Problem, Strides, Variant};
 
 /// How many times as long `tsmm_packed` and bulk copies take where rows are no runs, and go element by element, and `tsmm_lines` where C lies by
@@ -55,16 +55,12 @@ pub(super) fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
         "tsmm_group" if problem.k > 2 => 2.5,
         "tsmm_group" if by_rows && problem.n > 2 => 2.0,
         name if by_rows && name.starts_with("tsm2l_") && problem.n > 2 => 8.0,
+        "tsmm_fragments" if is_complex && !is_narrow => fragments_complex(variant, problem),
         "tsmm_fragments" => {
-            let base = match (is_complex, is_wide) {
-                (true, true) if variant.t2 > 48 => 1.63,
-                (_, true) => 1.3,
-                (true, false) if variant.t2 > 16 && variant.t3 > 16 => 1.3,
-                (_, false) => 1.12,
-            };
+            let base = if is_wide { 1.3 } else { 1.12 };
             let odd = match (is_complex, problem.n % 2) {
                 (false, _) if by_elements => 1.5,
-                (true, 1) if is_narrow => 1.2,
+                (true, 1) => 1.2,
                 _ => 1.0,
             };
             base * odd * (1.0 + 0.6 * missing)
@@ -81,6 +77,7 @@ pub(super) fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
             };
             base * (1.0 + 0.6 * missing)
         }
+        "tsmm_staged" if is_double && variant.t2 > 32 && variant.t3 <= 4 => 1.02 * (1.0 + 1.5 * missing),
         "tsmm_staged" if is_double && is_complex && variant.t2 > 4 => 1.6 * (1.0 + 1.2 * missing),
         "tsmm_staged" if is_double && !by_elements => 1.13 * (1.0 + missing),
         "tsmm_staged" if is_double && variant.t2 <= 8 => 1.25,
@@ -102,50 +99,94 @@ fn missing(variant: &Variant, problem: &Problem) -> f64 {
 
 /// A row takes what its bytes take, `base` times, or as long as so many columns' bytes: what is done with it, however narrow it is.
 fn row(problem: &Problem, base: f64, columns: f64) -> f64 {
-    base.max(columns / (problem.n + problem.k) as f64)
+    let of_c = if problem.reads_c { 2.0 } else { 1.0 } * problem.n as f64;
+    base.max(columns / (of_c + problem.k as f64))
+}
+
+/// Of bulk copies with C behind A in the next slot, since one has no room for both: fewer tiles are on their way.
+fn crowded(variant: &Variant, problem: &Problem) -> f64 {
+    let holds = |cols: u32| holds_both(variant.slot_len(), cols, variant.bulk_fragment());
+    let is_held = u32::try_from(problem.n + problem.k).is_ok_and(|cols| cols <= 2 * WIDEST && holds(cols));
+    if problem.reads_c && !is_held { 1.03 } else { 1.0 }
 }
 
 /// `tsmm_bulk` of f64.
+///
+/// # Source
+/// Of more than 16 columns H200s on 2026-11-28: tall-rows.csv and its variants in benches/results/h200, and benches/results/trials/bring.csv.
 fn bulk(variant: &Variant, problem: &Problem) -> f64 {
-    let tiles = f64::from(variant.t2 / 8);
+    let (tiles, k) = (f64::from(variant.t2 / 8), problem.k as f64);
     let base = match (variant.t2, variant.t3) {
-        (..=16, _) => 1.04,
-        (17..=24, _) => 1.08,
-        (25..=32, ..=32) => 1.12,
-        (25..=32, _) => 1.08,
-        (33..=48, _) => 1.09,
-        (49..=56, _) => 1.13,
+        (..=16, _) => 1.03,
+        (17..=24, ..=32) => 1.0,
+        (25..=32, ..=32) => 1.01,
+        (33..=40, ..=48) | (17..=32, _) => 1.03,
+        (33..=40, _) => 1.04,
+        (41..=48, _) => 1.07,
+        (49..=56, _) => 1.08,
         _ => 1.1,
     };
-    let columns = 4.0 + 7.4 * tiles + problem.k as f64 * (0.9 + 0.06 * tiles);
-    // Of up to 16 steps a slot has twice as many rows.
-    let share = match (variant.t2, variant.t3) {
-        (_, ..=16) => 0.68,
-        (25..=32, ..=32) => 0.97,
-        _ => 1.0,
+    let columns = match (variant.t2, variant.t3) {
+        // Of up to 16 steps a slot has twice as many rows.
+        (..=16, ..=16) => 0.68 * (4.0 + 7.4 * tiles + k * (0.9 + 0.06 * tiles)),
+        (..=16, _) => 4.0 + 7.4 * tiles + k * (0.9 + 0.06 * tiles),
+        _ => 4.0 + 6.2 * tiles + k * (0.65 + 0.06 * tiles),
     };
-    row(problem, base, share * columns)
+    row(problem, base * crowded(variant, problem), columns)
 }
 
-/// `tsmm_bulk` of c128.
+/// `tsmm_bulk` of c128; as of f64.
 fn bulk_complex(variant: &Variant, problem: &Problem) -> f64 {
     let tiles = f64::from(variant.t2 / 8);
     let base = match (variant.t2, variant.t3) {
-        (..=16, ..=16) | (25..=32, ..=32) => 1.04,
-        (..=16, _) => 1.08,
+        (..=16, ..=16) => 1.03,
+        (..=16, _) => 1.06,
+        (25..=32, ..=32) if variant.threads <= 128 => 1.05,
+        (17..=32, ..=32) => 1.02,
         (17..=32, _) => 1.1,
-        (33..=40, _) => 1.2,
+        (33..=40, _) if problem.reads_c => 1.23,
+        _ if problem.reads_c => 1.28,
         _ => 1.14,
     };
     let steps = problem.k.div_ceil(u64::from(fragment(variant.dtype))) as f64;
-    let share = match (variant.t2, variant.t3) {
-        (..=16, ..=16) => 0.42,
-        (..=16, _) => 0.7,
-        (25..=32, ..=32) if steps <= 3.0 => 0.87,
-        (25..=32, ..=32) => 1.03,
-        _ => 1.0,
+    let (fixed, each) = match (variant.t2, variant.t3) {
+        (..=16, ..=16) => (0.42 * (8.0 + 1.5 * tiles), 0.42 * (8.5 + 2.2 * tiles)),
+        (..=16, _) => (0.7 * (8.0 + 1.5 * tiles), 0.7 * (8.5 + 2.2 * tiles)),
+        (17..=24, ..=32) => (19.0, 6.2),
+        (17..=24, _) => (30.0, 10.8),
+        // Two blocks of 8 warps, and of 4.
+        (25..=32, ..=32) if variant.threads > 128 => (21.0, 8.8),
+        (25..=32, ..=32) => (20.0, 10.0),
+        (25..=32, _) => (40.0, 11.5),
+        (33..=40, _) => (30.0, 13.5),
+        (41..=48, _) => (52.0, 12.5),
+        _ => (60.0, 18.4),
     };
-    row(problem, base, share * (8.0 + 1.5 * tiles + steps * (8.5 + 2.2 * tiles)))
+    row(problem, base * crowded(variant, problem), fixed + each * steps)
+}
+
+/// `tsmm_fragments` of c128 and more than 16 columns; as of f64. Odd rows are no whole sectors; of more than 32 columns C is asked for as it
+/// is wanted.
+fn fragments_complex(variant: &Variant, problem: &Problem) -> f64 {
+    let base = match (variant.t2, variant.t3) {
+        (..=40, 41..) => 1.25,
+        (..=32, _) => 1.12,
+        (..=40, _) => 1.17,
+        (..=48, _) => 1.22,
+        (..=56, _) => 1.3,
+        (_, ..=16) => 1.1,
+        _ => 1.4,
+    };
+    let missing = if variant.t2 <= 40 && variant.t3 > 40 { 0.0 } else { missing(variant, problem) };
+    let odd = if problem.n % 2 == 1 && variant.t2 <= 32 { 1.2 } else { 1.0 };
+    let read = match (problem.reads_c, variant.t2) {
+        (false, _) => 1.0,
+        (true, ..=32) => 1.15,
+        (true, _) => 1.42,
+    };
+    // All steps are multiplied, however few there are.
+    let columns = 0.85 * base * f64::from(variant.t2 + variant.t3);
+    row(problem, base * odd * (1.0 + 0.6 * missing), columns) * read
 }
 
 /// Whether rows of A and of C are whole pieces of 16 bytes.

@@ -213,7 +213,6 @@ macro_rules! tsmm_fragments_variants {
         $emit! {
             // entry                               elem warps NT KS blocks
             dtsmm_fragments_16x8_n8_k16_s2_t128:   f64, 4,    1, 1, 8;
-            dtsmm_fragments_16x48_n48_k48_s2_t64:  f64, 2,    6, 3, 4;
             dtsmm_fragments_16x64_n64_k16_s2_t128: f64, 4,    8, 1, 3;
             dtsmm_fragments_16x64_n64_k64_s2_t64:  f64, 2,    8, 4, 4;
 
@@ -221,7 +220,11 @@ macro_rules! tsmm_fragments_variants {
             ztsmm_fragments_8x8_n8_k64_s2_t128:    c128, 4,   1, 8, 2;
             ztsmm_fragments_8x16_n16_k16_s2_t128:  c128, 4,   2, 2, 4;
             ztsmm_fragments_8x32_n32_k32_s2_t128:  c128, 4,   4, 4, 3;
+            ztsmm_fragments_8x32_n32_k64_s2_t128:  c128, 4,   4, 8, 2;
+            ztsmm_fragments_8x40_n40_k40_s2_t128:  c128, 4,   5, 5, 2;
+            ztsmm_fragments_8x40_n40_k64_s2_t128:  c128, 4,   5, 8, 2;
             ztsmm_fragments_8x48_n48_k48_s2_t128:  c128, 4,   6, 6, 2;
+            ztsmm_fragments_8x56_n56_k56_s2_t128:  c128, 4,   7, 7, 2;
             ztsmm_fragments_8x64_n64_k8_s2_t128:   c128, 4,   8, 1, 3;
             ztsmm_fragments_8x64_n64_k64_s2_t128:  c128, 4,   8, 8, 2;
         }
@@ -239,9 +242,11 @@ macro_rules! tsmm_bulk_variants {
             dtsmm_bulk_16x8_n8_k64_s3_t256:        f64,  8, 16, 1, 4, 3, 1;
             dtsmm_bulk_32x16_n16_k16_s3_t256:      f64,  8, 32, 2, 1, 3, 2;
             dtsmm_bulk_16x16_n16_k64_s3_t256:      f64,  8, 16, 2, 4, 3, 1;
+            dtsmm_bulk_16x24_n24_k32_s3_t128:      f64,  4, 16, 3, 2, 3, 4;
             dtsmm_bulk_16x24_n24_k64_s3_t128:      f64,  4, 16, 3, 4, 3, 2;
             dtsmm_bulk_16x32_n32_k32_s3_t128:      f64,  4, 16, 4, 2, 3, 3;
             dtsmm_bulk_16x32_n32_k64_s3_t128:      f64,  4, 16, 4, 4, 3, 2;
+            dtsmm_bulk_16x40_n40_k48_s3_t128:      f64,  4, 16, 5, 3, 3, 2;
             dtsmm_bulk_16x40_n40_k64_s3_t256:      f64,  8, 16, 5, 4, 3, 1;
             dtsmm_bulk_16x48_n48_k48_s3_t256:      f64,  8, 16, 6, 3, 3, 1;
             dtsmm_bulk_16x56_n56_k64_s3_t256:      f64,  8, 16, 7, 4, 3, 1;
@@ -251,10 +256,12 @@ macro_rules! tsmm_bulk_variants {
             ztsmm_bulk_8x8_n8_k64_s3_t128:         c128, 4, 8, 1, 8, 3, 2;
             ztsmm_bulk_16x16_n16_k16_s3_t256:      c128, 8, 16, 2, 2, 3, 2;
             ztsmm_bulk_8x16_n16_k64_s3_t128:       c128, 4, 8, 2, 8, 3, 2;
+            ztsmm_bulk_8x24_n24_k24_s3_t128:       c128, 4, 8, 3, 3, 3, 4;
             ztsmm_bulk_8x24_n24_k64_s2_t128:       c128, 4, 8, 3, 8, 2, 2;
             ztsmm_bulk_16x32_n32_k32_s3_t128:      c128, 4, 16, 4, 4, 3, 2;
+            ztsmm_bulk_8x32_n32_k32_s3_t256:       c128, 8, 8, 4, 4, 3, 2;
             ztsmm_bulk_8x32_n32_k64_s2_t128:       c128, 4, 8, 4, 8, 2, 2;
-            ztsmm_bulk_8x40_n40_k40_s3_t256:       c128, 8, 8, 5, 5, 3, 1;
+            ztsmm_bulk_8x40_n40_k40_s3_t128:       c128, 4, 8, 5, 5, 3, 2;
             ztsmm_bulk_8x48_n48_k48_s3_t128:       c128, 4, 8, 6, 6, 3, 2;
             ztsmm_bulk_8x64_n64_k64_s2_t256:       c128, 8, 8, 8, 8, 2, 1;
         }
@@ -305,15 +312,26 @@ pub const fn slot_rows(len: u32, cols: u32, fragment: u32) -> u32 {
     if fitting < fragment { fragment } else { fitting / fragment * fragment }
 }
 
-/// Tiles that a warp of `tsmm_bulk` takes, of so many columns at most: where B is little, as few as keep its ring full. Blocks that end
-/// hand their place to others, so that no SM waits for the slowest, and what is read and written stays close together.
+/// Whether a slot of `len` elements has room for a fragment's rows of A and of C: else C's are in the next.
+pub const fn holds_both(len: u32, cols_of_both: u32, fragment: u32) -> bool {
+    fragment * cols_of_both <= len
+}
+
+/// Tiles that a warp of `tsmm_bulk` takes, of so many columns of C and steps, at most: where B is little, as few as keep its ring full. Blocks
+/// that end hand their place to others, so that no SM waits for the slowest, and what is read and written stays close together; but each
+/// brings B.
 ///
 /// # Source
-/// An H200 on 2026-11-22, f64, m · n = 2²⁹, read and written, GB/s: 32 columns 4150 with 4 tiles and 4017 with all of a warp's, 48 columns
-/// 3980 with 16 and 3935, 64 columns 3798 with 128 and 3855; a copy 4261.
-pub const fn slot_turns(cols: u64) -> u64 {
+/// H200s on 2026-11-28, matrices of 1 GB, of what a copy moves (benches/results/trials/bring.csv), in turns of 4, 8 and 16 tiles and in one of all:
+/// f64 of 19 to 32 columns 96, 94%, 17 x 3 75, 82, 20 x 60 86, 96, 36 and 40 columns -, 93, 92, 42 and 46 -, 90 and 85, 92 and 89, 52 -, -, 85, 90;
+/// c128 of 17 columns 84, 90, of 25 84, 88, of 32 92, 93, 40 by bulk copies -, 73, 80; f32 of 32 columns 86, 83, 20 x 60 62, 60, -, 67. Of others than
+/// these, such as f64 of up to 16 columns of C from more than 32, by what their neighbours take.
+pub const fn slot_turns(is_mma: bool, is_complex: bool, n: u64, k: u64) -> u64 {
+    let cols = if n > k { n } else { k };
     match cols {
+        17..=32 if is_mma && (is_complex || n + k < 32) => 8,
         ..=32 => 4,
+        _ if is_mma && !is_complex && n <= 40 => 8,
         33..=48 => 16,
         _ => u64::MAX,
     }

@@ -6,6 +6,7 @@
 
 use super::{Tile, Units};
 use crate::product::Product;
+use crate::tsmm::bring::{Place, bring};
 use crate::tsmm::fragments::{COLS, Element, b_of, steps};
 use core::array::from_fn;
 use core::marker::PhantomData;
@@ -14,6 +15,8 @@ use cuda_std::prelude::*;
 /// NT fragments of eight columns of C, and KS of steps.
 pub struct Matrix<T, const NT: usize, const KS: usize> {
     lane: u32,
+    /// Whether β is not 0: asked once, since of 32 columns in c128 asking for each tile spills.
+    reads_c: bool,
     /// This lane's part of the first fragment of B.
     sb: Shared<T>,
     of: PhantomData<T>,
@@ -29,19 +32,20 @@ impl<T: Element, const NT: usize, const KS: usize> Units<T> for Matrix<T, NT, KS
     #[inline(always)]
     unsafe fn bring(x: &Product<T>, sb: Shared<T>, threads: u32) {
         let (width, b_len) = (T::WIDTH as u32, steps::<T>() * COLS);
-        for at in (thread::thread_idx_x()..KS as u32 * NT as u32 * b_len).step_by(threads as usize) {
+        let place = |at: u32| {
             let (fragment, half, lane, v) = (at / b_len, at / (32 * width) % 2, at / width % 32, at % width);
             let l = fragment / NT as u32 * steps::<T>() + (lane % 4 * 2 + half) * width + v;
             let col = fragment % NT as u32 * COLS + T::column(lane / 8, lane / 4 % 2);
-            // SAFETY: `x.b` loads nothing outside B; `at` is below B's part of the memory.
-            unsafe { sb.store(at, x.b(l, col, x.k)) };
-        }
+            Place { to: at, l, col }
+        };
+        // SAFETY: B spans its elements, and a barrier follows, as `Units::bring` asks; B's part has so many.
+        unsafe { bring(x, sb, KS as u32 * NT as u32 * b_len, threads, place) };
     }
 
     #[inline(always)]
-    unsafe fn new(_: &Product<T>, sb: Shared<T>) -> Self {
+    unsafe fn new(x: &Product<T>, sb: Shared<T>) -> Self {
         let lane = thread::thread_idx_x() % warp::WARP_LANES;
-        Matrix { lane, sb: sb.starting_at(lane * T::WIDTH as u32), of: PhantomData }
+        Matrix { lane, reads_c: !x.beta.is_zero(), sb: sb.starting_at(lane * T::WIDTH as u32), of: PhantomData }
     }
 
     #[inline(always)]
@@ -79,10 +83,10 @@ impl<T: Element, const NT: usize, const KS: usize> Units<T> for Matrix<T, NT, KS
         // SAFETY: A's slot is filled, nobody reads A's rows there any more, and all lanes are here, as `Units::write`
         // asks.
         unsafe {
-            if x.beta.is_zero() {
-                self.write_as::<false>(x, tile, sc, first, sums)
-            } else {
+            if self.reads_c {
                 self.write_as::<true>(x, tile, sc, first, sums)
+            } else {
+                self.write_as::<false>(x, tile, sc, first, sums)
             }
         }
     }
@@ -140,6 +144,7 @@ impl<T: Element, const NT: usize, const KS: usize> Matrix<T, NT, KS> {
             let line = first + self.lane / 4 + 8 * row as u32;
             let col = |j: usize, v: usize| j as u32 * COLS + T::column(q, v as u32);
             let at = |j: usize, v: usize| line * x.n + col(j, v);
+            let is_col = |j: usize, v: usize| T::column(q, v as u32) < x.n.saturating_sub(j as u32 * COLS);
             // SAFETY: elements of C's tile, this lane's.
             unsafe {
                 let scaled = |j: usize, v: usize| {
@@ -147,9 +152,12 @@ impl<T: Element, const NT: usize, const KS: usize> Matrix<T, NT, KS> {
                     if READ { x.alpha.scale_onto(sum, x.beta.scale(sc.load(at(j, v)))) } else { x.alpha.scale(sum) }
                 };
                 // What holds for all lanes first: hardly any tile has a guard.
-                if T::WIDTH == 2 && are_there && x.n == NT as u32 * COLS {
+                if T::WIDTH == 2 && x.n % 2 == 0 {
                     for j in 0..NT {
-                        sc.store_wide(at(j, 0), |v| scaled(j, v));
+                        let is_whole = are_there && (j as u32 + 1) * COLS <= x.n;
+                        if is_whole || (line < tile.rows && is_col(j, 0)) {
+                            sc.store_wide(at(j, 0), |v| scaled(j, v));
+                        }
                     }
                     continue;
                 }
@@ -160,7 +168,7 @@ impl<T: Element, const NT: usize, const KS: usize> Matrix<T, NT, KS> {
                         }
                     } else if line < tile.rows {
                         for v in 0..2 {
-                            if col(j, v) < x.n {
+                            if is_col(j, v) {
                                 sc.store(at(j, v), scaled(j, v));
                             }
                         }

@@ -23,8 +23,10 @@
 //! All rows of a tile are in its slot before the first of them is written, and no tile has another's rows.
 //!
 //! # Cost
-//! Measured on an H200, f64, m · n = 2²⁹, GB/s read and written: 4134 of 6 columns, 4142 of 16, 3913 of 32, 3910 of 48, 3787 of 64, where a
-//! copy has 4173. With all of a warp's tiles in one ring a prototype lost 3% of 5, 16 and 32 columns and 1% of 48.
+//! Measured on H200s, of what a copy moves of as many bytes in the same process, matrices of 1 GB, n = k: f64 of 17, 24, 25, 32, 36, 40, 44 and 52
+//! columns 96, 97, 96, 95, 93, 94, 90 and 90%, of 48, 56 and 64 91, 91 and 88, c128 of 17, 20, 24, 25, 28 and 32 90, 94, 94, 88, 91 and 93; but where
+//! cuBLAS took longer than in another process, too, f64 of 48 and 49 82 and 81, c128 of 30 76. With all of a warp's tiles in one ring a prototype
+//! lost 3% of 5, 16 and 32 columns and 1% of 48.
 
 pub mod matrix;
 pub mod registers;
@@ -33,7 +35,7 @@ pub mod shared;
 use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
-use model::variants::tsmm::slot_rows;
+use model::variants::tsmm::{holds_both, slot_rows};
 
 /// How the lanes of a warp multiply a tile with B.
 pub trait Units<T: Scalar>: Sized {
@@ -134,7 +136,7 @@ impl<'a, T: Scalar, U: Units<T>, const R: usize, const SLOTS: usize> Warp<'a, T,
         let wider = if x.k > x.n { x.k } else { x.n };
         let (cols, slots_a_turn) = match x.beta.is_zero() {
             true => (wider, 1),
-            false if U::FRAGMENT * (x.k + x.n) <= Self::LEN => (x.k + x.n, 1),
+            false if holds_both(Self::LEN, x.k + x.n, U::FRAGMENT) => (x.k + x.n, 1),
             false => (wider, 2),
         };
         let rows = slot_rows(Self::LEN, cols, U::FRAGMENT);

@@ -19,6 +19,7 @@
 
 use super::{Tile, Units};
 use crate::product::Product;
+use crate::tsmm::bring::{Place, bring};
 use crate::tsmm::unrolled::{Turns, unrolled};
 use core::array::from_fn;
 use cuda_std::prelude::*;
@@ -85,10 +86,9 @@ impl<T: Scalar, const LC: usize, const CT: usize, const K: usize> Units<T> for R
     /// By rows of COLS.
     #[inline(always)]
     unsafe fn bring(x: &Product<T>, sb: Shared<T>, threads: u32) {
-        for at in (thread::thread_idx_x()..Self::STEPS * Self::COLS).step_by(threads as usize) {
-            // SAFETY: `x.b` loads nothing outside B; `at` is below B's part of the memory.
-            unsafe { sb.store(at, x.b(at / Self::COLS, at % Self::COLS, x.k)) };
-        }
+        let place = |at: u32| Place { to: at, l: at / Self::COLS, col: at % Self::COLS };
+        // SAFETY: B spans its elements, and a barrier follows, as `Units::bring` asks; B's part has so many.
+        unsafe { bring(x, sb, Self::STEPS * Self::COLS, threads, place) };
     }
 
     #[inline(always)]

@@ -8,6 +8,7 @@
 
 use super::{Lines, Units};
 use crate::product::Product;
+use crate::tsmm::bring::{Place, bring};
 use core::array::from_fn;
 use cuda_std::prelude::*;
 
@@ -29,26 +30,17 @@ impl<const TM: usize, const TN: usize, const BN: usize, const BK: usize> Units<f
     const DOWN: u32 = 4;
     const MMA: bool = true;
 
-    /// As (fragments of steps, of columns, 4 pairs of steps, 32 lanes, 2 columns), as many as have a step that is there; four loads at a time.
+    /// As (fragments of steps, of columns, 4 pairs of steps, 32 lanes, 2 columns), as many as have a step that is there.
     #[inline(always)]
     unsafe fn bring(x: &Product<f64>, sb: Shared<f64>, threads: u32) {
         let across = BN as u32 / COLS;
-        let len = x.k.next_multiple_of(STEPS) * BN as u32;
-        for first in (thread::thread_idx_x()..len).step_by(4 * threads as usize) {
-            let at = |i: usize| first + i as u32 * threads;
-            let elements: [f64; 4] = from_fn(|i| {
-                let (fragment, step, lane, half) = (at(i) / (STEPS * COLS), at(i) / 64 % 4, at(i) / 2 % 32, at(i) % 2);
-                let l = fragment / across * STEPS + 4 * step + lane % 4;
-                // SAFETY: `x.b` loads nothing outside B.
-                unsafe { x.b(l, fragment % across * COLS + lane / 4 + 8 * half, x.k) }
-            });
-            for i in 0..4 {
-                if at(i) < len {
-                    // SAFETY: fragments of up to BK steps: in B's part of the memory.
-                    unsafe { sb.store(at(i), elements[i]) };
-                }
-            }
-        }
+        let place = |at: u32| {
+            let (fragment, step, lane, half) = (at / (STEPS * COLS), at / 64 % 4, at / 2 % 32, at % 2);
+            let l = fragment / across * STEPS + 4 * step + lane % 4;
+            Place { to: at, l, col: fragment % across * COLS + lane / 4 + 8 * half }
+        };
+        // SAFETY: B spans its elements, and a barrier follows, as `Units::bring` asks; k is no more than BK.
+        unsafe { bring(x, sb, x.k.next_multiple_of(STEPS) * BN as u32, threads, place) };
     }
 
     #[inline(always)]

@@ -5,6 +5,7 @@
 
 use super::{Lines, Units, rows_of};
 use crate::product::Product;
+use crate::tsmm::bring::{Place, bring};
 use core::array::from_fn;
 use cuda_std::prelude::*;
 
@@ -24,22 +25,12 @@ impl<T: Scalar, const TM: usize, const TN: usize, const LX: usize, const BN: usi
     const DOWN: u32 = 32 / LX as u32;
     const MMA: bool = false;
 
-    /// By rows, as many as there are; four loads at a time.
+    /// By rows, as many as there are.
     #[inline(always)]
     unsafe fn bring(x: &Product<T>, sb: Shared<T>, threads: u32) {
-        let len = x.k * BN as u32;
-        for first in (thread::thread_idx_x()..len).step_by(4 * threads as usize) {
-            let at = |i: usize| first + i as u32 * threads;
-            // SAFETY: `x.b` loads nothing outside B; rows below k, which is no more than BK, are in B's part of the memory.
-            unsafe {
-                let elements: [T; 4] = from_fn(|i| x.b(at(i) / BN as u32, at(i) % BN as u32, x.k));
-                for i in 0..4 {
-                    if at(i) < len {
-                        sb.store(at(i), elements[i]);
-                    }
-                }
-            }
-        }
+        let place = |at: u32| Place { to: at, l: at / BN as u32, col: at % BN as u32 };
+        // SAFETY: B spans its elements, and a barrier follows, as `Units::bring` asks; k is no more than BK.
+        unsafe { bring(x, sb, x.k * BN as u32, threads, place) };
     }
 
     #[inline(always)]
