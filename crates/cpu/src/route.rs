@@ -258,11 +258,20 @@ impl Vectors {
     }
 }
 
+/// Bytes of the largest real matrix whose square has a kernel of its own: larger ones gain more by lines that are asked for between their
+/// steps, and less by what the compiler knows.
+const MOST_SQUARE_BYTES: usize = 1800;
+/// Columns of the largest such complex one, whose multiply-adds take longer: the others are left out for the compiler's time.
+const MOST_COMPLEX_SQUARE: usize = 8;
+
 /// Whether a square has a kernel of its own: loops and branches are a good part of the time of so small a product. For smaller ones, and
-/// those of 2 that a vector holds, there is [`crate::packed`]. Of complex numbers, whose multiply-adds take longer, the larger ones are
-/// left out for the compiler's time.
+/// those of 2 that a vector holds, there is [`crate::packed`].
 const fn has_square<S: Simd, const PARTS: usize>(n: usize) -> bool {
-    if size_of::<S::Vector>() == 16 || n < 2 || n > 16 - 4 * PARTS {
+    let is_small = match PARTS {
+        1 => n * n * size_of::<S::Real>() <= MOST_SQUARE_BYTES,
+        _ => n <= MOST_COMPLEX_SQUARE,
+    };
+    if size_of::<S::Vector>() == 16 || n < 2 || !is_small {
         return false;
     }
     match Vectors::of::<S, PARTS>(n) {
@@ -293,5 +302,5 @@ unsafe fn squares<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<
             }
         };
     }
-    of_size!(2 3 4 5 6 7 8 9 10 11 12)
+    of_size!(2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21)
 }
