@@ -73,7 +73,7 @@ impl Block {
         let drawn_s = (a_bytes + b_bytes) / blocks / machine.read_bytes_per_s;
         // Blocks that share rows or columns draw most of them from the second-level cache, all of them through it.
         let pulled_bytes = f64::from(variant.rows + variant.t2) * k * e;
-        let fit = variant.is_two_tall().then(|| reduced::fitted(variant));
+        let fit = variant.is_two_tall().then(|| reduced::costs(variant));
         let latencies_s = drawn_s * sms * bytes_needed_in_flight(machine);
         let (bandwidth_s, latencies_s) = if variant.kernel == Kernel::GemmRing {
             (

@@ -105,7 +105,7 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
         _ => wide,
     };
     let single = if copied_wide { 0.0 } else { reduced::by_element(variant, problem) };
-    counted * reduced::fitted(variant).issue / groups + single
+    counted * reduced::costs(variant).issue / groups + single
 }
 
 /// What a warp of a ring issues a stage: multiply-adds, loads from shared memory, copies of A by 16 bytes and of B by

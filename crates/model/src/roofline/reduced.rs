@@ -30,7 +30,7 @@ const UNEVEN: f64 = 0.25;
 ///
 /// From 796 times of 2026-11-23, driver 580.159, packed rows, those within 1.5 times of the fastest entry of their case: three quarters are within 10% of
 /// the estimate, of rings 95%, of f32 half. c64 was not measured: as f32.
-pub(super) struct Fitted {
+pub(super) struct Costs {
     /// Latencies of the memory between loads, where the loop waits for more than them.
     pub(super) latency: f64,
     /// Times of the multiply-adds as their units would take them alone, and as many more as this over the warps of a scheduler: a warp
@@ -51,7 +51,7 @@ pub(super) struct Fitted {
     reads: f64,
 }
 
-const MATRIX: Fitted = Fitted {
+const MATRIX: Costs = Costs {
     latency: 1.0,
     units: (1.0, 0.7),
     handed: 0.0,
@@ -61,18 +61,17 @@ const MATRIX: Fitted = Fitted {
     lone_warp: 0.0,
     reads: 1.01,
 };
-const VECTOR: Fitted = Fitted { latency: 0.5, reads: 1.03, ..MATRIX };
+const VECTOR: Costs = Costs { latency: 0.5, reads: 1.03, ..MATRIX };
 
-const MMA_F64: Fitted = Fitted { latency: 1.28, units: (2.0, 0.0), by_element: 8.57, ends: (2.27, 0.89), ..MATRIX };
-const MMA_F64_GRAM: Fitted =
-    Fitted { latency: 1.79, units: (0.1, 2.35), by_element: 3.98, ends: (4.07, 1.61), ..MATRIX };
-const MMA_C128: Fitted = Fitted { latency: 1.09, units: (0.95, 0.58), handed: 1.38, ends: (5.3, 1.33), ..MATRIX };
-const MMA_C128_GRAM: Fitted = Fitted { latency: 1.57, units: (0.62, 1.32), ends: (6.9, 0.32), ..MATRIX };
+const MMA_F64: Costs = Costs { latency: 1.28, units: (2.0, 0.0), by_element: 8.57, ends: (2.27, 0.89), ..MATRIX };
+const MMA_F64_GRAM: Costs = Costs { latency: 1.79, units: (0.1, 2.35), by_element: 3.98, ends: (4.07, 1.61), ..MATRIX };
+const MMA_C128: Costs = Costs { latency: 1.09, units: (0.95, 0.58), handed: 1.38, ends: (5.3, 1.33), ..MATRIX };
+const MMA_C128_GRAM: Costs = Costs { latency: 1.57, units: (0.62, 1.32), ends: (6.9, 0.32), ..MATRIX };
 /// What goes through rings to the matrix units, from benches/results/h200/rings.csv and rings-variants.csv, entries within 1.9 times of the fastest, f64 of
 /// 4096 to 16384 rows from tsmttsm.csv, and packed rows of multiples of 8, which are not chosen, from gram-variants.csv and tsmttsm-variants.csv: the mean of
 /// |ln(estimate / measured)| is 0.03 to 0.06. Where lines along k are copied into rows c128 takes 1.1 to 1.3 times the estimate, f64's Gram matrices
 /// 0.7. With one block an SM they were not measured: what it leaves idle is 0.6 of the units over the warps of a scheduler at the least.
-const RING_F64: Fitted = Fitted {
+const RING_F64: Costs = Costs {
     latency: 0.7,
     units: (0.1, 1.2),
     handed: 1.8,
@@ -81,31 +80,31 @@ const RING_F64: Fitted = Fitted {
     lone_warp: 0.95,
     ..MATRIX
 };
-const RING_F64_GRAM: Fitted =
-    Fitted { latency: 0.5, units: (0.55, 1.25), handed: 0.2, by_element: 26.9, ends: (4.5, 0.0), ..MATRIX };
-const PACKED_F64: Fitted =
-    Fitted { latency: 0.51, units: (0.68, 1.0), handed: 0.7, ends: (7.0, 0.51), reads: 0.99, ..MATRIX };
-const PACKED_F64_GRAM: Fitted =
-    Fitted { latency: 0.98, units: (0.61, 0.63), handed: 0.89, ends: (12.3, 2.6), reads: 0.97, ..MATRIX };
-const LINES_F64: Fitted = Fitted { by_element: 45.0, ..RING_F64 };
-const LINES_F64_GRAM: Fitted = Fitted { units: (0.85, 0.14), handed: 0.95, by_element: 26.0, reads: 1.09, ..MATRIX };
-const RING_C128: Fitted = Fitted { latency: 1.2, units: (0.65, 0.6), handed: 1.5, ends: (1.4, 0.0), ..MATRIX };
-const RING_C128_GRAM: Fitted = Fitted { latency: 1.24, units: (0.74, 0.6), handed: 0.1, ends: (7.7, 0.0), ..MATRIX };
+const RING_F64_GRAM: Costs =
+    Costs { latency: 0.5, units: (0.55, 1.25), handed: 0.2, by_element: 26.9, ends: (4.5, 0.0), ..MATRIX };
+const PACKED_F64: Costs =
+    Costs { latency: 0.51, units: (0.68, 1.0), handed: 0.7, ends: (7.0, 0.51), reads: 0.99, ..MATRIX };
+const PACKED_F64_GRAM: Costs =
+    Costs { latency: 0.98, units: (0.61, 0.63), handed: 0.89, ends: (12.3, 2.6), reads: 0.97, ..MATRIX };
+const LINES_F64: Costs = Costs { by_element: 45.0, ..RING_F64 };
+const LINES_F64_GRAM: Costs = Costs { units: (0.85, 0.14), handed: 0.95, by_element: 26.0, reads: 1.09, ..MATRIX };
+const RING_C128: Costs = Costs { latency: 1.2, units: (0.65, 0.6), handed: 1.5, ends: (1.4, 0.0), ..MATRIX };
+const RING_C128_GRAM: Costs = Costs { latency: 1.24, units: (0.74, 0.6), handed: 0.1, ends: (7.7, 0.0), ..MATRIX };
 /// Of c64's full tiles, whose multiply-adds meet in banks of registers: 64 x 64 and 60 x 60 within 4% of widths-variants.csv.
-const STAGED_C64: Fitted =
-    Fitted { latency: 2.0, units: (0.66, 1.52), by_element: 6.0, ends: (13.3, 0.0), issue: 1.42, ..VECTOR };
+const STAGED_C64: Costs =
+    Costs { latency: 2.0, units: (0.66, 1.52), by_element: 6.0, ends: (13.3, 0.0), issue: 1.42, ..VECTOR };
 /// Held to a run on an H200 of 2026-11-27 (columns.csv is of a later one), all cases of f32 by columns and the entries near
 /// the fastest: where a tile of C is full three quarters are within 19%, all within 28%; where it is not within 28%, and one takes 1.5
 /// times the estimate. More would be nearer, but by the issue of instructions a block an SM would do, and two are faster.
-const LINES: Fitted =
-    Fitted { latency: 2.0, units: (1.5, 0.7), by_element: 22.0, ends: (8.0, 0.0), issue: 1.42, reads: 1.15, ..VECTOR };
+const LINES: Costs =
+    Costs { latency: 2.0, units: (1.5, 0.7), by_element: 22.0, ends: (8.0, 0.0), issue: 1.42, reads: 1.15, ..VECTOR };
 /// Of c64 by columns from columns.csv and its variants; by rows, whose elements it copies one by one, it is 1.2 to 2.3 times as long as was found.
-const LINES_C64: Fitted =
-    Fitted { units: (1.35, 0.4), by_element: 12.0, ends: (5.7, 0.0), issue: 1.42, reads: 1.0, ..LINES };
+const LINES_C64: Costs =
+    Costs { units: (1.35, 0.4), by_element: 12.0, ends: (5.7, 0.0), issue: 1.42, reads: 1.0, ..LINES };
 /// Of as many tiles as C has, from three runs on H200s of 2026-11-28, of all of widths.csv by every entry and of what the model took for the fastest then, those within
 /// twice the fastest (widths-variants.csv is the first, widths.csv the last): the mean of |ln(estimate / measured)| is 0.05 to 0.07. What a block takes to end is for each 16 sums of a thread, which it
 /// stores and adds up.
-const FITTED: Fitted = Fitted {
+const FITTED: Costs = Costs {
     latency: 1.86,
     units: (0.3, 1.1),
     by_element: 6.0,
@@ -115,29 +114,15 @@ const FITTED: Fitted = Fitted {
     lone_warp: 0.12,
     ..MATRIX
 };
-const FITTED_GRAM: Fitted =
-    Fitted { latency: 1.71, units: (0.61, 1.91), ends: (3.6, 2.7), issue: 1.24, reads: 1.1, lone_warp: 0.06, ..FITTED };
-const FITTED_C64: Fitted = Fitted {
-    latency: 3.04,
-    units: (0.54, 2.17),
-    ends: (7.4, 2.2),
-    issue: 1.32,
-    reads: 1.03,
-    lone_warp: 0.05,
-    ..FITTED
-};
-const FITTED_C64_GRAM: Fitted = Fitted {
-    latency: 2.17,
-    units: (0.3, 0.43),
-    ends: (7.1, 2.78),
-    issue: 1.57,
-    reads: 1.04,
-    lone_warp: 0.04,
-    ..FITTED
-};
-const STAGED_C128: Fitted = Fitted { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
+const FITTED_GRAM: Costs =
+    Costs { latency: 1.71, units: (0.61, 1.91), ends: (3.6, 2.7), issue: 1.24, reads: 1.1, lone_warp: 0.06, ..FITTED };
+const FITTED_C64: Costs =
+    Costs { latency: 3.04, units: (0.54, 2.17), ends: (7.4, 2.2), issue: 1.32, reads: 1.03, lone_warp: 0.05, ..FITTED };
+const FITTED_C64_GRAM: Costs =
+    Costs { latency: 2.17, units: (0.3, 0.43), ends: (7.1, 2.78), issue: 1.57, reads: 1.04, lone_warp: 0.04, ..FITTED };
+const STAGED_C128: Costs = Costs { latency: 3.0, units: (1.24, 2.07), handed: 0.64, ends: (6.9, 0.26), ..VECTOR };
 /// Blocks end sooner since sums are handed in by two loops: 64 x 4 of 21544 rows 12.7 -> 11.0 us.
-const TILES_F32: Fitted = Fitted {
+const TILES_F32: Costs = Costs {
     latency: 0.87,
     units: (0.92, 0.03),
     handed: 2.44,
@@ -148,16 +133,9 @@ const TILES_F32: Fitted = Fitted {
 };
 /// Of lines along k, from columns.csv: c64's fastest tiles within 16%, of the others and of f32's what is not several
 /// tiles is within 25%, and what is takes as little as 0.6 of the estimate.
-const ALONG_F32: Fitted = Fitted { issue: 1.8, ..TILES_F32 };
-const TILES_F64: Fitted = Fitted {
-    latency: 1.0,
-    units: (2.1, 6.0),
-    handed: 1.61,
-    by_element: 4.41,
-    ends: (3.67, 0.0),
-    issue: 3.41,
-    ..VECTOR
-};
+const ALONG_F32: Costs = Costs { issue: 1.8, ..TILES_F32 };
+const TILES_F64: Costs =
+    Costs { latency: 1.0, units: (2.1, 6.0), handed: 1.61, by_element: 4.41, ends: (3.67, 0.0), issue: 3.41, ..VECTOR };
 
 /// What a block has of C, and how its threads share it.
 pub(super) struct Owned {
@@ -189,7 +167,7 @@ impl Owned {
 }
 
 /// Of an entry of two tall matrices.
-pub(super) fn fitted(variant: &Variant) -> &'static Fitted {
+pub(super) fn costs(variant: &Variant) -> &'static Costs {
     let (is_gram, is_f32) = (variant.kernel == Kernel::Gram, matches!(variant.dtype, Dtype::F32 | Dtype::C64));
     if variant.is_by_lines() && !variant.mma {
         return if variant.dtype.is_complex() { &LINES_C64 } else { &LINES };
@@ -248,7 +226,7 @@ pub(super) fn bandwidth_s(
         (true, false, false) => ALONG,
         (false, _, true) => NARROW,
     };
-    let drawn_s = fitted(variant).reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
+    let drawn_s = costs(variant).reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
     let again = m.saturating_mul(*z) as f64 + b_again as f64;
     let owned = Owned::of(variant, problem);
     let lines = (m as f64).min(owned.rows) + if gram { 0.0 } else { (n as f64).min(owned.cols) };
@@ -289,13 +267,13 @@ pub(super) fn by_element(variant: &Variant, problem: &Problem) -> f64 {
         _ => rows * cols * (own_rows + own_cols) / (own_rows * own_cols),
     };
     let turned = if is_turned(variant, problem) { TURNED_COPY } else { 1.0 };
-    fitted(variant).by_element * turned * lines / f64::from(variant.threads)
+    costs(variant).by_element * turned * lines / f64::from(variant.threads)
 }
 
 /// What the blocks of an entry take to begin and to end, which others do not fill: they are all alike, and run all at once. Of as many tiles as C has it is the
 /// sums of a thread that tell, of others the groups. s.
 pub(super) fn ends_s(variant: &Variant, machine: &Machine) -> f64 {
-    let (once, a_group) = fitted(variant).ends;
+    let (once, a_group) = costs(variant).ends;
     let groups = match variant.is_fitted() {
         true => f64::from(variant.own_rows() * variant.cols) / 16.0,
         false => f64::from(variant.stages),
@@ -311,7 +289,7 @@ pub(super) fn delivered(variant: &Variant, problem: &Problem) -> f64 {
         true => f64::from(crate::launch::dealt::lines(variant)) * a_meets,
         false => a * a_meets + b * b_meets,
     };
-    handed / (a * b) * fitted(variant).handed
+    handed / (a * b) * costs(variant).handed
 }
 
 /// How many lanes of half a warp meet in a bank when they load a packed row's elements of A, and of B.
