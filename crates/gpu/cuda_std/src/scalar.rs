@@ -142,8 +142,8 @@ pub trait Scalar: Copy + 'static {
     fn from_words(words: <Self::Word as Word>::Wide) -> Self::Wide;
 }
 
-/// The place of a line's `turn`-th of `len`: forwards in even lines and backwards in odd ones, so that the next multiply-add of an outer product has an operand of
-/// this one's, which a register then hands out once.
+/// The place of a line's `turn`-th of `len`: forwards in even lines and backwards in odd ones, so that the next multiply-add of an outer
+/// product has an operand of this one's, which a register then hands out once.
 #[inline(always)]
 pub const fn there_and_back(line: usize, turn: usize, len: usize) -> usize {
     if line % 2 == 0 { turn } else { len - 1 - turn }

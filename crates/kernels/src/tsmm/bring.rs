@@ -1,9 +1,10 @@
 //! B on its way into shared memory, once a block.
 //!
-//! A block that stands for memory's latency at each of its loads of B waits for most of the time that one of its four tiles takes: so a thread asks
-//! for 64 bytes before it stores the first of them, or for less where that spills. Measured on an H200, `dtsmm_bulk_16x32_n32_k32_s3_t128`, matrices of 1 GB, of what a copy moves, one
-//! load at a time and so: 24, 28 and 32 columns 76, 76 and 81%, 96, 96 and 95; c128, 32 columns, 74 and 83, in turns of eight tiles 91. By a
-//! profiler 16 to 18% of the warps' time went to these loads.
+//! A block that stands for memory's latency at each of its loads of B waits for most of the time that one of its four tiles takes: so a
+//! thread asks for 64 bytes before it stores the first of them, or for less where that spills. Measured on an H200, matrices of 1 GB, of
+//! what a copy moves, one load at a time and so: `dtsmm_bulk_16x32_n32_k32_s3_t128`, 24, 28 and 32 columns, 76, 76 and 81%, 96, 96 and 95;
+//! `ztsmm_bulk_16x32_n32_k32_s3_t128`, 32 columns, 74 and 83, in turns of eight tiles 91. By a profiler 16 to 18% of the warps' time went to
+//! these loads.
 
 use crate::product::Product;
 use core::array::from_fn;

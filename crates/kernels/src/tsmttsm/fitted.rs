@@ -22,10 +22,11 @@
 //! # Determinism
 //! A sum runs over a group's rows in ascending order; a thread adds an element's groups in theirs.
 //! # Cost
-//! Of 33 x 33 in f32 a row is 264 bytes, 15 cycles of an SM's share of the memory on an H200, and 25 tiles of 64 multiply-adds, 12.5 cycles of its
-//! vector units; loads take 12.5 of the lanes' path to shared memory. On an H200 on 2026-11-28, m = n, 512 MiB of rows of each matrix, without the sums of slots, by the
-//! tiles of `tsmttsm_staged` that there were and by the first kernels of these (benches/results/trials/fitted.csv, which has those of now too, up to 13% slower and 2.7 times as fast as
-//! those): f32 of 17, 33, 40 and 64 columns 578, 590, 423 and 432 us -> 328, 347, 311 and 417, Gram matrices of 17, 32, 33, 48 and 64 446, 220, 476, 306 and 402 -> 203, 155,
+//! Of 33 x 33 in f32 a row is 264 bytes, 15 cycles of an SM's share of the memory on an H200, and 25 tiles of 64 multiply-adds, 12.5 cycles of
+//! its vector units; loads take 12.5 of the lanes' path to shared memory. On an H200 on 2026-11-28, m = n, 512 MiB of rows of each matrix,
+//! without the sums of slots, by the tiles of `tsmttsm_staged` that there were and by the first kernels of these
+//! (benches/results/trials/fitted.csv, which has those of now too, up to 13% slower and 2.7 times as fast as those): f32 of 17, 33, 40 and 64
+//! columns 578, 590, 423 and 432 us -> 328, 347, 311 and 417, Gram matrices of 17, 32, 33, 48 and 64 446, 220, 476, 306 and 402 -> 203, 155,
 //! 258, 190 and 262; c64 of 33 953 -> 559, Gram matrices of 16, 33 and 64 271, 813 and 760 -> 175, 360 and 586.
 //! # Source
 //! Ours.

@@ -4,8 +4,8 @@
 //! Threads that share a row also share what they hold of it in registers: of 4 x 4 sums a thread has 8 elements in flight,
 //! of which 1 in 4 is another one than its neighbours' at 16 columns. So few bytes are in flight from 8 columns on.
 //! `cp.async` has whole rows in flight that no register holds: STAGES − 1 stages of KT rows.
-//! It is for c128 where there are no matrix units for it, and c64 of full tiles. Tiles of more rows than columns are multiplied by [`Scalar::add_outer`], c64 from copies of B's elements. Of squares, which are small,
-//! copies would be an eighth of the instructions or more.
+//! It is for c128 where there are no matrix units for it, and c64 of full tiles. Tiles of more rows than columns are multiplied by
+//! [`Scalar::add_outer`], c64 from copies of B's elements. Of squares, which are small, copies would be an eighth of the instructions or more.
 //! # Thread mapping
 //! As [`super::tiles`] with `INTERLEAVED` tiles: a tile's rows and columns are 16 bytes out of every tile's, so that neighbours
 //! read neighbours. Group g multiplies rows g, g + G, .. of a stage.

@@ -196,8 +196,8 @@ const FEW_GROUPS: u32 = 8;
 ///
 /// Where groups' rows begin decides which banks their lanes read. Rows of whole pieces of 16 bytes: an odd number of them a group, which is
 /// as many different places as there can be. Rows of any width make whole pieces together, for stages begin at such: of few tiles
-/// groups are a multiple of `width`, and have an odd number of rows; of many a group has a multiple of `2 width` rows, so that groups of odd rows begin 8, 16 or 24 of 32 banks
-/// from each other but where it is a multiple of `8 width`.
+/// groups are a multiple of `width`, and have an odd number of rows; of many a group has a multiple of `2 width` rows, so that groups of odd
+/// rows begin 8, 16 or 24 of 32 banks from each other but where it is a multiple of `8 width`.
 pub const fn fit(threads: u32, (tm, tn): (u32, u32), steps: u32, width: u32, (m, n): (u32, u32), gram: bool) -> Fit {
     let (down, along) = (m.div_ceil(tm), n.div_ceil(tn));
     let tiles = if gram { down * (down + 1) / 2 } else { down * along };
@@ -317,8 +317,8 @@ pub const fn folds(variant: &Variant) -> u32 {
     if variant.mma && variant.rows < side { side / variant.rows } else { 1 }
 }
 
-/// Steps of k that a block takes at a time, but for a fitted entry's, which [`fit`] gives: those of a warp of the matrix units, or of a thread, of each of its groups; or
-/// Sørensen's chunks of x, an element a thread.
+/// Steps of k that a block takes at a time, but for a fitted entry's, which [`fit`] gives: those of a warp of the matrix units, or of a
+/// thread, of each of its groups; or Sørensen's chunks of x, an element a thread.
 pub const fn k_step(variant: &Variant) -> u32 {
     if variant.is_sorensens() {
         return variant.threads;

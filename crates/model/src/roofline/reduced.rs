@@ -101,9 +101,9 @@ const LINES: Costs =
 /// Of c64 by columns from columns.csv and its variants; by rows, whose elements it copies one by one, it is 1.2 to 2.3 times as long as was found.
 const LINES_C64: Costs =
     Costs { units: (1.35, 0.4), by_element: 12.0, ends: (5.7, 0.0), issue: 1.42, reads: 1.0, ..LINES };
-/// Of as many tiles as C has, from three runs on H200s of 2026-11-28, of all of widths.csv by every entry and of what the model took for the fastest then, those within
-/// twice the fastest (widths-variants.csv is the first, widths.csv the last): the mean of |ln(estimate / measured)| is 0.05 to 0.07. What a block takes to end is for each 16 sums of a thread, which it
-/// stores and adds up.
+/// Of as many tiles as C has, from three runs on H200s of 2026-11-28, of all of widths.csv's cases by every entry (widths-variants.csv) and, twice, of
+/// what the model took for the fastest then, those within twice the fastest: the mean of |ln(estimate / measured)| is 0.05 to 0.07. What a block
+/// takes to end is for each 16 sums of a thread, which it stores and adds up.
 const FITTED: Costs = Costs {
     latency: 1.86,
     units: (0.3, 1.1),
