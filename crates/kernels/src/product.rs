@@ -34,6 +34,12 @@ pub struct Product<T> {
 }
 
 impl<T: Scalar> Product<T> {
+    /// The same with another β.
+    #[inline(always)]
+    pub fn with_beta(self, beta: T) -> Self {
+        Product { beta, ..self }
+    }
+
     /// This block's part of k: (start, end), cut at multiples of `tile`.
     #[inline(always)]
     pub fn part(&self, tile: u32) -> (u32, u32) {

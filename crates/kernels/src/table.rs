@@ -423,6 +423,7 @@ tall!(
     bulk: tsmm_bulk_variants,
     bulk_registers: tsmm_bulk_registers_variants,
     bulk_shared: tsmm_bulk_shared_variants,
+    bulk_rows: tsmm_bulk_rows_variants,
     lines: tsmm_lines_variants,
     lines_mma: tsmm_lines_mma_variants
 );
@@ -447,7 +448,14 @@ pub fn product(entry: &str) -> Option<Product> {
     ];
     let tall =
         [tsm2l::product, group::product, packed::product, columns::product, tsmm_staged::product, tsmm_mma::product];
-    let bulk = [bulk::product, bulk_registers::product, bulk_shared::product, lines::product, lines_mma::product];
+    let bulk = [
+        bulk::product,
+        bulk_registers::product,
+        bulk_shared::product,
+        bulk_rows::product,
+        lines::product,
+        lines_mma::product,
+    ];
     let tall = tall.into_iter().chain([fragments::product as fn(&str) -> Option<Product>]).chain(bulk);
     real.into_iter().chain(complex).chain(tall).find_map(|table| table(entry))
 }

@@ -2,8 +2,9 @@
 
 use crate::paper::tsm2x::tcf;
 use crate::variants::batched::BATCHED;
+use crate::variants::bulk::slot_turns;
 use crate::variants::lines::{line_pitch, lines_steps};
-use crate::variants::tsmm::{WIDEST, slot_turns, staged_b_len, tile_len};
+use crate::variants::tsmm::{WIDEST, staged_b_len, tile_len};
 use crate::variants::{GEMM_BK, GEMM_SIDE, Layout, entries, launch_bounds};
 use crate::{Dtype, Kernel, VARIANTS, Variant};
 
@@ -284,7 +285,7 @@ fn tall(tiles: u64, shared_bytes: u32, variant: &Variant) -> Tiling {
 
 /// Blocks along x for the tiles of an (m, n, k) product on a machine with room for `places` blocks at a time: of [`Kernel::Tsmm`] and
 /// [`Kernel::Tall`] no more than there are places, each of which takes tiles in turn; the papers' TSM2L has tcf tiles a block
-/// ([`tcf`]), `tsmm_bulk` as many as [`slot_turns`] says or, of few, as there are places. Of all others one a tile.
+/// ([`tcf`]), `tsmm_bulk` as many as [`slot_turns`] says or, of few, one round or two of all places. Of all others one a tile.
 pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, (m, n, k): (u64, u64, u64), places: u64) -> u64 {
     match (variant.kernel, variant.name) {
         (Kernel::Tall, "tsm2l_tiled" | "tsm2l_interleaved") => tiles.x.div_ceil(u64::from(tcf(variant.dtype, m))),
@@ -292,7 +293,14 @@ pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, (m, n, k): (u64, u64, u
         (Kernel::Tsmm, _) if variant.is_bulk() => {
             let cols = n.max(k);
             let tiles = m.div_ceil(variant.bulk_rows(cols));
-            tiles.min(places.max(1)).max(tiles.div_ceil(slot_turns(variant.mma, variant.dtype.is_complex(), n, k)))
+            let (places, blocks) =
+                (places.max(1), tiles.div_ceil(slot_turns(variant.mma, variant.dtype.is_complex(), n, k)));
+            match blocks {
+                _ if blocks <= places => tiles.min(places),
+                // A second round in which few would be busy.
+                _ if blocks < 2 * places => tiles.min(2 * places),
+                _ => blocks,
+            }
         }
         (Kernel::Tsmm | Kernel::Tall, _) => tiles.x.min(places.max(1)),
         _ => tiles.x,
@@ -341,10 +349,10 @@ mod tests {
         const ALL: u64 = u64::MAX;
         let cases = [
             ((8, 8), [4, 4, 4]),
-            ((17, 3), [8, 8, 4]),
-            ((8, 24), [4, 8, 4]),
-            ((32, 2), [4, 8, 4]),
-            ((32, 32), [4, 8, 4]),
+            ((17, 3), [8, 8, 8]),
+            ((8, 24), [4, 8, 8]),
+            ((32, 2), [4, 8, 8]),
+            ((32, 32), [4, 8, 8]),
             ((33, 33), [8, 16, 16]),
             ((20, 60), [8, ALL, ALL]),
             ((48, 16), [16, 16, 16]),
@@ -355,6 +363,22 @@ mod tests {
             let found = [slot_turns(true, false, n, k), slot_turns(true, true, n, k), slot_turns(false, false, n, k)];
             assert_eq!(found, turns, "{n} x {k}");
         }
+    }
+
+    /// 10⁶ rows are 489 blocks of 16 tiles a warp, and 396 are there at a time.
+    #[test]
+    fn a_second_round_of_bulk_copies_has_all_places() {
+        let entry = "stsmm_bulk_shared_8x5_n40_k40_s3_t128";
+        let v = VARIANTS.iter().find(|v| v.entry == entry).expect("an entry");
+        let blocks = |m, places| blocks_along_x(v, &tiling(v, m, 33), (m, 33, 31), places);
+        assert_eq!(blocks(1_000_000, 396), 792);
+        let (tiles, warps) = (1_000_000_u64.div_ceil(32), 4);
+        let own = tiles.div_ceil(792 * warps);
+        assert!(tiles.div_ceil(own * warps) >= 780, "{own} tiles a warp leave places empty");
+        assert_eq!(blocks(1_000_000, 489), 489);
+        assert_eq!(blocks(1_000_000, 244), 489);
+        assert_eq!(blocks(1000, 396), 8);
+        assert_eq!(blocks(10_000_000, 396), 4883);
     }
 
     #[test]

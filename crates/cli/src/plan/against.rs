@@ -325,7 +325,6 @@ mod tests {
     use super::*;
     use crate::bench::result::Timing;
     use crate::bench::result::tests::row;
-    use model::Dtype;
 
     /// A row of an H200 that took `factor` times what the model says of the entry, in parts that nobody noted.
     fn measured(n: u64, entry: &str, factor: f64) -> Row {
@@ -355,15 +354,10 @@ mod tests {
             let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, None)).collect();
             let gone = rows.len() - timed.len();
             let least = if name == "tall.csv" || name == "tsm2l.csv" { 120 } else { 150 };
-            // tsmm.csv is of the kernels before B came at once.
-            let is_before = |dtype: Dtype| name == "tsmm.csv" && dtype.real() == Dtype::F64;
-            let known_gone = if name == "tsmm.csv" { 7 } else { 0 };
-            assert!(rows.len() >= least && gone == known_gone, "{name}: {gone} of {} are gone", rows.len());
+            assert!(rows.len() >= least && gone == 0, "{name}: {gone} of {} name entries that are gone", rows.len());
             let chosen = |one: &&Timed<'_>| choose(&one.problem, &one.machine, None).map(|choice| choice.variant.entry);
-            let differs = |one: &&Timed<'_>| chosen(one) != Ok(one.entry);
-            let others = timed.iter().filter(differs).count();
-            let of_now = || timed.iter().filter(|one| !is_before(one.problem.dtype));
-            assert!(of_now().filter(differs).count() * 5 <= of_now().count(), "{name}: {others} of {}", rows.len());
+            let others = timed.iter().filter(|one| chosen(one) != Ok(one.entry)).count();
+            assert!(others * 5 <= rows.len(), "{name}: {others} of {}", rows.len());
             format!("{others} of {name}'s {}", rows.len())
         };
         let said = std::fs::read_to_string(benches.join("README.md")).expect("README.md");

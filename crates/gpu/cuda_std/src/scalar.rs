@@ -5,7 +5,7 @@ use core::ops::Index;
 
 /// 32, 64 or 128 bits in registers, `u32`, `u64` or `[u64; 2]`: what loads and stores move, one instruction each, whose
 /// name ends in `.b32`, `.b64` or `.v2.b64`. [`crate::Global`] and [`crate::Shared`] call them.
-pub trait Word: Copy {
+pub trait Word: Copy + crate::warp::WarpShuffleValue {
     /// 16 bytes of them.
     type Wide: Copy;
 

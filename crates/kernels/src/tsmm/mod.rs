@@ -16,7 +16,7 @@
 //! | [`columns`] | | columns straight between registers and memory, a chunk always in flight |
 //! | [`staged`] | | tiles as they lie in memory through shared memory, in and out, in whole sectors |
 //! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
-//! | [`bulk`] | | rows by bulk copies through slots of each warp, from sm_90 on; by the matrix units: f64 and c128; by the vector units: f32 and c64, `tsmm_bulk_registers` and `tsmm_bulk_shared` |
+//! | [`bulk`] | | rows by bulk copies through slots of each warp, from sm_90 on; by the matrix units: f64 and c128; by the vector units: f32 and c64, `tsmm_bulk_registers` and `tsmm_bulk_shared`, and all types, few steps, `tsmm_bulk_rows` |
 //! | [`lines`] | | columns by bulk copies through a ring of stages of each block, wherever they begin, from sm_90 on; by the vector units, and by the matrix units: f64, `tsmm_lines_mma` |
 //! | [`fragments`] | | these units' fragments straight between registers and memory: f64 and c128, from sm_90 on |
 //!
@@ -148,14 +148,28 @@ macro_rules! bulk_registers_entries {
 model::tsmm_bulk_registers_variants!(bulk_registers_entries);
 
 macro_rules! bulk_shared_entries {
-    ($($entry:ident: $elem:ident, $warps:literal, $r:literal, $tn:literal, $k:literal, $slots:literal, $blocks:literal;)*) => {
+    ($($entry:ident: $elem:ident, $warps:literal, $tm:literal, $tn:literal, $across:literal, $k:literal, $slots:literal, $blocks:literal;)*) => {
         $(
             #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
-            product_entry!($entry, $elem, bulk::body::<$elem, bulk::shared::SharedB<$elem, $tn, $k>, $warps, $r, $slots>);
+            product_entry!(
+                $entry,
+                $elem,
+                bulk::body::<$elem, bulk::shared::SharedB<$elem, $tm, $tn, $across, $k>, $warps, { $tm * 32 / $across }, $slots>
+            );
         )*
     };
 }
 model::tsmm_bulk_shared_variants!(bulk_shared_entries);
+
+macro_rules! bulk_rows_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $tm:literal, $tn:literal, $n:literal, $k:literal, $slots:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!($entry, $elem, bulk::body::<$elem, bulk::rows::Rows<$elem, $tm, $tn, $n, $k>, $warps, { 32 * $tm }, $slots>);
+        )*
+    };
+}
+model::tsmm_bulk_rows_variants!(bulk_rows_entries);
 
 /// B's most rows, as the kernels count.
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]

@@ -115,6 +115,7 @@ tests!(
     tsmm_bulk,
     tsmm_bulk_registers,
     tsmm_bulk_shared,
+    tsmm_bulk_rows,
     tsmm_lines,
     tsmm_lines_mma
 );

@@ -8,7 +8,8 @@
 //! each variant there against R/read + W/write.
 
 use super::columns;
-use crate::variants::tsmm::{WIDEST, fragment, holds_both};
+use crate::variants::bulk::holds_both;
+use crate::variants::tsmm::{WIDEST, fragment};
 use crate::{Dtype, Problem, Strides, Variant};
 
 /// How many times as long `tsmm_packed` and bulk copies take where rows are no runs, and go element by element, and `tsmm_lines` where C lies by
@@ -35,15 +36,29 @@ pub(super) fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
         name if (name == "tsmm_packed" || variant.is_bulk()) && !are_packed => BY_ELEMENTS,
         _ if variant.is_lines() => BY_ELEMENTS,
         "tsmm_packed" if problem.n.max(problem.k) < u64::from(variant.t2) => 2.0,
+        // 4 x 4 of f32, half a gigabyte, that day: 89% of the bound.
+        "tsmm_packed" if variant.dtype == Dtype::F32 && problem.n.max(problem.k) > 2 => 1.12,
         "tsmm_packed" => 1.01,
         "tsmm_bulk" if is_complex => bulk_complex(variant, problem),
         "tsmm_bulk" => bulk(variant, problem),
         "tsmm_bulk_registers" => registers(variant, problem),
         "tsmm_bulk_shared" => shared(variant, problem),
+        "tsmm_bulk_rows" => lane_rows(variant, problem),
         _ if problem.a.row == 1 && problem.k > 1 => return None,
         // 2 by 2 in c128 of 1.3·10⁸ rows on an H200 on 2026-11-28: 3040 and 3250 us, by `tsmm_staged` 2210 and 2300.
         "tsmm_element" | "tsmm_registers" if is_double && is_complex && problem.n.max(problem.k) == 2 => 1.55,
         "tsmm_element" | "tsmm_registers" if is_double && problem.n.max(problem.k) <= 2 => 1.13,
+        // The same day, half a gigabyte: f32 2 x 2, 3 x 3 and 4 x 4 53, 55 and 39% of the bound, 10⁷ x 2 x 4 72, c64 2 x 2 82.
+        "tsmm_element" | "tsmm_registers" if by_rows && !is_double && problem.n.max(problem.k) == 2 => {
+            if is_complex {
+                1.2
+            } else {
+                1.9
+            }
+        }
+        "tsmm_registers" if by_rows && !is_double && problem.n.max(problem.k) <= 4 => {
+            0.6 + 0.125 * (problem.n * problem.k) as f64
+        }
         "tsmm_element" if by_rows && problem.k > 4 => 8.0,
         "tsmm_element" if by_rows && problem.n > 2 => {
             if is_double && is_complex {
@@ -197,33 +212,85 @@ fn of_pieces(problem: &Problem) -> bool {
 /// `tsmm_bulk_registers`.
 fn registers(variant: &Variant, problem: &Problem) -> f64 {
     let is_whole = problem.k * problem.dtype.bytes() % 16 == 0;
-    let (fixed, each) = match (variant.dtype.is_complex(), variant.t2, variant.t3) {
-        (true, ..=8, _) => (8.0, 1.2),
-        (true, ..=16, _) => (14.0, 2.1),
-        (true, ..) => (58.0, 6.3),
-        (false, ..=8, ..=16) => (14.0, 0.55),
-        (false, ..=8, ..=32) => (15.0, 1.1),
-        (false, ..=8, _) => (27.0, 0.85),
-        (false, ..=16, _) => (20.0, 0.85),
-        (false, ..=24, _) => (28.0, 1.1),
-        (false, ..) if is_whole => (40.0, 3.9),
-        (false, ..) => (42.0, 2.25),
+    let (fixed, each) = match (variant.dtype.is_complex(), variant.t2) {
+        (true, ..=8) => (8.0, 1.2),
+        (true, _) => (58.0, 6.3),
+        (false, _) => (32.0, 0.87),
     };
     let odd = if is_whole { 1.0 } else { 1.2 };
     row(problem, 1.06, odd * (fixed + each * problem.k as f64))
 }
 
 /// `tsmm_bulk_shared`.
+///
+/// # Source
+/// H200s on 2026-11-28: tall-widths.csv and its variants in benches/results/h200, and benches/results/trials/lanes.csv.
 fn shared(variant: &Variant, problem: &Problem) -> f64 {
-    let (fixed, each) = match (variant.dtype.is_complex(), variant.t2, of_pieces(problem)) {
-        (true, _, true) => (10.0, 4.0),
-        (true, _, false) => (22.0, 5.0),
-        (false, ..=32, true) => (12.0, 1.75),
-        (false, ..=32, false) => (38.0, 2.0),
-        (false, _, true) => (16.0, 2.7),
-        (false, _, false) => (60.0, 3.4),
+    let are_pieces = of_pieces(problem);
+    let by_pieces = |pieces: (f64, f64), odd: (f64, f64)| if are_pieces { pieces } else { odd };
+    let (fixed, each) = match (variant.dtype.is_complex(), variant.t2, variant.t3, variant.cols) {
+        (true, ..=16, ..=16, _) => by_pieces((9.0, 2.0), (10.0, 2.3)),
+        (true, ..=16, ..) => by_pieces((9.0, 2.28), (12.0, 2.5)),
+        (true, ..=24, ..) => by_pieces((22.0, 2.67), (30.0, 2.77)),
+        (true, ..=32, ..) => by_pieces((26.0, 3.4), (22.0, 4.0)),
+        (true, ..=48, ..) => by_pieces((100.0, 2.75), (110.0, 4.3)),
+        (true, ..) => by_pieces((180.0, 1.3), (190.0, 2.1)),
+        (false, ..=8, ..) => by_pieces((12.0, 0.95), (3.0, 1.45)),
+        (false, ..=16, ..=32, _) => by_pieces((6.0, 1.28), (11.0, 1.45)),
+        (false, ..=16, ..) => by_pieces((8.0, 1.47), (15.0, 1.6)),
+        (false, ..=24, ..=24, _) => by_pieces((20.0, 1.5), (22.0, 1.6)),
+        (false, ..=24, ..) => by_pieces((22.0, 1.55), (24.0, 1.65)),
+        (false, ..=32, ..=32, _) => by_pieces((18.0, 1.65), (31.0, 1.7)),
+        (false, ..=32, ..) => by_pieces((18.0, 1.75), (32.0, 2.0)),
+        (false, ..=40, ..) => by_pieces((20.0, 2.2), (40.0, 2.2)),
+        (false, ..=48, ..) => by_pieces((48.0, 2.5), (55.0, 2.55)),
+        (false, ..) => by_pieces((40.0, 2.75), (72.0, 2.65)),
     };
-    row(problem, if variant.t2 > 32 { 1.1 } else { 1.04 }, fixed + each * problem.k as f64)
+    // Groups of lanes that take a row's pieces in orders of their own meet in the banks of B.
+    let meet = match (variant.dtype.is_complex(), variant.t2, variant.t3) {
+        (false, ..=8, _) if are_pieces && problem.k % 32 == 0 => 1.28,
+        (false, 17..=24, 33..) if are_pieces && problem.k % 32 == 0 => 2.0,
+        (false, 17..=24, 33..) if are_pieces && problem.k % 16 == 0 => 1.25,
+        _ => 1.0,
+    };
+    let base = match variant.t2 {
+        33.. => 1.1,
+        _ if are_pieces => 1.05,
+        _ => 1.15,
+    };
+    // An old C is read and scaled, and where it lies in the next slot no tile is ahead.
+    let old = match problem.reads_c {
+        true if crowded(variant, problem) > 1.0 => 1.3 * problem.n as f64,
+        true => 0.95 * problem.n as f64,
+        false => 0.0,
+    };
+    row(problem, base, meet * (fixed + each * problem.k as f64) + old)
+}
+
+/// `tsmm_bulk_rows`.
+///
+/// # Source
+/// As of `tsmm_bulk_shared`.
+fn lane_rows(variant: &Variant, problem: &Problem) -> f64 {
+    let (n, k, are_pieces) = (problem.n as f64, problem.k as f64, of_pieces(problem));
+    let multiplied = problem.n.next_multiple_of(4) as f64 * k;
+    let (base, columns) = match (variant.dtype, variant.t2) {
+        (Dtype::F32, ..=8) => (1.05, 6.0),
+        (Dtype::F32, ..=16) if problem.n < 16 => (1.05, 7.5),
+        (Dtype::F32, ..=16) => (1.09, 7.5),
+        (Dtype::F32, ..=24) => (1.12, 7.0),
+        // Rows that begin in the same banks.
+        (Dtype::F32, _) if problem.n % 8 == 0 => (1.6, 7.0),
+        (Dtype::F32, _) => (1.18, 7.0),
+        (Dtype::F64, ..=8) => (1.04, 6.0),
+        (Dtype::F64, _) => (1.16, 6.0),
+        (Dtype::C64, ..=8) => (1.06, 6.0),
+        (Dtype::C64, _) if problem.n % 16 == 0 || problem.k % 16 == 0 => (1.1, 1.4 * (4.0 + 0.165 * multiplied)),
+        (Dtype::C64, _) if are_pieces => (1.1, 4.0 + 0.165 * multiplied),
+        (Dtype::C64, _) => (1.1, 12.0 + 0.115 * multiplied + 0.2 * n),
+        (Dtype::C128, _) => (1.04, 4.0),
+    };
+    row(problem, base, columns)
 }
 
 /// `tsmm_staged` of packed rows of f32 and c64.
@@ -232,6 +299,7 @@ fn staged_single(variant: &Variant, problem: &Problem) -> f64 {
         (true, ..=8, _) => 1.15,
         (true, ..=16, _) => 1.64,
         (true, ..) => 2.9,
+        (false, ..=4, 32) => 1.58 - 0.0125 * problem.k as f64,
         (false, ..=8, _) => 1.18,
         (false, ..=16, ..=16) => 1.14,
         (false, ..=16, _) => 1.3,
@@ -246,6 +314,7 @@ fn staged_single(variant: &Variant, problem: &Problem) -> f64 {
         (_, false) => 0.7,
     };
     let odd = match (of_pieces(problem), variant.t2) {
+        (_, ..=4) if variant.t3 > 16 && problem.k * problem.dtype.bytes() % 16 != 0 => 1.45,
         (true, _) | (_, ..=4) => 1.0,
         (false, ..=8) => 1.2,
         (false, _) => 1.4,

@@ -91,7 +91,9 @@ pub(super) fn work(variant: &Variant, problem: &Problem) -> (f64, f64, f64, f64)
     let cols = f64::from(variant.cols);
     let (delivered, loads) = match (variant.kernel, variant.name) {
         // What shared memory hands their lanes is in the time of a row: [`both_ways`].
-        (_, "tsmm_bulk_registers" | "tsmm_bulk_shared") => (0.0, f64::from(variant.stages - 1) * rows * k),
+        (_, "tsmm_bulk_registers" | "tsmm_bulk_shared" | "tsmm_bulk_rows") => {
+            (0.0, f64::from(variant.stages - 1) * rows * k)
+        }
         (_, "tsmm_lines" | "tsmm_lines_mma") => (0.0, f64::from(variant.stages - 1) * lines_in_flight(variant)),
         (Kernel::Tsmm, _) => {
             let own = f64::from(variant.own_rows());
@@ -131,9 +133,10 @@ pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Con
         }
         // Of a lane's rows the products; the rest is in the time of a row.
         (_, "tsmm_lines" | "tsmm_lines_mma") => constants.stage_slots,
-        (_, "tsmm_bulk_registers" | "tsmm_bulk_shared") => {
+        (_, "tsmm_bulk_registers" | "tsmm_bulk_shared" | "tsmm_bulk_rows") => {
             let fragments = rows / (threads / 32.0) / f64::from(variant.bulk_fragment());
-            fragments * steps * f64::from(variant.bulk_lane_rows()) * fmas * cols + constants.stage_slots
+            let sums = f64::from(variant.bulk_lane_rows() * variant.bulk_lane_columns());
+            fragments * steps * sums * fmas + constants.stage_slots
         }
         // Of each fragment of rows what its steps load of A, by 16 bytes or by elements, and of B, and multiply; then C's elements.
         (_, "tsmm_bulk") => {

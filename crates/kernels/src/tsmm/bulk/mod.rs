@@ -15,6 +15,7 @@
 //! | `tsmm_bulk` | f64, c128 | [`matrix`] units | in shared memory, as fragments |
 //! | `tsmm_bulk_registers` | f32, c64 | vector units | in [`registers`] of the lanes that own its columns |
 //! | `tsmm_bulk_shared` | f32, c64 | vector units | in [`shared`] memory |
+//! | `tsmm_bulk_rows` | all | vector units, few steps, a lane a whole [row](rows) | in shared memory, the same for all lanes |
 //!
 //! # Zero β, tails
 //! β = 0 never reads C. What is no run at a multiple of 16 bytes, and an odd end, is copied by the lanes, element by element.
@@ -30,12 +31,13 @@
 
 pub mod matrix;
 pub mod registers;
+pub mod rows;
 pub mod shared;
 
 use crate::product::Product;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
-use model::variants::tsmm::{holds_both, slot_rows};
+use model::variants::bulk::{holds_both, slot_rows};
 
 /// How the lanes of a warp multiply a tile with B.
 pub trait Units<T: Scalar>: Sized {
@@ -106,6 +108,8 @@ pub unsafe fn body<T: Scalar, U: Units<T>, const WARPS: usize, const R: usize, c
     const { assert!(SLOTS >= 2 && R as u32 % U::FRAGMENT == 0, "a slot is filled ahead, and has whole fragments") };
     let own = thread::thread_idx_x() / warp::WARP_LANES;
     let sb = Shared::<T>::at(0);
+    // SAFETY: a block begins with all threads of it.
+    let x = Product { alpha: unsafe { held(x.alpha) }, ..x };
     let warp = Warp::<T, U, R, SLOTS>::new(&x, own, WARPS as u32);
     // The block's tiles: as many as each other block's, from the first warp's on.
     let tiles = x.m.div_ceil(warp.rows);
@@ -338,6 +342,24 @@ impl<'a, T: Scalar, U: Units<T>, const R: usize, const SLOTS: usize> Warp<'a, T,
             }
         }
     }
+}
+
+/// A real factor of a launch, in registers from here on: the assembler, which sees that all lanes have the same one, would load it wherever it is
+/// used, and wait. So one lane has it, and tells the others. Of a complex one branches hang on its parts, which are cheaper where all lanes are
+/// known to agree.
+///
+/// # Safety
+/// All lanes of the warp are here.
+#[inline(always)]
+unsafe fn held<T: Scalar>(factor: T) -> T {
+    if T::IS_COMPLEX {
+        return factor;
+    }
+    let is_first = thread::thread_idx_x() % warp::WARP_LANES == 0;
+    let own = if is_first { factor } else { T::ZERO };
+    // SAFETY: all lanes are here, as the caller promised.
+    let (word, _) = unsafe { warp::warp_shuffle_idx(u32::MAX, own.to_word(), 0, warp::WARP_LANES) };
+    T::from_word(word)
 }
 
 /// Whether so many columns' rows lie behind each other, from a multiple of 16 bytes on.

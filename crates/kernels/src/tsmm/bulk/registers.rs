@@ -15,9 +15,11 @@
 //! The order of a sum's steps follows from k and the row's place in its tile.
 //!
 //! # Cost
-//! Measured on an H200, f32, packed rows of 1.5 GB, of the bound: 8 x 8 90%, 8 x 16 96%, 8 x 64 92%, 16 x 16 95%, 33 x 31 48%, 17 x 3 46%.
+//! Measured on an H200 on 2026-11-28, f32, matrices of 1 GB, of what a copy moves in the same process (benches/results/trials/lanes.csv, run 2): 8 x 64
+//! 82%; 8 x 16, 8 x 32 and 16 x 16 99, 86 and 92%, where
+//! `tsmm_bulk_shared` and `tsmm_bulk_rows`, which have fewer instructions, 99, 87 and 92, took their place.
 
-use super::{Tile, Units};
+use super::{Tile, Units, held};
 use crate::product::Product;
 use crate::tsmm::bring::{Place, bring};
 use crate::tsmm::unrolled::{Turns, unrolled};
@@ -45,7 +47,8 @@ pub struct Registers<T, const LC: usize, const CT: usize, const K: usize> {
 #[inline(always)]
 pub(super) fn turned(group: u32, pieces: u32) -> u32 {
     let power = pieces & pieces.wrapping_neg();
-    group * if power > 8 { 8 } else { power } / 8
+    let power = if power > 8 { 8 } else { power };
+    group * power / 8 % power.max(1)
 }
 
 /// Loads a lane's columns of B, step by step.
@@ -125,7 +128,7 @@ impl<T: Scalar, const LC: usize, const CT: usize, const K: usize> Units<T> for R
             if x.beta.is_zero() {
                 self.write_as::<false>(x, tile, sc, first, sums)
             } else {
-                self.write_as::<true>(x, tile, sc, first, sums)
+                self.write_as::<true>(&x.with_beta(held(x.beta)), tile, sc, first, sums)
             }
         }
     }

@@ -2,41 +2,42 @@
 //!
 //! # Idea
 //! Where B is more than registers hold, a lane has TM x TN sums, and each element that it reads of A and of B is multiplied TN and TM times: of
-//! 8 x 8 sums four times on the average, which is as much as shared memory can hand the lanes while they multiply.
+//! 8 x 8 sums four times on the average, which is as much as shared memory can hand the lanes while they multiply. Narrower tiles of C
+//! have fewer lanes across and more rows, and the fewer bytes a slot has, the more warps an SM.
 //!
 //! # Thread mapping
-//! Lane (g, c) = (lane / 8, lane % 8) has rows g, g + 4, .. of 32, and of every 8 · 16 bytes of columns the c-th 16. Where k is whole 16
-//! bytes, group g takes the pieces of a row in an order of its own (`turned`), so that rows of a power of two of pieces meet in no bank.
+//! Lane (g, c) = (lane / ACROSS, lane % ACROSS) has rows g, g + 32 / ACROSS, .. of 32 / ACROSS · TM, of every ACROSS · 16 bytes of columns the
+//! c-th 16, and of the columns behind them, if TN is no whole pieces, every ACROSS-th. Where k is whole 16 bytes, group g takes the pieces
+//! of a row in an order of its own (`turned`), so that rows of a power of two of pieces meet in no bank.
 //!
 //! # Cost
-//! Measured on an H200, f32, packed rows of 1.5 GB, of the bound: 32 x 32 78%, 20 x 60 63%, 64 x 16 80%, 64 x 32 73%, 64 x 64 61%, of which
-//! multiply-adds alone would take all; of odd widths, whose elements are stored one by one, 31 columns 57% and 33 34%.
+//! Measured on an H200 on 2026-11-28, f32, matrices of 1 GB, of what a copy moves in the same process (benches/results/trials/lanes.csv, run 2): 8 x 24 93%,
+//! 16 x 32 99%, 16 x 48 81%, 16 x 64 79%, 24 x 24 85%, 32 x 32 86%, 20 x 60 69%, 40 x 40 72%, 48 x 48 57%, 64 x 64 59%, where multiply-adds alone
+//! allow 93; 31 x 31, whose elements are loaded and stored one by one, 74%, 33 x 33 56%. c64, of
+//! the bound (benches/results/h200/tall-widths.csv), 16, 24, 32, 48 and 64 columns 76, 53, 49, 43 and 52%, cuBLAS 41, 48, 55, 49 and 69.
 
 use super::registers::turned;
-use super::{Tile, Units};
+use super::{Tile, Units, held};
 use crate::product::Product;
 use crate::tsmm::bring::{Place, bring};
 use crate::tsmm::unrolled::{Turns, unrolled};
 use core::array::from_fn;
 use cuda_std::prelude::*;
 
-/// Rows of a lane.
-const TM: usize = 8;
-/// Lanes along the columns, and along the rows.
-const ACROSS: u32 = 8;
-const DOWN: u32 = 4;
-
-/// TN columns a lane, and up to K steps.
-pub struct SharedB<T, const TN: usize, const K: usize> {
+/// TM x TN sums a lane, ACROSS lanes along the columns, and up to K steps.
+pub struct SharedB<T, const TM: usize, const TN: usize, const ACROSS: usize, const K: usize> {
     sb: Shared<T>,
     group: u32,
     across: u32,
+    signs: Signs,
 }
 
-impl<T: Scalar, const TN: usize, const K: usize> Units<T> for SharedB<T, TN, K> {
-    const FRAGMENT: u32 = TM as u32 * DOWN;
+impl<T: Scalar, const TM: usize, const TN: usize, const ACROSS: usize, const K: usize> Units<T>
+    for SharedB<T, TM, TN, ACROSS, K>
+{
+    const FRAGMENT: u32 = (TM * 32 / ACROSS) as u32;
     const STEPS: u32 = K as u32;
-    const COLS: u32 = TN as u32 * ACROSS;
+    const COLS: u32 = (TN * ACROSS) as u32;
     type Sums = [[T; TN]; TM];
 
     /// By rows of COLS.
@@ -48,10 +49,12 @@ impl<T: Scalar, const TN: usize, const K: usize> Units<T> for SharedB<T, TN, K> 
     }
 
     #[inline(always)]
-    unsafe fn new(_: &Product<T>, sb: Shared<T>) -> Self {
-        const { assert!(TN % T::WIDTH == 0, "a lane's columns are whole pieces") };
+    unsafe fn new(x: &Product<T>, sb: Shared<T>) -> Self {
+        const { assert!(32 % ACROSS == 0, "lanes are across and down") };
+        const { assert!(TN < T::WIDTH || TN * ACROSS % T::WIDTH == 0, "B's lines begin at whole pieces") };
         let lane = thread::thread_idx_x() % warp::WARP_LANES;
-        SharedB { sb, group: lane / ACROSS, across: lane % ACROSS }
+        let signs = Signs { conj_b: 0, ..x.signs() };
+        SharedB { sb, group: lane / ACROSS as u32, across: lane % ACROSS as u32, signs }
     }
 
     #[inline(always)]
@@ -82,19 +85,22 @@ impl<T: Scalar, const TN: usize, const K: usize> Units<T> for SharedB<T, TN, K> 
 
     #[inline(always)]
     unsafe fn write(&self, x: &Product<T>, tile: Tile, sc: Shared<T>, first: u32, sums: [[T; TN]; TM]) {
+        let is_zero = x.beta.is_zero();
+        // SAFETY: all lanes are here, as `Units::write` asks.
+        let x = &x.with_beta(if is_zero { x.beta } else { unsafe { held(x.beta) } });
         let rows = Rows { lane: self, x, tile, sc, first, sums };
-        match (x.beta.is_zero(), x.n % T::WIDTH as u32 == 0) {
-            (true, true) => unrolled::<TM>(&mut Write::<_, _, _, false, true>(rows)),
-            (true, false) => unrolled::<TM>(&mut Write::<_, _, _, false, false>(rows)),
-            (false, true) => unrolled::<TM>(&mut Write::<_, _, _, true, true>(rows)),
-            (false, false) => unrolled::<TM>(&mut Write::<_, _, _, true, false>(rows)),
+        match (is_zero, x.n % T::WIDTH as u32 == 0) {
+            (true, true) => unrolled::<TM>(&mut Write::<_, false, true>(rows)),
+            (true, false) => unrolled::<TM>(&mut Write::<_, false, false>(rows)),
+            (false, true) => unrolled::<TM>(&mut Write::<_, true, true>(rows)),
+            (false, false) => unrolled::<TM>(&mut Write::<_, true, false>(rows)),
         }
     }
 }
 
 /// A lane's sums of rows of a tile, from `first` on.
-struct Rows<'a, T, const TN: usize, const K: usize> {
-    lane: &'a SharedB<T, TN, K>,
+struct Rows<'a, T, const TM: usize, const TN: usize, const ACROSS: usize, const K: usize> {
+    lane: &'a SharedB<T, TM, TN, ACROSS, K>,
     x: &'a Product<T>,
     tile: Tile,
     sc: Shared<T>,
@@ -103,10 +109,17 @@ struct Rows<'a, T, const TN: usize, const K: usize> {
 }
 
 /// Writes them to C's tile, row by row, with β C if READ, by 16 bytes if WIDE.
-struct Write<'a, T, const TN: usize, const K: usize, const READ: bool, const WIDE: bool>(Rows<'a, T, TN, K>);
+struct Write<R, const READ: bool, const WIDE: bool>(R);
 
-impl<T: Scalar, const TN: usize, const K: usize, const READ: bool, const WIDE: bool> Turns
-    for Write<'_, T, TN, K, READ, WIDE>
+impl<
+    T: Scalar,
+    const TM: usize,
+    const TN: usize,
+    const ACROSS: usize,
+    const K: usize,
+    const READ: bool,
+    const WIDE: bool,
+> Turns for Write<Rows<'_, T, TM, TN, ACROSS, K>, READ, WIDE>
 {
     #[inline(always)]
     fn turn(&mut self, i: usize) {
@@ -115,41 +128,58 @@ impl<T: Scalar, const TN: usize, const K: usize, const READ: bool, const WIDE: b
         if row >= tile.rows {
             return;
         }
+        let start = row * x.n;
+        // SAFETY: elements of C's tile, this lane's.
+        let scaled = |j: usize, at: u32| unsafe {
+            let sum = sums[i][j].conj_if(x.conj_sum());
+            if READ { x.alpha.scale_onto(sum, x.beta.scale(sc.load(at))) } else { x.alpha.scale(sum) }
+        };
         for piece in 0..TN / T::WIDTH {
-            let col = lane.col(piece);
-            let at = row * x.n + col;
-            // SAFETY: elements of C's tile, this lane's.
-            let scaled = |v: usize| unsafe {
-                let sum = sums[i][piece * T::WIDTH + v].conj_if(x.conj_sum());
-                if READ { x.alpha.scale_onto(sum, x.beta.scale(sc.load(at + v as u32))) } else { x.alpha.scale(sum) }
-            };
+            let (col, j) = (lane.piece(piece), piece * T::WIDTH);
+            let at = start + col;
             for v in 0..if WIDE { 1 } else { T::WIDTH } {
                 if col + (v as u32) < x.n {
                     // SAFETY: elements of C's tile, this lane's; WIDE: all 16 bytes are.
                     unsafe {
                         if WIDE {
-                            sc.store_wide(at, scaled);
+                            sc.store_wide(at, |v| scaled(j + v, at + v as u32));
                         } else {
-                            sc.store(at + v as u32, scaled(v));
+                            sc.store(at + v as u32, scaled(j + v, at + v as u32));
                         }
                     }
                 }
             }
         }
+        for j in TN / T::WIDTH * T::WIDTH..TN {
+            let col = lane.alone(j);
+            if col < x.n {
+                // SAFETY: an element of C's tile, this lane's.
+                unsafe { sc.store(start + col, scaled(j, start + col)) };
+            }
+        }
     }
 }
 
-impl<T: Scalar, const TN: usize, const K: usize> SharedB<T, TN, K> {
+impl<T: Scalar, const TM: usize, const TN: usize, const ACROSS: usize, const K: usize> SharedB<T, TM, TN, ACROSS, K> {
+    /// Lanes along the rows.
+    const DOWN: u32 = 32 / ACROSS as u32;
+
     /// This lane's i-th row of those from `first` on.
     #[inline(always)]
     fn row(&self, first: u32, i: usize) -> u32 {
-        first + self.group + DOWN * i as u32
+        first + self.group + Self::DOWN * i as u32
     }
 
     /// The first column of its pieces.
     #[inline(always)]
-    fn col(&self, piece: usize) -> u32 {
-        (self.across + ACROSS * piece as u32) * T::WIDTH as u32
+    fn piece(&self, piece: usize) -> u32 {
+        (self.across + (ACROSS * piece) as u32) * T::WIDTH as u32
+    }
+
+    /// Its `j`-th column, of those that are no whole piece.
+    #[inline(always)]
+    fn alone(&self, j: usize) -> u32 {
+        self.across + (ACROSS * j) as u32
     }
 
     /// Adds the products of a step: of its rows' elements of A and its columns' of B.
@@ -158,9 +188,13 @@ impl<T: Scalar, const TN: usize, const K: usize> SharedB<T, TN, K> {
     /// The step is one of B's.
     #[inline(always)]
     unsafe fn multiply(&self, ra: [T; TM], l: u32, rc: &mut [[T; TN]; TM]) {
+        if T::COPIES && TM < 8 {
+            // SAFETY: as the caller promised.
+            return unsafe { self.multiply_copies(ra, l, rc) };
+        }
         for piece in 0..TN / T::WIDTH {
             // SAFETY: `l` is a step of B's, as the caller promised; the piece is 16 bytes of its COLS columns.
-            let rb = unsafe { self.sb.load_wide(l * Self::COLS + self.col(piece)) };
+            let rb = unsafe { self.sb.load_wide(l * Self::COLS + self.piece(piece)) };
             for i in 0..TM {
                 for turn in 0..T::WIDTH {
                     let v = there_and_back(i, turn, T::WIDTH);
@@ -169,5 +203,35 @@ impl<T: Scalar, const TN: usize, const K: usize> SharedB<T, TN, K> {
                 }
             }
         }
+        for j in TN / T::WIDTH * T::WIDTH..TN {
+            // SAFETY: as above, of an element.
+            let b = unsafe { self.sb.load(l * Self::COLS + self.alone(j)) };
+            for i in 0..TM {
+                rc[i][j] = ra[i].fma(b, rc[i][j]);
+            }
+        }
+    }
+
+    /// The same of all columns at once, from copies ([`Scalar::add_outer`]), for which 8 rows a lane leave no registers; B's elements are
+    /// conjugates where they should be.
+    ///
+    /// # Safety
+    /// As for [`SharedB::multiply`].
+    #[inline(always)]
+    unsafe fn multiply_copies(&self, ra: [T; TM], l: u32, rc: &mut [[T; TN]; TM]) {
+        let (mut rb, in_pieces) = ([T::ZERO; TN], TN / T::WIDTH * T::WIDTH);
+        // SAFETY: `l` is a step of B's, as the caller promised; pieces and elements are of its COLS columns.
+        unsafe {
+            for first in (0..in_pieces).step_by(T::WIDTH) {
+                let wide = self.sb.load_wide(l * Self::COLS + self.piece(first / T::WIDTH));
+                for v in 0..T::WIDTH {
+                    rb[first + v] = wide[v];
+                }
+            }
+            for j in in_pieces..TN {
+                rb[j] = self.sb.load(l * Self::COLS + self.alone(j));
+            }
+        }
+        T::add_outer(rc, ra, rb, self.signs);
     }
 }
