@@ -228,19 +228,19 @@ fn registers(variant: &Variant, problem: &Problem) -> f64 {
 fn shared(variant: &Variant, problem: &Problem) -> f64 {
     let are_pieces = of_pieces(problem);
     let by_pieces = |pieces: (f64, f64), odd: (f64, f64)| if are_pieces { pieces } else { odd };
-    let (fixed, each) = match (variant.dtype.is_complex(), variant.t2, variant.t3, variant.cols) {
-        (true, ..=16, ..=16, _) => by_pieces((9.0, 2.0), (10.0, 2.3)),
+    let (fixed, each) = match (variant.dtype.is_complex(), variant.t2, variant.t3) {
+        (true, ..=16, ..=16) => by_pieces((9.0, 2.0), (10.0, 2.3)),
         (true, ..=16, ..) => by_pieces((9.0, 2.28), (12.0, 2.5)),
         (true, ..=24, ..) => by_pieces((22.0, 2.67), (30.0, 2.77)),
         (true, ..=32, ..) => by_pieces((26.0, 3.4), (22.0, 4.0)),
         (true, ..=48, ..) => by_pieces((100.0, 2.75), (110.0, 4.3)),
         (true, ..) => by_pieces((180.0, 1.3), (190.0, 2.1)),
         (false, ..=8, ..) => by_pieces((12.0, 0.95), (3.0, 1.45)),
-        (false, ..=16, ..=32, _) => by_pieces((6.0, 1.28), (11.0, 1.45)),
+        (false, ..=16, ..=32) => by_pieces((6.0, 1.28), (11.0, 1.45)),
         (false, ..=16, ..) => by_pieces((8.0, 1.47), (15.0, 1.6)),
-        (false, ..=24, ..=24, _) => by_pieces((20.0, 1.5), (22.0, 1.6)),
+        (false, ..=24, ..=24) => by_pieces((20.0, 1.5), (22.0, 1.6)),
         (false, ..=24, ..) => by_pieces((22.0, 1.55), (24.0, 1.65)),
-        (false, ..=32, ..=32, _) => by_pieces((18.0, 1.65), (31.0, 1.7)),
+        (false, ..=32, ..=32) => by_pieces((18.0, 1.65), (31.0, 1.7)),
         (false, ..=32, ..) => by_pieces((18.0, 1.75), (32.0, 2.0)),
         (false, ..=40, ..) => by_pieces((20.0, 2.2), (40.0, 2.2)),
         (false, ..=48, ..) => by_pieces((48.0, 2.5), (55.0, 2.55)),

@@ -15,9 +15,9 @@
 //! The order of a sum's steps follows from k and the row's place in its tile.
 //!
 //! # Cost
-//! Measured on an H200 on 2026-11-28, f32, matrices of 1 GB, of what a copy moves in the same process (benches/results/trials/lanes.csv, run 2): 8 x 64
-//! 82%; 8 x 16, 8 x 32 and 16 x 16 99, 86 and 92%, where
-//! `tsmm_bulk_shared` and `tsmm_bulk_rows`, which have fewer instructions, 99, 87 and 92, took their place.
+//! Measured on an H200 on 2026-11-28, f32, matrices of 1 GB, of what a copy moves in the same process (benches/results/trials/lanes.csv,
+//! run 2): 8 x 64 82%; 8 x 16, 8 x 32 and 16 x 16 99, 86 and 92%, where `tsmm_bulk_shared` and `tsmm_bulk_rows`, which have fewer
+//! instructions, 99, 87 and 92, took their place.
 
 use super::{Tile, Units, held};
 use crate::product::Product;
