@@ -16,19 +16,17 @@ const BATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/result
 /// Of the matrix units' entries for squares in f64.
 const SQUARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/gemm-variants.csv");
 /// Of tall matrices by rows times a small B, cases and forced entries, f64 and c128, and f32 and c64 with those of few columns; cases of which the
-/// choice and another entry were measured, and those whose choice was not: it is newer than the first run.
-const TALL_ROWS: [(&str, &str, usize, u64); 2] = [
+/// choice and another entry were measured, at least.
+const TALL_ROWS: [(&str, &str, usize); 2] = [
     (
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tall-rows.csv"),
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tall-rows-variants.csv"),
-        83,
-        6,
+        85,
     ),
     (
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tall-widths.csv"),
         concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tall-widths-variants.csv"),
         130,
-        0,
     ),
 ];
 const CEILINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/ceilings.csv");
@@ -101,12 +99,13 @@ const TALL_ROWS_LOSE: (f64, f64) = (1.005, 1.13);
 #[test]
 fn choices_of_tall_rows_are_nearly_the_fastest_on_an_h200() {
     let bench = Bench::new();
-    for (cases, forced, measured, newer) in TALL_ROWS {
+    for (cases, forced, least) in TALL_ROWS {
         let compared = object(&bench, &["--against", cases, forced]);
         let choices = &compared["choices"];
         let losses: Vec<f64> =
             choices["losses"].as_array().expect("losses").iter().filter_map(|l| l["loss"].as_f64()).collect();
-        assert_eq!((losses.len(), unmeasured(choices)), (measured, newer), "{cases}");
+        let (measured, unmeasured) = (losses.len(), unmeasured(choices));
+        assert!(measured >= least && unmeasured <= MOST_UNMEASURED, "{cases}: {measured}, {unmeasured}");
         let mean = (losses.iter().map(|loss| loss.ln_1p()).sum::<f64>() / losses.len() as f64).exp();
         let worst = 1.0 + losses.iter().copied().fold(0.0, f64::max);
         assert!(mean <= TALL_ROWS_LOSE.0 && worst <= TALL_ROWS_LOSE.1, "{cases}: {mean}, {worst}: {choices:#}");

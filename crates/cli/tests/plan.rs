@@ -423,7 +423,8 @@ fn a_batch_explains_itself() {
     let words = says(&bench, &plan);
     for line in [
         "100000 products   f64   A 8 x 8",
-        "batched_packed",
+        "batched_bulk",
+        "each with tiles that follow one another",
         "problems, ",
         "limited by ",
         "bound ",
@@ -433,7 +434,7 @@ fn a_batch_explains_itself() {
         assert!(words.contains(line), "{line}: {words}");
     }
     let object = object(&bench, &[&plan[..], &["--beta", "1"]].concat());
-    assert_eq!((&object["batch"], &object["variant"]), (&100_000.into(), &"batched_packed".into()));
+    assert_eq!((&object["batch"], &object["variant"]), (&100_000.into(), &"batched_bulk".into()));
     // 32 n^2 bytes a product, at 4.6 TB/s and more slowly where they are written.
     let bound = object["bound_seconds"].as_f64().expect("a number");
     assert!((40e-6..60e-6).contains(&bound), "{bound}");

@@ -12,6 +12,7 @@ use crate::roofline::{Bound, peak_fma_rate};
 use crate::variants::batched::{BATCHED, Batched, Design};
 use crate::{Dtype, Machine, Refusal};
 
+mod bulk;
 mod flat;
 mod fragments;
 mod reasons;
@@ -120,7 +121,7 @@ pub struct BatchedChoice {
     pub problems: u32,
     /// Stages.
     pub stages: u32,
-    /// Blocks, which take tiles in turn.
+    /// Blocks, which take tiles in turn, or each some that follow one another.
     pub blocks: u32,
     /// Threads a block.
     pub threads: u32,
@@ -158,6 +159,7 @@ pub fn choose_batched(p: &BatchedProblem, machine: &Machine, force: Option<&str>
             Design::Fragments => Some(fragments::choose(variant, p, machine)),
             Design::Warps => Some(warps::choose(variant, p, machine)),
             Design::Flat => Some(flat::choose(variant, p, machine)),
+            Design::Bulk => bulk::choose(variant, p, machine),
             Design::Tile => {
                 let enough_s = best.map_or(f64::INFINITY, |best| best.estimate.seconds);
                 Work::new(variant, p, machine).choose_tile(enough_s)

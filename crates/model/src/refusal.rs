@@ -101,6 +101,17 @@ pub enum Refusal {
     NotPacked,
     /// The variant takes matrices without gaps alone.
     Gaps,
+    /// The variant takes batches alone whose A, B and C are each one run from a multiple of 16 bytes on, all by columns or all by rows.
+    NotRuns,
+    /// A dimension of a batch is smaller than what a thread computes.
+    SmallerThanTile {
+        /// `m` or `n`.
+        name: &'static str,
+        /// Its value.
+        value: u64,
+        /// The least that it may be.
+        least: u32,
+    },
     /// The variant adds in any order, and the same bits were asked for.
     AnyOrder,
     /// The variant computes Gram matrices alone, or none.
@@ -150,6 +161,12 @@ impl fmt::Display for Refusal {
             }
             Refusal::NotPacked => f.write_str("it takes packed batches alone, one matrix behind the other"),
             Refusal::Gaps => f.write_str("it takes matrices without gaps alone, the elements of each in one run"),
+            Refusal::NotRuns => f.write_str(
+                "it takes batches alone whose A, B and C are each one run from a multiple of 16 bytes on, all by columns or all by rows",
+            ),
+            Refusal::SmallerThanTile { name, value, least } => {
+                write!(f, "{name} is {value}, its threads compute {least} at least")
+            }
             Refusal::AnyOrder => f.write_str("it adds in any order, so that no two runs need give the same bits"),
             Refusal::OtherOperation { gram: true } => f.write_str("it computes no Gram matrices"),
             Refusal::OtherOperation { gram: false } => f.write_str("it computes Gram matrices alone"),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use model::launch::batched::MOST_PROBLEMS;
 use model::occupancy::residency;
 use model::paper::batched as paper;
-use model::variants::batched::BATCHED;
+use model::variants::batched::{BATCHED, Design};
 use model::{BatchedChoice, BatchedProblem, BatchedRefusals, Dtype, Machine, choose_batched};
 use serde::Serialize;
 
@@ -130,7 +130,11 @@ fn tile_and_launch(choice: &BatchedChoice) -> (String, String) {
     if !variant.design().is_by_warps() {
         let of = format!("{problems} problems, {stages} stages");
         let tile = format!("{of}: {shared_bytes} bytes of shared memory a block of {threads} threads");
-        return (tile, format!("{blocks} blocks, which take tiles in turn"));
+        let how = match variant.design() {
+            Design::Bulk => "each with tiles that follow one another",
+            _ => "which take tiles in turn",
+        };
+        return (tile, format!("{blocks} blocks, {how}"));
     }
     let transposed = if choice.swapped { ", of the transposed product" } else { "" };
     let of = if problems == 1 { "a problem".to_owned() } else { format!("{problems} problems") };

@@ -77,6 +77,10 @@ macro_rules! complex {
                 if self.im == 0.0 { real } else { self.mul(value) }
             }
             #[inline(always)]
+            fn as_real(self) -> Option<Self> {
+                (self.im == 0.0).then_some(Complex { im: 0.0, ..self })
+            }
+            #[inline(always)]
             fn scale_onto(self, value: Self, addend: Self) -> Self {
                 let real = Complex { re: self.re.fma(value.re, addend.re), im: self.re.fma(value.im, addend.im) };
                 if self.im == 0.0 { real } else { self.fma(value, addend) }

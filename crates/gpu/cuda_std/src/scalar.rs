@@ -117,6 +117,11 @@ pub trait Scalar: Copy + 'static {
     fn scale(self, value: Self) -> Self {
         self.mul(value)
     }
+    /// The same number, of which the compiler knows that it is real, if it is.
+    #[inline(always)]
+    fn as_real(self) -> Option<Self> {
+        Some(self)
+    }
     /// self · value + addend, in the same way.
     #[inline(always)]
     fn scale_onto(self, value: Self, addend: Self) -> Self {

@@ -23,7 +23,8 @@ use model::variants::batched::BATCHED;
 ///
 /// Up to m = n = k = 32 the products have kernels of their own, on the CPU those of `lanky-cpu`: each element's sum is one chain
 /// of multiply-adds in the order of k, so that its bits depend neither on its place in the batch, nor on layouts, nor on the
-/// number of threads; of c128 on the matrix units of a GPU they depend on whether C lies by rows. Larger ones are computed as
+/// number of threads; of complex elements on a GPU, if some of A, B and C lie by rows, and of c128 always, they depend on how these
+/// lie and on how many problems there are. Larger ones are computed as
 /// [`gemm`](crate::gemm()) computes them.
 ///
 /// Cost: each matrix is read and written once; on the CPU each of rayon's threads takes one contiguous part of the batch. Where

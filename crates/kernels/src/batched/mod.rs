@@ -6,10 +6,13 @@
 //! | B_i     | k x n | the same                                                        |
 //! | C_i     | m x n | the same; no two elements of all of them share an address       |
 //!
-//! [`tile`]'s entries take everything; those of `fragments` and `complex_fragments` multiply on the matrix units, which needs f64 or c128, and sm_90; [`warps`]' are for
-//! larger matrices of the other types; [`flat`]'s for matrices without gaps;
+//! [`tile`]'s entries take everything; those of `fragments` and `complex_fragments` multiply on the matrix units, which needs f64 or c128, and sm_90;
+//! [`warps`]' are for larger matrices of the other types; [`flat`]'s for matrices without gaps, [`bulk`]'s for those that lie one behind the
+//! other, too;
 //! [`paper`]'s are the variants of MAGMA's paper.
 
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod bulk;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod complex_fragments;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
@@ -68,6 +71,14 @@ impl<T: Scalar> Batched<T> {
         self.conj() == 1 || self.conj() == 2
     }
 
+    /// The signs with which sums multiply. A bit of `codes` is 0 that no compiler knows to be.
+    #[inline(always)]
+    pub fn signs(&self) -> Signs {
+        let bit = |bit: u32| self.codes >> bit << 31;
+        let first = model::launch::batched::CONJ_BIT;
+        Signs { conj_b: bit(first) ^ bit(first + 1), never: bit(first + 2) }
+    }
+
     /// Whether a whole sum is conjugated: [`crate::product::Product::conj_sum`].
     #[inline(always)]
     pub(super) fn conj_sum(&self) -> bool {
@@ -84,6 +95,31 @@ impl<T: Scalar> Batched<T> {
             (true, _) => self.alpha.scale(sum),
             (false, 0) => self.beta.scale(old),
             (false, _) => self.alpha.scale_onto(sum, self.beta.scale(old)),
+        }
+    }
+
+    /// What `scaled` is of many sums, each where its old value was: what they have in common is asked once.
+    #[inline(always)]
+    pub fn scale<const R: usize, const V: usize>(&self, sums: [[T; V]; R], old: &mut [[T; V]; R]) {
+        let conj = self.conj_sum();
+        let mut each = |of: &dyn Fn(T, T) -> T| {
+            for r in 0..R {
+                for v in 0..V {
+                    old[r][v] = of(sums[r][v].conj_if(conj), old[r][v]);
+                }
+            }
+        };
+        match (self.beta.is_zero(), self.k) {
+            (true, 0) => each(&|_, _| T::ZERO),
+            (true, _) => match self.alpha.as_real() {
+                Some(alpha) => each(&|sum, _| alpha.scale(sum)),
+                None => each(&|sum, _| self.alpha.scale(sum)),
+            },
+            (false, 0) => each(&|_, old| self.beta.scale(old)),
+            (false, _) => match (self.alpha.as_real(), self.beta.as_real()) {
+                (Some(alpha), Some(beta)) => each(&|sum, old| alpha.scale_onto(sum, beta.scale(old))),
+                _ => each(&|sum, old| self.alpha.scale_onto(sum, self.beta.scale(old))),
+            },
         }
     }
 }
@@ -192,6 +228,16 @@ macro_rules! flat_lanes_entries {
     };
 }
 model::batched_flat_lanes_variants!(flat_lanes_entries);
+
+macro_rules! bulk_entries {
+    ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            batched_entry!($entry, $elem, bulk::body::<$elem, $tm, $tn>);
+        )*
+    };
+}
+model::batched_bulk_variants!(bulk_entries);
 
 /// The bodies of the paper's kernels, by their variants' names.
 mod bodies {

@@ -2,6 +2,7 @@
 //! one turn and in several.
 
 use crate::harness::{Element, FAR, Layout, are, order};
+use crate::runs::{block_of_runs, takes_runs};
 use lanky_kernels::table::{self, Batched as Function, BatchedFn};
 use model::launch::batched::{CONJ_BIT, FlatTile, Laid, Lie, Tile, laid};
 use model::variants::batched::{BATCHED, Batched, Design};
@@ -220,6 +221,12 @@ pub fn run_with<T: Element>(
                 choice.codes,
             )
         }
+        (Design::Bulk, Ok(choice)) => {
+            let (problems, threads, shared_bytes) = block_of_runs(variant, &case, &choice, &problem);
+            let (grid, block) = ([case.count.div_ceil(problems).min(case.blocks), 1, 1], [threads, 1, 1]);
+            swapped = choice.swapped;
+            (Launch { grid, block, shared_bytes, ..launch }, problems, choice.sides, choice.codes)
+        }
         (design, Ok(choice)) => {
             let is_a_warps = design.is_by_warps();
             assert!(is_a_warps || choice.codes == codes, "{}", variant.entry);
@@ -333,6 +340,11 @@ fn sizes(variant: &Batched) -> Vec<[u32; 3]> {
         [32, 32, 32],
         [31, 29, 30],
     ];
+    if variant.design() == Design::Bulk {
+        sizes.extend([[tm.max(tn), tm.max(tn), 1], [8, 20, 12], [12, 8, 4], [16, 16, 8], [10, 14, 6], [9, 13, 0]]);
+        sizes.push([tn, tm, 8]);
+        sizes.retain(|sizes| takes_runs(variant, *sizes, false) || takes_runs(variant, *sizes, true));
+    }
     sizes.retain(|[m, n, k]| variant.owners(*m, *n, *k) <= variant.threads);
     if variant.design().is_by_warps() {
         let (most, steps) = (variant.tm, variant.tn);
@@ -368,16 +380,24 @@ pub fn cases(variant: &Batched) -> Vec<Case> {
                 (_, 3) => Follow::Listed(1),
                 _ => Follow::Listed(4),
             };
+            let by_rows = [bits & 1 == 1, bits & 2 == 2, bits & 4 == 4];
+            let runs = variant.design() == Design::Bulk;
             cases.push(Case {
                 sizes,
                 count: [2 * problems + 1, 3 * problems, 5, 1][turn / 2 % 4],
                 problems,
                 stages: 2 + turn as u32 % 3,
                 blocks: [1, 2, u32::MAX][turn % 3],
-                by_rows: [bits & 1 == 1, bits & 2 == 2, bits & 4 == 4],
+                by_rows: if runs { [by_rows[0]; 3] } else { by_rows },
                 gaps: [gap(0), gap(1), gap(2)],
                 follow: [follow(0), follow(1), follow(2)],
-                offset: if run == 1 { 1 } else { turn / 3 % 2 * (run / 3) },
+                offset: if runs {
+                    0
+                } else if run == 1 {
+                    1
+                } else {
+                    turn / 3 % 2 * (run / 3)
+                },
                 alpha: FACTORS[turn % 4],
                 beta: FACTORS[(turn / 4 + 1) % 4],
                 conj: turn as u32 % 4,
@@ -385,14 +405,22 @@ pub fn cases(variant: &Batched) -> Vec<Case> {
             });
         }
     }
-    let nothing = Case { sizes: [3, 2, 0], count: 7, problems: 2, beta: 0.5, ..plain([1; 3]) };
+    let nothing = Case { sizes: no_steps(variant), count: 7, problems: 2, beta: 0.5, ..plain([1; 3]) };
     cases.extend([nothing, Case { beta: 0.0, ..nothing }]);
     cases.retain(|case| !variant.is_packed() || is_packed(variant, case));
     cases
 }
 
+/// Sizes without steps that an entry takes.
+fn no_steps(variant: &Batched) -> [u32; 3] {
+    if variant.design() == Design::Bulk { [8, 8, 0] } else { [3, 2, 0] }
+}
+
 /// Whether an entry for packed batches takes it.
 fn is_packed(variant: &Batched, case: &Case) -> bool {
+    if variant.design() == Design::Bulk {
+        return takes_runs(variant, case.sizes, case.by_rows[0]); // all of its cases lie so
+    }
     let [m, n, k] = case.sizes;
     let width = (16 / variant.dtype.bytes()) as u32;
     [(m, k), (k, n), (m, n)].into_iter().enumerate().all(|(which, shape)| {
@@ -407,7 +435,10 @@ fn is_packed(variant: &Batched, case: &Case) -> bool {
 #[test]
 fn a_product_of_no_steps_reads_neither_a_nor_b() {
     for variant in BATCHED.iter().filter(|variant| variant.design().is_ours()) {
-        for sizes in [[8, 7, 0], [3, 5, 0]] {
+        for sizes in [[8, 7, 0], [3, 5, 0], [8, 8, 0]] {
+            if variant.design() == Design::Bulk && !takes_runs(variant, sizes, false) {
+                continue;
+            }
             let counters = check(variant, Case { beta: 0.5, ..plain(sizes) });
             for operand in ["A", "B"] {
                 assert_eq!(counters.operand(operand).loads.elements, 0, "{} {operand}", variant.entry);
@@ -422,11 +453,12 @@ fn a_product_of_no_steps_is_plus_zero() {
     for variant in BATCHED {
         for (at, alpha) in [1.0, -1.0, 0.0, f64::INFINITY].into_iter().enumerate() {
             for conj in 0..4 {
-                let by_rows = [false, false, (at + conj) % 2 == 1];
-                let case =
-                    Case { sizes: [7, 5, 0], by_rows, alpha, conj: conj as u32, is_rounded: true, ..plain([1; 3]) };
+                let (runs, by_rows) = (variant.design() == Design::Bulk, (at + conj) % 2 == 1);
+                let (sizes, by_rows) =
+                    if runs { ([8, 8, 0], [by_rows; 3]) } else { ([7, 5, 0], [false, false, by_rows]) };
+                let case = Case { sizes, by_rows, alpha, conj: conj as u32, is_rounded: true, ..plain([1; 3]) };
                 let bits = bits(variant, case);
-                assert_eq!(bits.len() as u64, 9 * 35 * variant.dtype.bytes());
+                assert_eq!(bits.len() as u64, u64::from(9 * sizes[0] * sizes[1]) * variant.dtype.bytes());
                 assert!(bits.iter().all(|byte| *byte == 0), "{} {case:?}", variant.entry);
             }
         }
@@ -474,6 +506,7 @@ tests!(
     batched_fragments,
     batched_warps,
     batched_flat,
+    batched_bulk,
     batched_single,
     batched_aggregated,
     batched_prefetch,
@@ -491,7 +524,8 @@ fn cases_cover_layouts_factors_and_ways_to_follow() {
     for variant in BATCHED {
         let cases = cases(variant);
         let has = |what: &dyn Fn(&Case) -> bool| assert!(cases.iter().any(what), "{}", variant.entry);
-        for layout in 0..8 {
+        let runs = variant.design() == Design::Bulk;
+        for layout in (0..8).filter(|layout| !runs || matches!(layout, 0 | 7)) {
             let by_rows = [layout & 1 == 1, layout & 2 == 2, layout & 4 == 4];
             has(&|case| case.by_rows == by_rows);
         }
@@ -499,7 +533,7 @@ fn cases_cover_layouts_factors_and_ways_to_follow() {
             has(&|case| case.beta == beta && case.sizes[2] > 0);
         }
         // Of a packed batch that starts past a piece: where it moves as one run.
-        has(&|case| case.offset == 1 || variant.dtype.bytes() == 16);
+        has(&|case| case.offset == 1 || variant.dtype.bytes() == 16 || runs);
         for which in 0..if variant.is_packed() { 0 } else { 3 } {
             has(&|case| matches!(case.follow[which], Follow::Listed(_)));
             has(&|case| case.follow[which] == Follow::Gap(3));
@@ -522,6 +556,7 @@ fn packed_batches_are_moved_once_and_by_pieces() {
         for sizes in [[3, 3, 3], [4, 4, 4], [8, 8, 8], [7, 5, 9], [16, 16, 16]] {
             let [m, n, k] = sizes;
             let is_too_large = variant.design().is_by_warps() && m.max(n) > variant.tm;
+            let is_too_large = is_too_large || variant.design() == Design::Bulk && !takes_runs(variant, sizes, false);
             if !variant.design().is_ours() || is_too_large || variant.owners(m, n, k) * 2 > variant.threads {
                 continue;
             }

@@ -17,6 +17,7 @@ mod places;
 mod products;
 mod profiler;
 mod rounding;
+mod runs;
 mod slots;
 mod special;
 mod tsmm;

@@ -253,6 +253,31 @@ impl FlatTile {
     }
 }
 
+/// A stage of problems that come by bulk copies, in elements: A's, B's and C's, each from whole pieces of 16 bytes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BulkTile {
+    /// Where B's begin.
+    pub b_at: u32,
+    /// Where C's begin.
+    pub c_at: u32,
+    /// Elements a stage.
+    pub stage_len: u32,
+}
+
+impl BulkTile {
+    /// Of so many m x n x k problems, `width` elements being 16 bytes.
+    pub const fn new([m, n, k]: [u32; 3], problems: u32, width: u32) -> BulkTile {
+        let b_at = (problems * m * k).next_multiple_of(width);
+        let c_at = b_at + (problems * k * n).next_multiple_of(width);
+        BulkTile { b_at, c_at, stage_len: c_at + (problems * m * n).next_multiple_of(width) }
+    }
+
+    /// Bytes of so many stages, and of their mbarriers, of elements of so many bytes.
+    pub const fn shared_bytes(&self, stages: u32, bytes: u32) -> u32 {
+        stages * (self.stage_len * bytes + 8)
+    }
+}
+
 /// An operand of a batch as the caller has it, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lie {

@@ -35,13 +35,13 @@ pub(super) fn root_of_cubes(a: f64, b: f64) -> f64 {
 }
 
 /// (Σ terms⁴)^¼ of terms that are not negative.
-pub(crate) fn root_of_fourths(terms: [f64; 3]) -> f64 {
+pub(crate) fn root_of_fourths<const N: usize>(terms: [f64; N]) -> f64 {
     let sum = sum_of_fourths(terms);
     if sum <= 0.0 { 0.0 } else { fourth_root(sum) }
 }
 
 /// Σ terms⁴.
-pub(crate) fn sum_of_fourths(terms: [f64; 3]) -> f64 {
+pub(crate) fn sum_of_fourths<const N: usize>(terms: [f64; N]) -> f64 {
     terms.iter().map(|t| (t * t) * (t * t)).sum()
 }
 

@@ -14,6 +14,8 @@ pub enum Design {
     Warps,
     /// Ours: warps copy whole matrices as they lie, those without gaps, into shared memory of their own and back.
     Flat,
+    /// Ours: blocks take several problems that lie one behind the other by bulk copies, threads parts of them.
+    Bulk,
     /// MAGMA's: one product a block, a thread an element.
     Single,
     /// Several products a block.
@@ -27,7 +29,7 @@ pub enum Design {
 impl Design {
     /// Whether it is chosen where nobody names one: the paper's are there to be named.
     pub const fn is_ours(self) -> bool {
-        matches!(self, Design::Tile | Design::Fragments | Design::Warps | Design::Flat)
+        matches!(self, Design::Tile | Design::Fragments | Design::Warps | Design::Flat | Design::Bulk)
     }
 
     /// Whether warps have problems of their own, of at most [`Batched::tm`] rows and columns and [`Batched::tn`] steps.
@@ -53,7 +55,7 @@ pub struct Batched {
     pub parts: u32,
     /// Of these the warps beside each other, which have the same rows and other columns.
     pub across: u32,
-    /// Threads a block.
+    /// Threads a block, of [`Design::Bulk`] at most.
     pub threads: u32,
     /// Blocks an SM for which registers are allotted.
     pub min_blocks: u32,
@@ -62,7 +64,7 @@ pub struct Batched {
 impl Batched {
     /// Whether it takes packed batches alone.
     pub const fn is_packed(&self) -> bool {
-        matches!(self.name.as_bytes(), b"batched_packed")
+        matches!(self.name.as_bytes(), b"batched_packed" | b"batched_bulk")
     }
 
     /// 32-bit registers a thread, as the assembler allotted them for the nearest architecture, or as launch bounds allow.
@@ -77,6 +79,7 @@ impl Batched {
             b"batched_fragments" => Design::Fragments,
             b"batched_warps" => Design::Warps,
             b"batched_flat" => Design::Flat,
+            b"batched_bulk" => Design::Bulk,
             b"batched_single" => Design::Single,
             b"batched_aggregated" => Design::Aggregated,
             b"batched_prefetch" => Design::Prefetch,
@@ -88,7 +91,7 @@ impl Batched {
     /// The oldest compute capability that has its instructions.
     pub const fn since(&self) -> (u32, u32) {
         match self.design() {
-            Design::Fragments | Design::Flat => (9, 0),
+            Design::Fragments | Design::Flat | Design::Bulk => (9, 0),
             _ => SINCE,
         }
     }
@@ -300,6 +303,44 @@ macro_rules! flat_lanes_rows {
 }
 batched_flat_lanes_variants!(flat_lanes_rows);
 
+/// The entries that take problems that lie one behind the other by bulk copies: `entry: element, TM, TN, threads at most, blocks an SM`.
+#[macro_export]
+macro_rules! batched_bulk_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                   elem  TM  TN  threads blocks
+            sbatched_bulk_1x2_t256:    f32,  1,  2,  256,    4;
+            sbatched_bulk_3x3_t256:    f32,  3,  3,  256,    4;
+            sbatched_bulk_3x4_t256:    f32,  3,  4,  256,    4;
+            sbatched_bulk_4x4_t256:    f32,  4,  4,  256,    4;
+            sbatched_bulk_5x4_t256:    f32,  5,  4,  256,    4;
+            sbatched_bulk_7x4_t256:    f32,  7,  4,  256,    3;
+            dbatched_bulk_1x2_t256:    f64,  1,  2,  256,    4;
+            dbatched_bulk_2x2_t256:    f64,  2,  2,  256,    4;
+            dbatched_bulk_3x3_t256:    f64,  3,  3,  256,    4;
+            dbatched_bulk_3x4_t256:    f64,  3,  4,  256,    3;
+            dbatched_bulk_5x4_t128:    f64,  5,  4,  128,    4;
+            cbatched_bulk_2x2_t256:    c64,  2,  2,  256,    4;
+            cbatched_bulk_2x4_t256:    c64,  2,  4,  256,    4;
+            cbatched_bulk_3x3_t128:    c64,  3,  3,  128,    7;
+            cbatched_bulk_3x4_t128:    c64,  3,  4,  128,    5;
+            cbatched_bulk_5x4_t128:    c64,  5,  4,  128,    3;
+            zbatched_bulk_1x2_t256:    c128, 1,  2,  256,    4;
+            zbatched_bulk_3x2_t128:    c128, 3,  2,  128,    5;
+        }
+    };
+}
+
+macro_rules! bulk_rows {
+    ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $threads:literal, $blocks:literal;)*) => {
+        const BULK: &[Batched] = &[$(Batched {
+            name: "batched_bulk", entry: stringify!($entry), dtype: elem::$elem,
+            tm: $tm, tn: $tn, parts: 1, across: 1, threads: $threads, min_blocks: $blocks,
+        }),*];
+    };
+}
+batched_bulk_variants!(bulk_rows);
+
 /// The entries of MAGMA's paper: `entry: element, variant, threads at most`. In f32 and f64: the paper shows f64.
 #[macro_export]
 macro_rules! batched_paper_variants {
@@ -330,8 +371,8 @@ batched_paper_variants!(paper_rows);
 
 /// Every entry of a batch.
 pub const BATCHED: &[Batched] = &{
-    const TABLES: [&[Batched]; 8] =
-        [TILE, FRAGMENTS, COMPLEX_FRAGMENTS, FLAT_REAL, FLAT_COMPLEX, FLAT_LANES, WARPS, PAPER];
+    const TABLES: [&[Batched]; 9] =
+        [TILE, FRAGMENTS, COMPLEX_FRAGMENTS, FLAT_REAL, FLAT_COMPLEX, FLAT_LANES, BULK, WARPS, PAPER];
     const LEN: usize = {
         let (mut len, mut table) = (0, 0);
         while table < TABLES.len() {

@@ -5,11 +5,13 @@ mod bits;
 mod huge;
 mod quick;
 mod special;
+mod turned;
 
 pub use bits::bits;
 pub use huge::run as run_huge;
 pub use quick::run as run_quick;
 pub use special::run as run_special;
+pub use turned::run as run_turned;
 
 use crate::case::{ALPHAS, BETAS};
 use crate::compare::bitwise;
@@ -298,7 +300,16 @@ fn entries(lab: &Lab, dtype: Dtype) -> Vec<Entry> {
 
 /// Whether an entry does not take what it was asked for, and says so.
 fn is_refused(entry: Entry, fault: &crate::lab::Fault) -> bool {
-    let reasons = ["packed batches alone", "without gaps alone", "threads", "take up to", "take 32 at most"];
+    let reasons = [
+        "packed batches alone",
+        "batches alone whose",
+        "without gaps alone",
+        "whole tiles alone",
+        "its threads compute",
+        "threads",
+        "take up to",
+        "take 32 at most",
+    ];
     let refused = |what: &str| reasons.iter().any(|reason| what.contains(reason));
     entry.is_some() && matches!(fault.downcast_ref::<Error>(), Some(Error::Unsupported { what }) if refused(what))
 }

@@ -81,6 +81,11 @@ pub const CHECKS: &[Check] = &[
     ),
     ("gemv", "every entry of vectors: integers, layouts, parts, strides, the same bits", gemv::run),
     ("batched", "every entry of batches: integers, strided, shared and listed, gaps, conjugates, guards", batched::run),
+    (
+        "batched-turns",
+        "batches by runs whose blocks have several groups: integers of every problem",
+        batched::run_turned,
+    ),
     ("batched-repeat", "batches: 100 runs, and every place in the batch, the same bits", batched::run_repeat),
     (
         "batched-special",

@@ -132,7 +132,7 @@ unsafe fn write<T: Scalar, const R: usize, const V: usize>(
                 }
             }
         }
-        scale(x, sums, &mut out);
+        x.scale(sums, &mut out);
         for r in 0..R {
             for v in 0..V {
                 if has(r, v) {
@@ -140,25 +140,6 @@ unsafe fn write<T: Scalar, const R: usize, const V: usize>(
                 }
             }
         }
-    }
-}
-
-/// [`Batched::scaled`] of many sums, each where its old value was: what they have in common is asked once.
-#[inline(always)]
-fn scale<T: Scalar, const R: usize, const V: usize>(x: &Batched<T>, sums: [[T; V]; R], old: &mut [[T; V]; R]) {
-    let conj = x.conj_sum();
-    let mut each = |of: &dyn Fn(T, T) -> T| {
-        for r in 0..R {
-            for v in 0..V {
-                old[r][v] = of(sums[r][v].conj_if(conj), old[r][v]);
-            }
-        }
-    };
-    match (x.beta.is_zero(), x.k) {
-        (true, 0) => each(&|_, _| T::ZERO),
-        (true, _) => each(&|sum, _| x.alpha.scale(sum)),
-        (false, 0) => each(&|_, old| x.beta.scale(old)),
-        (false, _) => each(&|sum, old| x.alpha.scale_onto(sum, x.beta.scale(old))),
     }
 }
 
