@@ -111,13 +111,16 @@ fn what_all_gpus_have_is_the_same_on_each() {
     }
     assert!(compared > 200, "{compared}");
     assert_ne!(unnumbered("bra $L__BB1_2;"), unnumbered("bra $L__BB1_3;"));
+    assert_ne!(unnumbered("{ // callseq 1, 0"), unnumbered("{ // callseq 1, 1"));
 }
 
-/// A function's labels without its number among those that were compiled with it: `$L__BB244_2`.
+/// A function's labels without its number among those that were compiled with it, `$L__BB244_2`, and calls without theirs, `// callseq 81, 0`.
 fn unnumbered(body: &str) -> String {
-    let mut parts = body.split("$L__BB");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| text + "$L__BB" + part.trim_start_matches(|c: char| c.is_ascii_digit()))
+    ["$L__BB", "// callseq "].into_iter().fold(body.to_owned(), |body, mark| {
+        let mut parts = body.split(mark);
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |text, part| text + mark + part.trim_start_matches(|c: char| c.is_ascii_digit()))
+    })
 }
 
 #[test]
