@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bench, RESULTS, object, says};
-use model::{BatchedProblem, Dtype, Machine, choose_batched};
+use model::{BatchedProblem, Dtype, Machine, Problem, Strides, choose, choose_batched};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r-variants.csv");
 /// What is off, and why.
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/NOTES.md");
+/// Tall matrices in f64 whose rows have gaps.
+const GAPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/trials/gaps.csv");
 /// Times of all entries of batches.
 const BATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/batched-variants.csv");
 /// Of the matrix units' entries for squares in f64.
@@ -110,6 +112,29 @@ fn choices_of_tall_rows_are_nearly_the_fastest_on_an_h200() {
         let worst = 1.0 + losses.iter().copied().fold(0.0, f64::max);
         assert!(mean <= TALL_ROWS_LOSE.0 && worst <= TALL_ROWS_LOSE.1, "{cases}: {mean}, {worst}: {choices:#}");
     }
+}
+
+/// What those of f64 whose rows have gaps choose, and how many times as long as the fastest entry that may take.
+#[test]
+fn choices_of_rows_with_gaps_are_nearly_the_fastest_on_an_h200() {
+    let text = std::fs::read_to_string(GAPS).expect("results");
+    let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let names = rows.next().expect("a head");
+    let column = |name: &str| names.iter().position(|other| *other == name).expect("a column");
+    let [m, n, k, lda, now, now_us, fastest_us] = ["m", "n", "k", "lda", "now", "now_us", "fastest_us"].map(column);
+    let mut compared = 0;
+    for row in rows {
+        let size = |at: usize| row[at].parse::<u64>().expect("a size");
+        let time = |at: usize| row[at].parse::<f64>().expect("a time");
+        let by_rows = |ld: u64| Strides { row: ld, col: 1 };
+        let (a, b, c) = (by_rows(size(lda)), by_rows(size(n)), by_rows(size(n)));
+        let p = Problem { a, b, c, ..Problem::column_major(Dtype::F64, size(m), size(n), size(k)) };
+        let choice = choose(&p, &Machine::H200, None).expect("an entry");
+        assert_eq!(choice.variant.entry, row[now], "{row:?}");
+        assert!(time(now_us) / time(fastest_us) <= 1.05, "{row:?}");
+        compared += 1;
+    }
+    assert_eq!(compared, 83);
 }
 
 /// Of batches, those that take long enough: how many times as long as the fastest entry the choices take, in the geometric mean.

@@ -107,6 +107,19 @@ fn cases_differ_in_all_that_they_have() {
     assert!(without_room);
 }
 
+/// The result is right, each matrix is read once, one that problems share once for each, C only where β is not 0, and each C written once.
+pub fn moves_each_once(variant: &Batched, case: Case) {
+    let counters = check(variant, case);
+    let [m, n, k] = case.sizes;
+    let reads = [("A", m * k), ("B", k * n), ("C", if case.beta == 0.0 { 0 } else { m * n })];
+    for (name, elements) in reads {
+        let loads = counters.operand(name).loads.elements;
+        assert_eq!(loads, u64::from(case.count * elements), "{} {name} {case:?}", variant.entry);
+    }
+    let stores = counters.operand("C").stores.elements;
+    assert_eq!(stores, u64::from(case.count * m * n), "{} {case:?}", variant.entry);
+}
+
 /// Whatever lies before and behind a matrix is NaN or another's, and nothing of it is read or written.
 #[test]
 fn every_size_is_taken_in_every_order() {
@@ -115,17 +128,8 @@ fn every_size_is_taken_in_every_order() {
         for (at, sizes) in sizes(variant).enumerate().filter(|(at, _)| share.has(*at)) {
             for order in 0..8 {
                 let case = case(sizes, 8 * at + order);
-                let counters = check(variant, case);
+                moves_each_once(variant, case);
                 checked += 1;
-                // Each matrix is read once, one that problems share once for each; C only where β is not 0.
-                let [m, n, k] = sizes;
-                let reads = [("A", m * k), ("B", k * n), ("C", if case.beta == 0.0 { 0 } else { m * n })];
-                for (name, elements) in reads {
-                    let loads = counters.operand(name).loads.elements;
-                    assert_eq!(loads, u64::from(case.count * elements), "{} {name} {case:?}", variant.entry);
-                }
-                let stores = counters.operand("C").stores.elements;
-                assert_eq!(stores, u64::from(case.count * m * n), "{} {case:?}", variant.entry);
             }
         }
     }

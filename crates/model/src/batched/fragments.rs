@@ -250,8 +250,8 @@ mod tests {
                 assert!(choice.estimate.in_flight > NEEDED_IN_FLIGHT && choice.shared_bytes == 0, "{n}");
             }
             for n in 1..=8 {
-                let name = name(&square(dtype, n, reads_c), &Machine::H200);
-                assert!(matches!(name, Ok(name) if name != "batched_fragments"), "{n}: {name:?}");
+                let expected = if n == 1 { "batched_packed" } else { "batched_bulk" };
+                assert_eq!(name(&square(dtype, n, reads_c), &Machine::H200), Ok(expected), "{n}");
             }
         }
     }
