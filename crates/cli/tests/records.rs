@@ -186,16 +186,16 @@ fn all_variants_have_rows_beside_the_cases() {
     assert_eq!(text(&bench.get("gpu.csv")).lines().count(), 2);
 }
 
-/// What is over in a few microseconds is timed once more, many launches in one.
+/// What is over in less than a millisecond is timed once more, many launches in one; of many entries what is in a few microseconds.
 #[test]
-fn launch_bound_cases_have_rows_of_graphs() {
+fn short_cases_have_rows_of_graphs() {
     let bench = Bench::new();
     let args = ["bench", "--device", "cuda:0", "--dtype", "f64", "--m", "128", "--k", "128", "--n", "2", "--beta", "0"];
     let output = bench.run(&plus(&args, &["--against", "none", "--variant", "all", "--csv", "r.csv", "--json"]));
     if output.status.code() == Some(3) {
         let why = text(&output.stderr);
         assert!(std::env::var_os("LANKY_REQUIRE_GPU").is_none_or(|value| value != "1"), "{why}");
-        return common::skipped("launch_bound_cases_have_rows_of_graphs", why.lines().next().unwrap_or_default());
+        return common::skipped("short_cases_have_rows_of_graphs", why.lines().next().unwrap_or_default());
     }
     assert!(output.status.success(), "{}", text(&output.stderr));
     let object: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
@@ -203,10 +203,11 @@ fn launch_bound_cases_have_rows_of_graphs() {
     let is_graph = |row: &&Value| row["variant"].as_str().is_some_and(|name| name.contains("@graph"));
     let graphs: Vec<&Value> = rows.iter().filter(is_graph).collect();
     assert!(graphs.iter().any(|row| row["chooser"] == "model"), "{object}");
-    // Those that were far behind are not timed in a graph, the others as often as launch by launch.
-    assert!(graphs.iter().all(|row| row["samples"] == 30), "{object}");
+    // Those that were far behind are not timed in a graph.
+    let is_timed = |row: &&Value| row["samples"].as_u64().is_some_and(|samples| (5..=30).contains(&samples));
+    assert!(graphs.iter().all(is_timed), "{object}");
     let full = rows.iter().filter(|row| !is_graph(row) && row["samples"] == 30).count();
     assert_eq!(graphs.len(), full, "{object}");
-    assert_eq!(text(&bench.get("r-variants.csv")).matches("@graph").count(), graphs.len());
+    assert_eq!(text(&bench.get("r-graphs.csv")).matches("@graph").count(), graphs.len());
     assert_eq!(text(&bench.get("r.csv")).lines().count(), 2);
 }

@@ -77,8 +77,8 @@ pub struct BenchArgs {
     /// Let data that fits into the cache stay there; such rows are labelled
     #[arg(long)]
     pub cached: bool,
-    /// Write the results into a file, row by row; those of forced variants, graphs and cached data into one with -variants in
-    /// its name, the ceilings into one with -ceilings
+    /// Write the results into a file, row by row; those of forced variants and cached data into one with -variants in its
+    /// name, those in graphs into one with -graphs, the ceilings into one with -ceilings
     #[arg(long, value_name = "FILE.csv")]
     pub csv: Option<PathBuf>,
     /// Print one JSON object

@@ -45,8 +45,13 @@ const ROUNDS_AT_ONCE: usize = 10;
 const SECONDS_AT_ONCE: f64 = 0.05;
 /// Runs in one graph: at least so many, and one of every part of the data if these are not more than so many.
 const RUNS_A_GRAPH: (u64, u64) = (20, 500);
-/// What takes less is also timed in a graph, s.
-const LAUNCH_BOUND_S: f64 = 20e-6;
+/// What takes less is also timed in graphs, s: alone between two events a launch takes some microseconds that it does not
+/// take behind another.
+const IN_GRAPHS_S: f64 = 1e-3;
+/// So are those of many entries that take less, s.
+const ENTRY_IN_GRAPHS_S: f64 = 20e-6;
+/// Graphs of one are timed until they have taken so long, s, but so many at least.
+const GRAPHS: (f64, usize) = (0.03, 5);
 /// Opponents that take so many times as long as the fastest of all, and longer than so many seconds, are left out: thirty
 /// runs would say no more.
 const HOPELESS: (f64, f64) = (20.0, 0.01);
@@ -218,6 +223,18 @@ pub fn is_graph_cached(parts: &Parts) -> bool {
     parts.cached || parts.count > RUNS_A_GRAPH.1
 }
 
+/// Runs in a graph.
+fn runs_a_graph(parts: &Parts) -> u64 {
+    parts.count.clamp(RUNS_A_GRAPH.0, RUNS_A_GRAPH.1)
+}
+
+/// How many graphs are timed of what takes so many seconds a run: as many as samples, fewer where that takes long.
+pub fn graphs(parts: &Parts, seconds: f64, samples: usize) -> usize {
+    let one_s = seconds * crate::say::float(usize::try_from(runs_a_graph(parts)).unwrap_or(usize::MAX));
+    let (_, least) = GRAPHS;
+    (least..samples).find(|&graphs| crate::say::float(graphs) * one_s >= GRAPHS.0).unwrap_or(samples)
+}
+
 /// Seconds a run inside a CUDA graph of many, `samples` times, the graphs taking turns in orders that `random` draws. Who is
 /// not in `running` has none.
 pub fn in_graphs<T: Real>(
@@ -229,7 +246,7 @@ pub fn in_graphs<T: Real>(
     mut random: Random,
 ) -> Result<Times, Fault> {
     let mut times: Times = lanes.iter().map(|_| Ok(Vec::new())).collect();
-    let runs = data.parts.count.clamp(RUNS_A_GRAPH.0, RUNS_A_GRAPH.1);
+    let runs = runs_a_graph(&data.parts);
     let mut graphs = HashMap::new();
     for &which in &running {
         match recorded(stream, data, lanes[which].run, runs) {
@@ -269,9 +286,9 @@ fn recorded<T: Real>(
     Ok(graph)
 }
 
-/// Whether launches, and not the device, set the pace of a run of so many seconds: on a GPU alone.
-pub fn is_launch_bound(is_cuda: bool, seconds: f64) -> bool {
-    is_cuda && seconds < LAUNCH_BOUND_S
+/// Whether a case of so many seconds a run is timed in graphs too, and whether so is one of many entries: on a GPU alone.
+pub fn has_graphs(is_cuda: bool, role: Role, seconds: f64) -> bool {
+    is_cuda && seconds < if role == Role::Entry { ENTRY_IN_GRAPHS_S } else { IN_GRAPHS_S }
 }
 
 #[cfg(test)]
@@ -393,8 +410,20 @@ mod tests {
     }
 
     #[test]
-    fn short_runs_on_a_gpu_are_bound_by_launches() {
-        assert!(is_launch_bound(true, 19e-6) && !is_launch_bound(true, 20e-6) && !is_launch_bound(false, 1e-6));
+    fn short_runs_on_a_gpu_have_graphs() {
+        assert!(has_graphs(true, Role::Ours, 0.99e-3) && !has_graphs(true, Role::Ours, 1e-3));
+        assert!(has_graphs(true, Role::Other, 0.99e-3) && !has_graphs(false, Role::Other, 1e-6));
+        assert!(has_graphs(true, Role::Entry, 19e-6) && !has_graphs(true, Role::Entry, 20e-6));
+    }
+
+    #[test]
+    fn long_graphs_are_timed_less_often() {
+        let job = Job::single(Problem::column_major(Dtype::F64, 10_000, 2, 100));
+        let parts = Parts::new(&job, 60 << 20, false).expect("it fits");
+        assert_eq!(runs_a_graph(&parts), 31);
+        // 0.31, 3.1 and 31 ms each.
+        assert_eq!([1e-5, 1e-4, 1e-3].map(|seconds| graphs(&parts, seconds, 30)), [30, 10, 5]);
+        assert_eq!(graphs(&parts, 1e-3, 3), 3);
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::output::{self, Output};
 pub enum Journal {
     /// Nothing is to be written.
     Nowhere,
-    /// One file for the rows of the cases, one for all others, beside it.
-    Files { cases: Lines, others: Lines, ceilings: PathBuf },
+    /// One file for the rows of the cases, one for those in graphs and one for all others, beside it.
+    Files { cases: Lines, graphs: Lines, others: Lines, ceilings: PathBuf },
     /// One text, written when it is whole.
     Stream(Output, String),
 }
@@ -36,8 +36,8 @@ impl Journal {
         }
         drop(output);
         let lines = |path: PathBuf| Lines { path, file: None };
-        let ceilings = beside(path, "ceilings");
-        Ok(Self::Files { cases: lines(path.into()), others: lines(beside(path, "variants")), ceilings })
+        let [graphs, others] = ["graphs", "variants"].map(|what| lines(beside(path, what)));
+        Ok(Self::Files { cases: lines(path.into()), graphs, others, ceilings: beside(path, "ceilings") })
     }
 
     /// Writes what the device does at most.
@@ -64,7 +64,14 @@ impl Journal {
         let line = csv::line(row.fields());
         match self {
             Self::Nowhere => Ok(()),
-            Self::Files { cases, others, .. } => if row.is_of_the_case() { cases } else { others }.add(&line),
+            Self::Files { cases, graphs, others, .. } => {
+                let lines = match row.is_in_a_graph() {
+                    true => graphs,
+                    false if row.is_of_the_case() => cases,
+                    false => others,
+                };
+                lines.add(&line)
+            }
             Self::Stream(_, whole) => {
                 whole.push_str(&line);
                 Ok(())
@@ -79,10 +86,9 @@ impl Journal {
     pub fn finish(self) -> Result<(), Fault> {
         match self {
             Self::Nowhere => Ok(()),
-            Self::Files { mut cases, others, .. } => {
+            Self::Files { mut cases, graphs, others, .. } => {
                 cases.add("")?;
-                cases.finish()?;
-                others.finish()
+                [cases, graphs, others].into_iter().try_for_each(Lines::finish)
             }
             Self::Stream(mut output, whole) => {
                 output.write_all(whole.as_bytes()).map_err(|error| output.fault(&error))?;
@@ -159,10 +165,17 @@ mod tests {
         assert_eq!(read("r.csv"), "as it was");
         let forced = Row { chooser: "caller".into(), ..row(2, None) };
         let above = Row { variant: "x@above".into(), ..row(4, None) };
-        for (row, cases, others) in [(&row(2, None), 1, 0), (&forced, 1, 1), (&above, 2, 1), (&forced, 2, 2)] {
+        let graph = Row { variant: "x@graph".into(), ..row(4, None) };
+        let count = |name: &str| result::read(&at(name)).map_or(0, |rows| rows.len());
+        for (row, counts) in [
+            (&row(2, None), [1, 0, 0]),
+            (&forced, [1, 0, 1]),
+            (&above, [2, 0, 1]),
+            (&graph, [2, 1, 1]),
+            (&forced, [2, 1, 2]),
+        ] {
             journal.row(row)?;
-            assert_eq!(result::read(&at("r.csv"))?.len(), cases);
-            assert_eq!(result::read(&at("r-variants.csv")).map_or(0, |rows| rows.len()), others);
+            assert_eq!(["r.csv", "r-graphs.csv", "r-variants.csv"].map(count), counts);
         }
         journal.finish()?;
         assert_eq!(result::read(&at("r.csv"))?, [row(2, None), above]);

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use lanky::{Ceilings, Stream};
 use model::Dtype;
+use model::roofline::Bound;
 
 use super::args::BenchArgs;
 use super::case::Case;
@@ -217,16 +218,35 @@ impl<'b> Bench<'b> {
         }
         self.add_all(case, data, &bound, &contestants, &times, "").map_err(Stop::Run)?;
         // Ours decides, or the first of the others where there is none.
-        let first = times.iter().flatten().find_map(|times| summary(times, self.args.seed));
-        if first.is_some_and(|first| contest::is_launch_bound(self.stream.device().is_cuda(), first.median)) {
-            // Those that went through the race: the others failed, or are far behind.
-            let ran = |which: &usize| times[*which].as_ref().is_ok_and(|times| times.len() == self.args.samples);
-            let running = (0..contestants.len()).filter(ran).collect();
-            let (samples, random) = (self.args.samples, self.order(case, 2));
-            let times = contest::in_graphs(self.stream, data, &mut lanes(&mut contestants), running, samples, random)?;
-            self.add_all(case, data, &bound, &contestants, &times, GRAPH).map_err(Stop::Run)?;
+        if let Some(first) = times.iter().flatten().find_map(|times| summary(times, self.args.seed)) {
+            self.time_in_graphs(case, data, &bound, &mut contestants, &times, first.median)?;
         }
         Ok(())
+    }
+
+    /// Times those that went through the race in graphs too, if a run takes so few seconds: the others failed, or are far behind.
+    fn time_in_graphs<T: Real>(
+        &mut self,
+        case: &Case,
+        data: &mut Data<'_, T>,
+        bound: &Bound,
+        contestants: &mut [Contestant<'b>],
+        raced: &Times,
+        seconds: f64,
+    ) -> Result<(), Stop> {
+        let is_gpu = self.stream.device().is_cuda();
+        let ran = |which: &usize| {
+            contest::has_graphs(is_gpu, contestants[*which].role, seconds)
+                && raced[*which].as_ref().is_ok_and(|times| times.len() == self.args.samples)
+        };
+        let running: Vec<usize> = (0..contestants.len()).filter(ran).collect();
+        if running.is_empty() {
+            return Ok(());
+        }
+        let samples = contest::graphs(&data.parts, seconds, self.args.samples);
+        let times =
+            contest::in_graphs(self.stream, data, &mut lanes(contestants), running, samples, self.order(case, 2))?;
+        self.add_all(case, data, bound, contestants, &times, GRAPH).map_err(Stop::Run)
     }
 
     /// Whether figures of data that is, or is not, in a cache may not be above the ceiling.

@@ -124,7 +124,12 @@ impl Row {
 
     /// The same, whether it says something or is an error of measurement.
     pub fn is_of_the_case(&self) -> bool {
-        self.chooser != "caller" && !self.variant.contains(GRAPH) && !self.variant.contains(CACHED)
+        self.chooser != "caller" && !self.is_in_a_graph() && !self.variant.contains(CACHED)
+    }
+
+    /// Timed behind and before its like, in a graph of many launches.
+    pub fn is_in_a_graph(&self) -> bool {
+        self.variant.contains(GRAPH)
     }
 
     /// The plan's own choice, timed launch by launch.
