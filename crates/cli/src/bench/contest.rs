@@ -43,8 +43,9 @@ const FAR_BEHIND: f64 = 1.5;
 const ROUNDS_AT_ONCE: usize = 10;
 /// But no longer than this, s.
 const SECONDS_AT_ONCE: f64 = 0.05;
-/// Runs in one graph: at least so many, and one of every part of the data if these are not more than so many.
-const RUNS_A_GRAPH: (u64, u64) = (20, 500);
+/// Runs in one graph: as many as take so long, s, and one of every part of the data, but not more than so many.
+const GRAPH_S: f64 = 2e-3;
+const RUNS_A_GRAPH: u64 = 500;
 /// What takes less is also timed in graphs, s: alone between two events a launch takes some microseconds that it does not
 /// take behind another.
 const IN_GRAPHS_S: f64 = 1e-3;
@@ -220,33 +221,36 @@ fn warm<T: Real>(
 
 /// Whether a graph comes back to a part of the data before all others had their turn: then it finds it in the cache.
 pub fn is_graph_cached(parts: &Parts) -> bool {
-    parts.cached || parts.count > RUNS_A_GRAPH.1
+    parts.cached || parts.count > RUNS_A_GRAPH
 }
 
-/// Runs in a graph.
-fn runs_a_graph(parts: &Parts) -> u64 {
-    parts.count.clamp(RUNS_A_GRAPH.0, RUNS_A_GRAPH.1)
+/// Runs in a graph of what takes so many seconds a run.
+pub fn runs_a_graph(parts: &Parts, seconds: f64) -> u64 {
+    let long = (1..RUNS_A_GRAPH).find(|&runs| whole(runs) * seconds >= GRAPH_S).unwrap_or(RUNS_A_GRAPH);
+    long.max(parts.count).min(RUNS_A_GRAPH)
 }
 
-/// How many graphs are timed of what takes so many seconds a run: as many as samples, fewer where that takes long.
-pub fn graphs(parts: &Parts, seconds: f64, samples: usize) -> usize {
-    let one_s = seconds * crate::say::float(usize::try_from(runs_a_graph(parts)).unwrap_or(usize::MAX));
-    let (_, least) = GRAPHS;
-    (least..samples).find(|&graphs| crate::say::float(graphs) * one_s >= GRAPHS.0).unwrap_or(samples)
+/// How many graphs of so many runs are timed of what takes so many seconds a run: as many as samples, fewer where that takes long.
+pub fn graphs(runs: u64, seconds: f64, samples: usize) -> usize {
+    let (long, least) = GRAPHS;
+    (least..samples).find(|&graphs| crate::say::float(graphs) * whole(runs) * seconds >= long).unwrap_or(samples)
 }
 
-/// Seconds a run inside a CUDA graph of many, `samples` times, the graphs taking turns in orders that `random` draws. Who is
+fn whole(runs: u64) -> f64 {
+    crate::say::float(usize::try_from(runs).unwrap_or(usize::MAX))
+}
+
+/// Seconds a run inside a CUDA graph of so many, `samples` times, the graphs taking turns in orders that `random` draws. Who is
 /// not in `running` has none.
 pub fn in_graphs<T: Real>(
     stream: &Stream,
     data: &mut Data<'_, T>,
     lanes: &mut [Lane<'_>],
     mut running: Vec<usize>,
-    samples: usize,
+    (runs, samples): (u64, usize),
     mut random: Random,
 ) -> Result<Times, Fault> {
     let mut times: Times = lanes.iter().map(|_| Ok(Vec::new())).collect();
-    let runs = runs_a_graph(&data.parts);
     let mut graphs = HashMap::new();
     for &which in &running {
         match recorded(stream, data, lanes[which].run, runs) {
@@ -261,7 +265,7 @@ pub fn in_graphs<T: Real>(
             // SAFETY: the data and the contestants, with their plans, are borrowed until the stream has been waited for, in
             // `timed` or below.
             match stream.timed(|| unsafe { graph.launch(stream) }) {
-                Ok(seconds) => times_of.push(seconds / crate::say::float(usize::try_from(runs).unwrap_or(1))),
+                Ok(seconds) => times_of.push(seconds / whole(runs)),
                 Err(error) => times[which] = Err(error),
             }
         }
@@ -417,13 +421,14 @@ mod tests {
     }
 
     #[test]
-    fn long_graphs_are_timed_less_often() {
+    fn graphs_are_long_enough_and_touch_all_parts() {
         let job = Job::single(Problem::column_major(Dtype::F64, 10_000, 2, 100));
         let parts = Parts::new(&job, 60 << 20, false).expect("it fits");
-        assert_eq!(runs_a_graph(&parts), 31);
-        // 0.31, 3.1 and 31 ms each.
-        assert_eq!([1e-5, 1e-4, 1e-3].map(|seconds| graphs(&parts, seconds, 30)), [30, 10, 5]);
-        assert_eq!(graphs(&parts, 1e-3, 3), 3);
+        assert_eq!(parts.count, 31);
+        assert_eq!([1e-6, 1e-5, 1e-4, 1e-3].map(|seconds| runs_a_graph(&parts, seconds)), [500, 200, 31, 31]);
+        // 2, 3.1 and 31 ms each.
+        assert_eq!([(200, 1e-5), (31, 1e-4), (31, 1e-3)].map(|(runs, seconds)| graphs(runs, seconds, 30)), [15, 10, 5]);
+        assert_eq!(graphs(31, 1e-3, 3), 3);
     }
 
     #[test]
@@ -432,7 +437,8 @@ mod tests {
         let mut scribes = ['A', 'B'].map(|letter| Scribe { letter, log: &log, fails: false });
         let [first, second] = &mut scribes;
         let mut lanes = [Lane { run: first, role: Role::Ours }, Lane { run: second, role: Role::Entry }];
-        let times = on_small_data(|stream, data| in_graphs(stream, data, &mut lanes, vec![0], 3, Random::new(1)))?;
+        let times =
+            on_small_data(|stream, data| in_graphs(stream, data, &mut lanes, vec![0], (20, 3), Random::new(1)))?;
         assert!(times[0].as_ref().is_err_and(|error| error.to_string().contains("a graph on the CPU")), "{times:?}");
         assert!(times[1].as_ref().is_ok_and(Vec::is_empty), "it was not to run");
         assert!(log.into_inner().is_empty(), "nothing ran");

@@ -243,9 +243,10 @@ impl<'b> Bench<'b> {
         if running.is_empty() {
             return Ok(());
         }
-        let samples = contest::graphs(&data.parts, seconds, self.args.samples);
+        let runs = contest::runs_a_graph(&data.parts, seconds);
+        let count = (runs, contest::graphs(runs, seconds, self.args.samples));
         let times =
-            contest::in_graphs(self.stream, data, &mut lanes(contestants), running, samples, self.order(case, 2))?;
+            contest::in_graphs(self.stream, data, &mut lanes(contestants), running, count, self.order(case, 2))?;
         self.add_all(case, data, bound, contestants, &times, GRAPH).map_err(Stop::Run)
     }
 
