@@ -257,6 +257,10 @@ mod reduced_tables {
         use crate::gemv as entries;
         model::gemv_variants!(rows);
     }
+    mod gemv_lines {
+        use crate::gemv as entries;
+        model::gemv_lines_variants!(rows);
+    }
 
     pub fn reduced(entry: &str) -> Option<Reduced> {
         let tall = [
@@ -283,7 +287,8 @@ mod reduced_tables {
             gram_packed::reduced,
             gram_dealt_lines::reduced,
         ];
-        let tables = tall.into_iter().chain(gram).chain([gemv::reduced as fn(&str) -> Option<Reduced>]);
+        let vectors = [gemv::reduced, gemv_lines::reduced];
+        let tables = tall.into_iter().chain(gram).chain(vectors);
         tables.into_iter().find_map(|table| table(entry))
     }
 }

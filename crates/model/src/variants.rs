@@ -318,7 +318,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 46] = [
+const TABLES: [&[Variant]; 47] = [
     TSM2R,
     STAGED,
     MMA,
@@ -365,6 +365,7 @@ const TABLES: [&[Variant]; 46] = [
     tsmttsm::PACKED,
     tsmttsm::GRAM_PACKED,
     gemv::ROWS,
+    gemv::LINES,
 ];
 
 /// Rows of all tables.
@@ -399,7 +400,11 @@ impl Variant {
         if self.is_dealt() {
             return crate::launch::reduced::square_side(self.dtype);
         }
-        let owners = if self.mma && !self.is_lines() { self.threads / 32 } else { self.threads };
+        let owners = match (self.mma && !self.is_lines(), self.is_gemv_lines()) {
+            (true, _) => self.threads / 32,
+            (_, true) => self.threads - 32,
+            _ => self.threads,
+        };
         match self.kernel {
             // A Gram matrix's warps own squares.
             Kernel::Gram if self.mma => self.cols,
@@ -459,7 +464,7 @@ impl Variant {
     pub const fn since(&self) -> (u32, u32) {
         match (self.kernel, self.mma) {
             (_, true) => (9, 0),
-            _ if self.is_bulk() || self.is_lines() => (9, 0),
+            _ if self.is_bulk() || self.is_lines() || self.is_gemv_lines() => (9, 0),
             (Kernel::Ring | Kernel::GemmRing | Kernel::Tsmm, _) => (8, 0),
             _ if self.is_staged() => (8, 0),
             // They need nothing that any GPU of the machines' table lacks.

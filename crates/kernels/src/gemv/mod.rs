@@ -9,6 +9,7 @@
 //! | variant | Sørensen | idea |
 //! |---|---|---|
 //! | [`columns`] | | unit stride down the columns: lanes along the rows by 16 bytes, several columns in flight |
+//! | [`lines`] | | the same, columns by bulk copies through shared memory, wherever they start: from sm_90 on |
 //! | [`dots`] | | unit stride along the rows: lanes along k by 16 bytes, several rows in flight |
 //! | [`chunks`] | (a) to (d) | a thread has a row or several, x by chunks in shared memory; full tiles have no conditions |
 //! | [`wide`] | (e) | threads of a block run along the columns of a matrix of few rows |
@@ -37,6 +38,8 @@
 pub mod chunks;
 pub mod columns;
 pub mod dots;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod lines;
 pub mod wide;
 
 use crate::product::{Product, c64, c128};
@@ -88,3 +91,13 @@ macro_rules! entries {
     };
 }
 model::gemv_variants!(entries);
+
+macro_rules! lines_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $bm:literal, $tm:literal, $steps:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, lines::body::<$elem, $threads, $bm, $tm, $steps>);
+        )*
+    };
+}
+model::gemv_lines_variants!(lines_entries);

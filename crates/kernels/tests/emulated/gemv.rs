@@ -32,6 +32,14 @@ pub fn cases(variant: &Variant) -> Vec<Case> {
         let turned = |case: Case| Case { by_rows: [true, true, true], ..case };
         all.extend([turned(of(rows + 3, step + 9)), turned(Case { gap: 2, splits: 2, ..of(5, 2 * step + 3) })]);
     }
+    if variant.is_gemv_lines() {
+        // One run of several stages, and runs by columns of more stages than a ring has; both from anywhere on.
+        let low = |offset, splits| Case { offset, splits, ..of(37, 600) };
+        all.extend([low(0, 1), low(1, 1), low(0, 3), Case { conj: 1, ..low(3, 2) }]);
+        all.extend([Case { gap: 1, offset: 1, ..of(200, 331) }, Case { gap: 2, splits: 2, ..of(99, 400) }]);
+        // All of a run but what reaches out of it; a column alone, and a row.
+        all.extend([of(1, 1), Case { offset: 1, ..of(2, 1) }, Case { offset: 1, ..of(1, 3) }, of(rows + 1, 1)]);
+    }
     // A vector by rows has a stride: its gap, and one.
     all.extend([Case { by_rows: [by_rows[0], true, true], gap: 3, beta: 0.5, ..of(rows + 1, step + 3) }]);
     all
@@ -51,10 +59,27 @@ fn a_is_read_once_by_whole_sectors() {
         let a = counters.operand("A").loads;
         assert_eq!((a.elements, a.efficiency()), (u64::from(m * k), 1.0), "{}", v.entry);
         assert_eq!(counters.fma, u64::from(m * v.t2 * k) * u64::from(v.dtype.fmas()), "{}", v.entry);
-        if !v.is_sorensens() && v.name != "gemv_wide" {
+        if !v.is_sorensens() && v.name != "gemv_wide" && !v.is_gemv_lines() {
             let width = 16 / v.dtype.bytes();
             assert_eq!(a.instructions, u64::from(m * k) / width / 32, "{}: a warp loads 512 bytes at a time", v.entry);
         }
+    }
+}
+
+/// A warp brings a stage at a time: of a matrix without gaps that is no higher than a tile by one copy, of another by one for each column's piece;
+/// threads load what a piece of 16 bytes has in A that reaches out of it.
+#[test]
+fn bulk_copies_bring_columns_that_start_anywhere() {
+    let v = variant("sgemv_lines_2x1_m512n1_u4_t288");
+    for (case, stages) in [
+        // Of a run 128 columns a stage, else one a lane; two tiles of 304 rows, of which a stage has 8448 / (320 + 32) columns.
+        (Case::plain(37, 1, 1000), 1000_u64.div_ceil(128)),
+        (Case { gap: 1, ..Case::plain(37, 1, 1000) }, 1000_u64.div_ceil(32)),
+        (Case { offset: 1, ..Case::plain(600, 1, 50) }, 2 * 50_u64.div_ceil(24)),
+    ] {
+        let a = check(v, case).operand("A").loads;
+        assert!((stages..stages + 7).contains(&a.instructions), "{case:?}: {stages}, {a:?}");
+        assert!(a.elements < u64::from(case.m * case.k) * 11 / 10, "{case:?}: {a:?}");
     }
 }
 

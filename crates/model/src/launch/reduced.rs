@@ -305,6 +305,21 @@ pub const fn shared_len(rows: u32, cols: u32, threads: u32) -> u32 {
     if tile > threads { tile + 1 } else { threads + 1 }
 }
 
+/// Stages of a block of `gemv_lines`.
+pub const LINES_STAGES: u32 = 3;
+/// Elements of x in a stage: its most columns, and a line of the memory.
+pub const LINES_COLS: u32 = 160;
+
+/// Elements of A in a stage of `gemv_lines`: 32 KiB, and a line of the memory more for each of eight columns.
+pub const fn lines_stage_len(elem_bytes: u32) -> u32 {
+    ((32 << 10) + 8 * 128) / elem_bytes
+}
+
+/// Elements before the ring of `gemv_lines`, whole lines: a tile's sums as [`shared_len`] has them.
+pub const fn lines_head(threads: u32, rows: u32, elem_bytes: u32) -> u32 {
+    shared_len(rows, 1, threads).next_multiple_of(128 / elem_bytes)
+}
+
 /// Rows and columns of a square of C that the matrix units multiply, and steps of k at a time: two `mma.m16n8k16` of f64, two
 /// `mma.m16n8k8` of complex elements, each of which is two rows and two steps.
 pub const fn square_side(dtype: crate::Dtype) -> u32 {
@@ -349,7 +364,12 @@ pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
         (crate::Kernel::Gemv, _) => variant.threads * variant.own_rows() * variant.t2,
         _ => 0,
     };
-    let shared_bytes = ring.max(sums).max(shared_len(variant.rows, variant.t2, variant.threads)) * elem_bytes;
+    let mut shared_bytes = ring.max(sums).max(shared_len(variant.rows, variant.t2, variant.threads)) * elem_bytes;
+    if variant.is_gemv_lines() {
+        let stage = LINES_COLS + lines_stage_len(elem_bytes);
+        let head = lines_head(variant.threads, variant.rows, elem_bytes);
+        shared_bytes = (head + LINES_STAGES * stage) * elem_bytes + 2 * LINES_STAGES * super::MBARRIER_BYTES;
+    }
     Tiling { x, z, shared_bytes, k_step: k_step(variant), a_reads: z, b_reads: x }
 }
 

@@ -9,6 +9,7 @@ use crate::Problem;
 /// | variant | Sørensen | idea |
 /// |---|---|---|
 /// | columns | | A's unit stride down its columns: 16 bytes of rows a thread, several columns in flight |
+/// | lines | | the same by bulk copies, wherever columns begin: [`gemv_lines_variants!`](crate::gemv_lines_variants) |
 /// | dots | | A's unit stride along its rows: 16 bytes of each of several rows a thread, lanes along k |
 /// | one_thread | (a) | a thread a row, x by chunks in shared memory; k whole |
 /// | several_threads | (b) | the same, k in parts |
@@ -65,6 +66,19 @@ macro_rules! gemv_variants {
     };
 }
 
+/// The entries whose blocks bring A by bulk copies, from sm_90 on: `entry: element, threads, BM, TM, steps, blocks an SM`; columns as of
+/// [`gemv_variants!`](crate::gemv_variants), but the last warp multiplies nothing. Tiles have as many rows each, BM at most.
+#[macro_export]
+macro_rules! gemv_lines_variants {
+    ($emit:ident) => {
+        $emit! {
+            sgemv_lines_2x1_m512n1_u4_t288: f32, 288, 512, 2, 4, 2;
+            dgemv_lines_2x1_m512n1_u4_t288: f64, 288, 512, 2, 4, 2;
+            cgemv_lines_2x1_m512n1_u4_t288: c64, 288, 512, 2, 4, 2;
+        }
+    };
+}
+
 /// The layout of A that a variant takes.
 const fn layout(variant: &str) -> Layout {
     match variant.as_bytes() {
@@ -87,13 +101,53 @@ macro_rules! rows {
 /// All of them.
 pub(super) const ROWS: &[Variant] = gemv_variants!(rows);
 
+macro_rules! lines_rows {
+    ($($entry:ident: $elem:ident, $threads:literal, $bm:literal, $tm:literal, $steps:literal, $blocks:literal;)*) => {
+        &[$(Variant {
+            name: "gemv_lines", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gemv,
+            threads: $threads, t2: 1, t3: $steps, rows: $bm, cols: 1, stages: ($threads - 32) * $tm / $bm, layout: Layout::Columns,
+            mma: false, min_blocks: $blocks, wide_shared: true,
+        }),*]
+    };
+}
+
+/// Those of [`gemv_lines_variants!`](crate::gemv_lines_variants).
+pub(super) const LINES: &[Variant] = gemv_lines_variants!(lines_rows);
+
 impl Variant {
     /// Whether the model considers it for a product of so many vectors: of many rows none by elements; and (a) to (d) of the paper are
     /// asked for.
     pub(crate) const fn suits(&self, problem: &Problem) -> bool {
         let (rows, cols) = if problem.m > problem.n { (problem.m, problem.n) } else { (problem.n, problem.m) };
         let low = !matches!(self.name.as_bytes(), b"gemv_wide") || rows <= self.rows as u64;
-        cols == self.t2 as u64 && low && !self.is_sorensens()
+        cols == self.t2 as u64 && low && !self.is_sorensens() && (!self.is_gemv_lines() || self.suits_lines(problem))
+    }
+
+    /// Whether the model considers `gemv_lines`, of a problem one way round or the other: where columns are many, of a large matrix.
+    ///
+    /// On an H200 on 2026-11-29, f32, it took less time than the others from 74 MB on of 52 to 157 rows without gaps, which a stage has whole (of 30 and fewer
+    /// more), and from 2 GB on of more, up to 16 a column, where columns start anywhere or are whole too (results/trials/lines.csv).
+    const fn suits_lines(&self, problem: &Problem) -> bool {
+        let (rows, steps, apart) = if problem.m > problem.n {
+            (problem.m, problem.k, problem.a.col)
+        } else {
+            (problem.n, problem.k, problem.b.row)
+        };
+        let is_run = rows <= self.rows as u64 && apart == rows;
+        let starts_anywhere = rows * self.dtype.bytes() % 16 != 0;
+        let least = if is_run && rows <= 160 { 64 << 20 } else { 3 << 29 };
+        let bytes = rows.saturating_mul(steps).saturating_mul(self.dtype.bytes());
+        rows > 32 && rows / 16 <= steps && (is_run || starts_anywhere) && bytes >= least
+    }
+
+    /// Whether a stage of `gemv_lines` has whole columns of A, one behind the other.
+    pub(crate) const fn takes_a_run(&self, problem: &Problem) -> bool {
+        problem.m <= self.rows as u64 && problem.a.col == problem.m
+    }
+
+    /// Whether bulk copies bring A's columns to a block with a vector's sums.
+    pub const fn is_gemv_lines(&self) -> bool {
+        matches!(self.name.as_bytes(), b"gemv_lines")
     }
 
     /// Whether it is one of (a) to (d) of Sørensen's paper, whose blocks share x by chunks of as many elements as they have
