@@ -445,7 +445,10 @@ mod tests {
         for v in VARIANTS {
             let t = tiling(v, 20480, 64);
             // A ring takes what a block may opt in to: of compute capability 8.0, or of 9.0 where it needs that anyhow.
-            let most = if matches!(v.kernel, Kernel::Ring | Kernel::GemmRing | Kernel::Tsmm) || v.is_staged() {
+            let most = if matches!(v.kernel, Kernel::Ring | Kernel::GemmRing | Kernel::Tsmm)
+                || v.is_staged()
+                || v.is_gemv_lines()
+            {
                 if v.mma { 227 << 10 } else { 163 << 10 }
             } else {
                 48 << 10

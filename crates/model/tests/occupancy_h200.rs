@@ -65,24 +65,13 @@ fn registers_are_the_drivers() {
     }
 }
 
-/// Entries that have other registers than when a driver was asked last, and of which the file has nothing till it is asked again.
-const UNASKED: [&str; 6] = [
-    "cbatched_bulk_5x4_t128",
-    "cbatched_flat_16x16_t32",
-    "cbatched_flat_24x24_t64",
-    "zbatched_bulk_3x2_t128",
-    "zbatched_flat_24x24_t96",
-    "zbatched_flat_32x32_t128",
-];
-
-/// No entry is left out but those that are to be asked of again, none is launched otherwise than it was asked for, and none is gone.
+/// No entry is left out, none is launched otherwise than it was asked for, and none is gone.
 #[test]
 fn the_file_is_of_these_entries() {
     let mut said = said();
     let wanted: BTreeSet<_> = block_shapes()
         .chain(batched::block_shapes(&h200()))
         .map(|shape| (shape.entry, shape.threads, shape.shared_bytes))
-        .filter(|(entry, ..)| !UNASKED.contains(entry))
         .collect();
     let lacks = |(entry, threads, shared_bytes): &(&'static str, u32, u32)| {
         said.remove(&((*entry).to_owned(), *threads, *shared_bytes)).is_none()
