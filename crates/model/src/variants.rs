@@ -400,11 +400,8 @@ impl Variant {
         if self.is_dealt() {
             return crate::launch::reduced::square_side(self.dtype);
         }
-        let owners = match (self.mma && !self.is_lines(), self.is_gemv_lines()) {
-            (true, _) => self.threads / 32,
-            (_, true) => self.threads - 32,
-            _ => self.threads,
-        };
+        let threads = if self.is_gemv_lines() { self.threads - 32 } else { self.threads };
+        let owners = if self.mma && !self.is_lines() { threads / 32 } else { threads };
         match self.kernel {
             // A Gram matrix's warps own squares.
             Kernel::Gram if self.mma => self.cols,

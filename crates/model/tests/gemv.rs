@@ -90,13 +90,16 @@ fn the_family_follows_from_the_shape() {
             let (along, down) = (name(m, k, true), name(m, k, false));
             // By rows in f64 the matrix units' ring does as well.
             assert!(along == "gemv_dots" || along == "tsm2r_mma", "{dtype} {m} x {k}: {along}");
-            assert!(down == "gemv_columns" || down.starts_with("tsm2r_"), "{dtype} {m} x {k}: {down}");
+            assert!(
+                ["gemv_columns", "gemv_lines"].contains(&down) || down.starts_with("tsm2r_"),
+                "{dtype} {m} x {k}: {down}"
+            );
         }
         for (m, k) in [(5, 20_000_000), (10, 3_000_000), (63, 1_000_000)] {
             let (along, down) = (name(m, k, true), name(m, k, false));
             let other = |name: &str| name.starts_with("tsmttsm_") || name == "tsm2r_mma" || name == "gemv_columns";
             assert!(along == "gemv_dots" || other(along), "{dtype} {m} x {k}: {along}");
-            assert!(down == "gemv_wide" || other(down), "{dtype} {m} x {k}: {down}");
+            assert!(down == "gemv_wide" || down == "gemv_lines" || other(down), "{dtype} {m} x {k}: {down}");
         }
         // Of longer elements four, or two, are a sector, which one thread loads.
         assert!(dtype != Dtype::F32 || name(10, 3_000_000, false) == "gemv_wide");
