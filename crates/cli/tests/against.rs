@@ -13,6 +13,8 @@ const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/resul
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/NOTES.md");
 /// Tall matrices in f64 whose rows have gaps.
 const GAPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/trials/gaps.csv");
+/// Large f32 matrices of many columns and a vector: the fastest of the other entries, and what is chosen.
+const LINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/trials/lines.csv");
 /// Times of all entries of batches.
 const BATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/batched-variants.csv");
 /// Of the matrix units' entries for squares in f64.
@@ -135,6 +137,41 @@ fn choices_of_rows_with_gaps_are_nearly_the_fastest_on_an_h200() {
         compared += 1;
     }
     assert_eq!(compared, 83);
+}
+
+/// What large matrices of many columns choose whose columns come by bulk copies, and by how much the fastest of the other entries may have
+/// been faster.
+#[test]
+fn columns_by_bulk_copies_are_chosen_where_they_are_faster_on_an_h200() {
+    let text = std::fs::read_to_string(LINES).expect("results");
+    let mut rows = text.lines().map(|row| row.split(',').collect::<Vec<_>>());
+    let names = rows.next().expect("a head");
+    let column = |name: &str| names.iter().position(|other| *other == name).expect("a column");
+    let [run, m, k, entry, splits, time, bound] =
+        ["run", "m", "k", "entry", "splits", "ns_median", "bound_ns"].map(column);
+    let (mut before, mut gains) = (BTreeMap::new(), Vec::new());
+    for row in rows {
+        let slowness = row[time].parse::<f64>().expect("a time") / row[bound].parse::<f64>().expect("a bound");
+        match row[run] {
+            "before" => drop(before.insert((row[m].to_owned(), row[k].to_owned()), slowness)),
+            "now" => {
+                let size = |at: usize| row[at].parse::<u64>().expect("a size");
+                let p = Problem::column_major(Dtype::F32, size(m), 1, size(k));
+                let choice = choose(&p, &Machine::H200, None).expect("an entry");
+                assert_eq!(
+                    (choice.variant.entry, choice.splits.to_string().as_str()),
+                    (row[entry], row[splits]),
+                    "{row:?}"
+                );
+                gains.push(before[&(row[m].to_owned(), row[k].to_owned())] / slowness);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(gains.len(), 63);
+    assert!(gains.iter().all(|gain| *gain >= 0.96), "{gains:?}");
+    let mean = (gains.iter().map(|gain| gain.ln()).sum::<f64>() / 63.0).exp();
+    assert!(mean >= 1.048, "{mean}");
 }
 
 /// Of batches, those that take long enough: how many times as long as the fastest entry the choices take, in the geometric mean.

@@ -65,10 +65,12 @@ impl Journal {
         match self {
             Self::Nowhere => Ok(()),
             Self::Files { cases, graphs, others, .. } => {
-                let lines = match row.is_in_a_graph() {
-                    true => graphs,
-                    false if row.is_of_the_case() => cases,
-                    false => others,
+                let lines = if row.is_in_a_graph() {
+                    graphs
+                } else if row.is_of_the_case() {
+                    cases
+                } else {
+                    others
                 };
                 lines.add(&line)
             }

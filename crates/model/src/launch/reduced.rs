@@ -364,12 +364,13 @@ pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
         (crate::Kernel::Gemv, _) => variant.threads * variant.own_rows() * variant.t2,
         _ => 0,
     };
-    let mut shared_bytes = ring.max(sums).max(shared_len(variant.rows, variant.t2, variant.threads)) * elem_bytes;
-    if variant.is_gemv_lines() {
+    let shared_bytes = if variant.is_gemv_lines() {
         let stage = LINES_COLS + lines_stage_len(elem_bytes);
         let head = lines_head(variant.threads, variant.rows, elem_bytes);
-        shared_bytes = (head + LINES_STAGES * stage) * elem_bytes + 2 * LINES_STAGES * super::MBARRIER_BYTES;
-    }
+        (head + LINES_STAGES * stage) * elem_bytes + 2 * LINES_STAGES * super::MBARRIER_BYTES
+    } else {
+        ring.max(sums).max(shared_len(variant.rows, variant.t2, variant.threads)) * elem_bytes
+    };
     Tiling { x, z, shared_bytes, k_step: k_step(variant), a_reads: z, b_reads: x }
 }
 

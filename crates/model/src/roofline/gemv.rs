@@ -93,9 +93,9 @@ fn lines_work(variant: &Variant, problem: &Problem) -> Work {
 }
 
 /// What a block of `gemv_lines` draws, as if it were so much on its way, by a piece of each column or by all of several: its ring holds 99 KiB. On an H200
-/// on 2026-11-29 119 to 132 blocks drew by pieces 0.45 to 0.67 of what 264 did, by runs 0.9.
+/// on 2026-11-29 119 and 132 blocks were by pieces at 0.45 and 0.67 of the bound where twice as many are at 0.95, by runs 132 at 0.91 (results/trials/lines.csv, `turns`).
 const DRAWN_BYTES: [u64; 2] = [16 << 10, 32 << 10];
-/// How many times as long as a read kernel's reads those of `gemv_lines` take, the same day: f32 from 1 GB on 0.93 to 0.97.
+/// How many times as long as expected without it reads of `gemv_lines` take, the same rows: f32 from 2 GB on 0.93 to 0.97.
 const BY_BULK: f64 = 0.955;
 
 /// Instructions that find a column in a stage.

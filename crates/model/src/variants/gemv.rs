@@ -106,7 +106,7 @@ macro_rules! lines_rows {
         &[$(Variant {
             name: "gemv_lines", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Gemv,
             threads: $threads, t2: 1, t3: $steps, rows: $bm, cols: 1, stages: ($threads - 32) * $tm / $bm, layout: Layout::Columns,
-            mma: false, min_blocks: $blocks, wide_shared: true,
+            mma: false, min_blocks: $blocks, wide_shared: false,
         }),*]
     };
 }
@@ -125,17 +125,19 @@ impl Variant {
 
     /// Whether the model considers `gemv_lines`, of a problem one way round or the other: where columns are many, of a large matrix.
     ///
-    /// On an H200 on 2026-11-29, f32, it took less time than the others from 74 MB on of 52 to 157 rows without gaps, which a stage has whole (of 30 and fewer
-    /// more), and from 2 GB on of more, up to 16 a column, where columns start anywhere or are whole too (results/trials/lines.csv).
+    /// On H200s on 2026-11-29, f32 (results/trials/lines.csv): of 52 to 157 rows without gaps, which a stage has whole, from 73 MB on it was 0.96 to 1.22 times
+    /// as fast as the others; of up to 30 rows slower; f64 and c64 of 63 rows and 67 MB 1.02 and 1.03 times. From 1.9 GB on it was so of more rows, up to 16 a
+    /// column, 1.00 to 1.10 times, if columns start anywhere or are whole in a stage; of longer elements too little was measured.
     const fn suits_lines(&self, problem: &Problem) -> bool {
-        let (rows, steps, apart) = if problem.m > problem.n {
-            (problem.m, problem.k, problem.a.col)
-        } else {
-            (problem.n, problem.k, problem.b.row)
-        };
-        let is_run = rows <= self.rows as u64 && apart == rows;
+        let upright = if problem.m > problem.n { *problem } else { problem.transposed() };
+        let (rows, steps) = (upright.m, upright.k);
+        let is_run = self.takes_a_run(&upright);
         let starts_anywhere = rows * self.dtype.bytes() % 16 != 0;
-        let least = if is_run && rows <= 160 { 64 << 20 } else { 3 << 29 };
+        let least = match self.dtype.bytes() {
+            _ if is_run && rows <= 160 => 64 << 20,
+            4 => 3 << 29,
+            _ => u64::MAX,
+        };
         let bytes = rows.saturating_mul(steps).saturating_mul(self.dtype.bytes());
         rows > 32 && rows / 16 <= steps && (is_run || starts_anywhere) && bytes >= least
     }
