@@ -126,7 +126,7 @@ fn columns_come_by_bulk_copies_of_large_matrices() {
     // Less than 64 MiB, gaps between few rows, columns that are whole pieces of 16 bytes, few columns, fewer bytes than were measured.
     assert_eq!(f32_on_h200(157, 67_002), "gemv_columns");
     assert_eq!(name(Dtype::F32, 157, 1_823_348, 160, &Machine::H200), "gemv_columns");
-    for (m, k) in [(67_004, 67_004), (3_162_278, 272), (819, 67_002)] {
+    for (m, k) in [(67_004, 67_004), (3_162_278, 272), (819, 67_002), (64, 4_000_000)] {
         assert_eq!(f32_on_h200(m, k), "gemv_columns", "{m} x {k}");
     }
 }

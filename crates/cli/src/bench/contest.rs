@@ -424,11 +424,11 @@ mod tests {
     fn graphs_are_long_enough_and_touch_all_parts() {
         let job = Job::single(Problem::column_major(Dtype::F64, 10_000, 2, 100));
         let parts = Parts::new(&job, 60 << 20, false).expect("it fits");
-        assert_eq!(parts.count, 31);
-        assert_eq!([1e-6, 1e-5, 1e-4, 1e-3].map(|seconds| runs_a_graph(&parts, seconds)), [500, 200, 31, 31]);
-        // 2, 3.1 and 31 ms each.
-        assert_eq!([(200, 1e-5), (31, 1e-4), (31, 1e-3)].map(|(runs, seconds)| graphs(runs, seconds, 30)), [15, 10, 5]);
-        assert_eq!(graphs(31, 1e-3, 3), 3);
+        assert_eq!(parts.count, 32);
+        assert_eq!([1e-6, 1e-5, 1e-4, 1e-3].map(|seconds| runs_a_graph(&parts, seconds)), [500, 200, 32, 32]);
+        // 2, 3.2 and 32 ms each.
+        assert_eq!([(200, 1e-5), (32, 1e-4), (32, 1e-3)].map(|(runs, seconds)| graphs(runs, seconds, 30)), [15, 10, 5]);
+        assert_eq!(graphs(32, 1e-3, 3), 3);
     }
 
     #[test]

@@ -125,17 +125,18 @@ impl Variant {
 
     /// Whether the model considers `gemv_lines`, of a problem one way round or the other: where columns are many, of a large matrix.
     ///
-    /// On H200s on 2026-11-29, f32 (results/trials/lines.csv): of 52 to 157 rows without gaps, which a stage has whole, from 73 MB on it was 0.96 to 1.22 times
-    /// as fast as the others; of up to 30 rows slower; f64 and c64 of 63 rows and 67 MB 1.02 and 1.03 times. From 1.9 GB on it was so of more rows, up to 16 a
+    /// On H200s on 2026-11-29, f32 (results/trials/lines.csv): of 52 to 157 rows without gaps that are no whole sectors, from 73 MB on it was 0.96 to 1.22 times
+    /// as fast as the others, of up to 30 rows slower, f64 and c64 of 63 rows and 67 MB 1.02 and 1.03 times as fast; 64 rows were not timed. From 1.9 GB on it was so of more rows, up to 16 a
     /// column, 1.00 to 1.10 times, if columns start anywhere or are whole in a stage; of longer elements too little was measured.
     const fn suits_lines(&self, problem: &Problem) -> bool {
         let upright = if problem.m > problem.n { *problem } else { problem.transposed() };
         let (rows, steps) = (upright.m, upright.k);
         let is_run = self.takes_a_run(&upright);
-        let starts_anywhere = rows * self.dtype.bytes() % 16 != 0;
+        let (starts_anywhere, shares_sectors) =
+            (rows * self.dtype.bytes() % 16 != 0, rows * self.dtype.bytes() % 32 != 0);
         let least = match self.dtype.bytes() {
-            _ if is_run && rows <= 160 => 64 << 20,
-            4 => 3 << 29,
+            _ if is_run && rows <= 160 && shares_sectors => 64 << 20,
+            4 if rows > 160 => 3 << 29,
             _ => u64::MAX,
         };
         let bytes = rows.saturating_mul(steps).saturating_mul(self.dtype.bytes());
