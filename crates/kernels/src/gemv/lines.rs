@@ -251,7 +251,7 @@ impl<'a, T: Scalar, const THREADS: usize, const TM: usize, const STEPS: usize> B
                 // SAFETY: nobody uses them yet.
                 unsafe {
                     ptx::mbarrier_init(self.filled.address(stage), warp::WARP_LANES);
-                    ptx::mbarrier_init(self.read.address(stage), self.groups * self.lanes / warp::WARP_LANES);
+                    ptx::mbarrier_init(self.read.address(stage), self.groups * self.lanes);
                 }
             }
             ptx::fence_proxy_async();
@@ -290,14 +290,12 @@ impl<'a, T: Scalar, const THREADS: usize, const TM: usize, const STEPS: usize> B
         let mut turn = Turn { stage: 0, parity: 0 };
         let mut col = self.start;
         while col < self.end {
-            // SAFETY: the stage is filled with these columns, and is not filled anew before all warps have arrived.
+            // SAFETY: the stage is filled with these columns, and is not filled anew before all threads have arrived.
             unsafe {
                 ptx::mbarrier_wait(self.filled.address(turn.stage), turn.parity);
                 self.multiply(turn.stage, col, sums);
-                warp::sync_warp(u32::MAX);
-                if self.lane == 0 {
-                    ptx::mbarrier_expect(self.read.address(turn.stage), 0); // arrives, and expects nothing
-                }
+                // Each lane arrives for itself, which takes no longer, and racecheck follows it; it expects nothing.
+                ptx::mbarrier_expect(self.read.address(turn.stage), 0);
             }
             turn = turn.next();
             col += self.cols;
