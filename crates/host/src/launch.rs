@@ -65,7 +65,7 @@ pub(crate) unsafe fn product<T: Scalar>(
 ) -> Result<()> {
     let p = if choice.swapped { operands.transposed() } else { operands };
     let tiles = u64::from(choice.grid[0]) * u64::from(choice.grid[2]);
-    debug_assert!(choice.finish != reduced::Finish::LastBlock || tiles <= reduced::TILE_TICKETS.into());
+    debug_assert!(choice.finish != reduced::Finish::LastBlock || tiles <= reduced::TICKETS.into());
     let slots = work + u64::from(reduced::WORK_HEAD_BYTES);
     let (out, alpha, beta, slot_len) = match adds {
         Some(_) => {

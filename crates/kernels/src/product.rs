@@ -43,7 +43,13 @@ impl<T: Scalar> Product<T> {
     /// This block's part of k: (start, end), cut at multiples of `tile`.
     #[inline(always)]
     pub fn part(&self, tile: u32) -> (u32, u32) {
-        model::launch::part_of_k(self.k, tile, thread::grid_dim_y(), thread::block_idx_y())
+        self.part_at(tile, thread::block_idx_y())
+    }
+
+    /// Part `index` of k of as many as the grid has.
+    #[inline(always)]
+    pub fn part_at(&self, tile: u32, index: u32) -> (u32, u32) {
+        model::launch::part_of_k(self.k, tile, thread::grid_dim_y(), index)
     }
 
     /// Element (row, l) of A; zero from row m or column `end` on.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use bytemuck::Pod;
 use kernels::table::{self, Element};
-use model::launch::reduced::{TILE_TICKETS, WORK_HEAD_BYTES, has_tickets, is_joined};
+use model::launch::reduced::{TICKETS, WORK_HEAD_BYTES, has_tickets, is_joined};
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
 use model::{Dtype, Layout, Refusal, Strides, Variant, span, sum_slots};
@@ -106,7 +106,7 @@ impl Request {
         if self.splits > 1 && !has_tickets(self.variant, &tiling) {
             let (entry, tiles) = (self.variant.entry, tiling.of_c());
             let message =
-                format!("has tickets for {TILE_TICKETS} tiles of C, not for {tiles}; in one part of k it needs none");
+                format!("has tickets for {TICKETS} tiles of C, not for {tiles}; in one part of k it needs none");
             return Err(Fault::Input(format!("{m} x {n} x {k}: {entry} {message}")));
         }
         let slots = slots_len(self.variant, &tiling, m.into(), n.into(), self.splits);

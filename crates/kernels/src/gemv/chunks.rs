@@ -12,7 +12,7 @@
 //! # Source
 //! Sørensen, Sections 3.1 to 3.5. Ours: slots in place of atomics, any strides, STEPS loads of a row at a time.
 
-use crate::tsmttsm::Reduced;
+use crate::tsmttsm::{Duty, Reduced};
 use cuda_std::prelude::*;
 
 /// # Safety
@@ -59,7 +59,7 @@ pub unsafe fn body<
         unsafe { sc.store(i as u32 * threads + t, sums[i]) };
     }
     // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
-    unsafe { super::hand_in(&x, (BM as u32, 1), threads, (BM as u32, 1)) };
+    unsafe { super::hand_in(&x, Duty::tiles_first(), (BM as u32, 1), threads, (BM as u32, 1)) };
 }
 
 /// Multiplies a chunk with rows `row`, `row` + THREADS ..; without conditions where it is FULL along rows and along k.

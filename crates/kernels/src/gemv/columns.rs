@@ -10,7 +10,7 @@
 //! GROUPS·STEPS. By 16 bytes a lane has TM neighbouring rows, by elements every 32nd of its warp's 32·TM: where columns start
 //! anywhere neighbouring loads share a sector, and only a warp's own come close enough together to fetch it once.
 
-use crate::tsmttsm::Reduced;
+use crate::tsmttsm::{Duty, Reduced};
 use cuda_std::prelude::*;
 use cuda_std::warp::WARP_LANES;
 
@@ -24,6 +24,26 @@ pub unsafe fn body<
     const TM: usize,
     const NB: usize,
     const STEPS: usize,
+>(
+    x: Reduced<T>,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { product::<T, THREADS, BM, TM, NB, STEPS, true>(x) }
+}
+
+/// The same, whether the next columns are loaded ahead of the products of those before them or behind: [`super::tall`].
+///
+/// # Safety
+/// As for [`body`].
+#[inline(always)]
+pub(super) unsafe fn product<
+    T: Scalar,
+    const THREADS: usize,
+    const BM: usize,
+    const TM: usize,
+    const NB: usize,
+    const STEPS: usize,
+    const AHEAD: bool,
 >(
     x: Reduced<T>,
 ) {
@@ -53,7 +73,7 @@ pub unsafe fn body<
         // SAFETY: columns before `end` <= k; 16 bytes of a column from a row inside on, aligned.
         let load = |at: Global<T>, inside: bool| unsafe { at.stream_wide_if(row < p.m && inside, row as u64) };
         // SAFETY: `end` <= k.
-        unsafe { run.add::<T::Wide, TM, NB, STEPS>(&mut sums, load, T::ZEROS) };
+        unsafe { run.add::<T::Wide, TM, NB, STEPS, AHEAD>(&mut sums, load, T::ZEROS) };
     } else {
         let row = |i: usize| tile + by_elements(lane, i);
         let load = |at: Global<T>, inside: bool| {
@@ -61,7 +81,7 @@ pub unsafe fn body<
             core::array::from_fn(|i| unsafe { at.stream_if(row(i) < p.m && inside, row(i) as u64) })
         };
         // SAFETY: `end` <= k.
-        unsafe { run.add::<[T; TM], TM, NB, STEPS>(&mut sums, load, [T::ZERO; TM]) };
+        unsafe { run.add::<[T; TM], TM, NB, STEPS, AHEAD>(&mut sums, load, [T::ZERO; TM]) };
     }
 
     let sc = Shared::<T>::at(0); // (BM, NB, groups) by columns
@@ -73,7 +93,9 @@ pub unsafe fn body<
         }
     }
     // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
-    unsafe { super::hand_in(&x, (BM as u32, NB as u32), THREADS as u32, ((BM * NB) as u32, groups)) };
+    unsafe {
+        super::hand_in(&x, Duty::tiles_first(), (BM as u32, NB as u32), THREADS as u32, ((BM * NB) as u32, groups))
+    };
 }
 
 /// The columns of a group.
@@ -86,7 +108,7 @@ struct Columns<'a, T> {
 }
 
 impl<T: Scalar> Columns<'_, T> {
-    /// Adds what `load` has of this group's columns times x, STEPS at a time; the next are on their way while these are
+    /// Adds what `load` has of this group's columns times x, STEPS at a time; if AHEAD the next are on their way while these are
     /// multiplied, which also keeps the assembler from loading one by one.
     ///
     /// # Safety
@@ -97,6 +119,7 @@ impl<T: Scalar> Columns<'_, T> {
         const TM: usize,
         const NB: usize,
         const STEPS: usize,
+        const AHEAD: bool,
     >(
         &self,
         sums: &mut [[T; TM]; NB],
@@ -115,12 +138,13 @@ impl<T: Scalar> Columns<'_, T> {
             ra
         };
         let conj_b = p.conj_b();
-        let mut now = next(start);
+        let mut now = if AHEAD { next(start) } else { [zeros; STEPS] };
         let step = STEPS as u32 * groups;
         for first in (start..end).step_by(step as usize) {
-            let ra = now;
-            // Past the end nothing is loaded.
-            now = next(first + step);
+            let ra = if AHEAD { now } else { next(first) };
+            if AHEAD {
+                now = next(first + step); // past the end nothing is loaded
+            }
             let mut at = p.b.starting_at((first + group) as u64 * p.b_row);
             for s in 0..STEPS {
                 let inside = first + s as u32 * groups + group < end;

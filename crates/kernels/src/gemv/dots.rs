@@ -3,14 +3,14 @@
 //! # Idea
 //! Each lane has 16 bytes of each of its TM rows in flight while it multiplies those before them: 32 KiB a block. What it loads of x, or of NB vectors, serves all of
 //! these rows, so that x adds little to what comes from the caches. Lanes add their sums in a tree of shuffles, warps theirs in
-//! shared memory.
+//! shared memory. Blocks take the parts of k of the same rows one after the other: those that begin together read lines of memory, and not a piece of each line.
 //!
 //! # Thread mapping
 //! ALONG = THREADS·TM / BM threads along k have the same TM rows: a block where rows are few
 //! or long, since memory gives 4 KiB of a row faster than as much of eight, a warp where they are many and short, eight lanes where they are very short. A lane has WIDTH neighbouring steps of k, by 16 bytes or, where rows do not
 //! begin at multiples of them, by elements: its sums are the same.
 
-use crate::tsmttsm::Reduced;
+use crate::tsmttsm::{Duty, Reduced};
 use cuda_std::prelude::*;
 use cuda_std::warp::{WARP_LANES, WarpShuffleValue};
 
@@ -38,8 +38,9 @@ pub unsafe fn body<
     let along = const { (THREADS * TM / BM) as u32 };
     let t = thread::thread_idx_x();
     let (lane, first) = (t % along, t / along * TM as u32);
-    let (p, row) = (&x.p, thread::block_idx_x() * BM as u32 + first);
-    let (start, end) = p.part(along * STEPS as u32);
+    let duty = Duty::parts_first();
+    let (p, row) = (&x.p, duty.down * BM as u32 + first);
+    let (start, end) = p.part_at(along * STEPS as u32, duty.part);
     let by_16_bytes = p.a.is_aligned(16) && (p.m <= 1 || p.a_row % STEPS as u64 == 0);
     // Up to here there are whole 16 bytes, since a part starts at a multiple of them.
     let whole = if by_16_bytes { start + (end - start) / STEPS as u32 * STEPS as u32 } else { start };
@@ -114,5 +115,5 @@ pub unsafe fn body<
         }
     }
     // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
-    unsafe { super::hand_in(&x, (BM as u32, NB as u32), THREADS as u32, ((BM * NB) as u32, along / lanes)) };
+    unsafe { super::hand_in(&x, duty, (BM as u32, NB as u32), THREADS as u32, ((BM * NB) as u32, along / lanes)) };
 }

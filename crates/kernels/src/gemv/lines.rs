@@ -18,7 +18,7 @@
 //! # Cost
 //! Measured: `benches/results/h200/gemv.csv`; what was tried: benches/NOTES.md.
 
-use crate::tsmttsm::Reduced;
+use crate::tsmttsm::{Duty, Reduced};
 use core::array::from_fn;
 use cuda_std::prelude::*;
 use model::launch::reduced::{LINES_COLS, LINES_STAGES, lines_head, lines_stage_len};
@@ -386,6 +386,6 @@ impl<'a, T: Scalar, const THREADS: usize, const TM: usize, const STEPS: usize> B
             }
         }
         // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
-        unsafe { super::hand_in(self.x, (self.tile, 1), THREADS as u32, (pitch, self.groups)) };
+        unsafe { super::hand_in(self.x, Duty::tiles_first(), (self.tile, 1), THREADS as u32, (pitch, self.groups)) };
     }
 }

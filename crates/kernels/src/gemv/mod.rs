@@ -9,14 +9,15 @@
 //! | variant | Sørensen | idea |
 //! |---|---|---|
 //! | [`columns`] | | unit stride down the columns: lanes along the rows by 16 bytes, several columns in flight |
+//! | [`tall`] | | the same, each load multiplied before the next: columns so long that there are blocks enough |
 //! | [`lines`] | | the same, columns by bulk copies through shared memory, wherever they start: from sm_90 on |
 //! | [`dots`] | | unit stride along the rows: lanes along k by 16 bytes, several rows in flight |
 //! | [`chunks`] | (a) to (d) | a thread has a row or several, x by chunks in shared memory; full tiles have no conditions |
 //! | [`wide`] | (e) | threads of a block run along the columns of a matrix of few rows |
 //!
 //! # Thread mapping
-//! Block (x, y) owns rows x·BM .. and part y of k. A thread has TM of its rows; those that share rows have different steps of
-//! k.
+//! Block (x, y) owns rows x·BM .. and part y of k, but of [`dots`], whose blocks take a tile's parts one after the other. A thread has TM of its rows; those that
+//! share rows have different steps of k.
 //! # Tile parameters
 //! BM: rows a block. TM: rows a thread. NB: vectors, 1 but of entries of [`columns`] and [`dots`], to which a matrix of two columns is two vectors. STEPS: steps of k that a
 //! thread loads at a time.
@@ -40,24 +41,31 @@ pub mod columns;
 pub mod dots;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod lines;
+pub mod tall;
 pub mod wide;
 
 use crate::product::{Product, c64, c128};
-use crate::tsmttsm::{Reduced, finish, reduced_entry};
+use crate::tsmttsm::{Duty, Reduced, finish, reduced_entry};
 use cuda_std::prelude::*;
 
-/// Adds the sums of those that share a row and hands in the block's rows: sum g of element e of its BM x NB, by columns, lies at g·`pitch` + e of shared
-/// memory, `count` of them for each.
+/// Adds the sums of those that share a row and hands in the rows that are the block's duty: sum g of element e of its BM x NB, by columns, lies at g·`pitch` + e
+/// of shared memory, `count` of them for each.
 ///
 /// # Safety
 /// All threads of the block are here, and their sums are stored; `model::launch::tiling`'s shared memory; the operands span
 /// their elements.
 #[inline(always)]
-unsafe fn hand_in<T: Scalar>(x: &Reduced<T>, (bm, nb): (u32, u32), threads: u32, (pitch, count): (u32, u32)) {
+unsafe fn hand_in<T: Scalar>(
+    x: &Reduced<T>,
+    duty: Duty,
+    (bm, nb): (u32, u32),
+    threads: u32,
+    (pitch, count): (u32, u32),
+) {
     let sums = Shared::<T>::at(0);
     thread::sync_threads();
     if count > 1 {
-        let row = thread::block_idx_x() * bm;
+        let row = duty.down * bm;
         for e in (thread::thread_idx_x()..bm * nb).step_by(threads as usize) {
             if row + e % bm < x.p.m {
                 // SAFETY: behind the barrier; an element's sums are read and its first written by this thread alone.
@@ -73,7 +81,7 @@ unsafe fn hand_in<T: Scalar>(x: &Reduced<T>, (bm, nb): (u32, u32), threads: u32,
         thread::sync_threads();
     }
     // SAFETY: the block's rows are whole, behind a barrier.
-    unsafe { finish::tile::<T, false>(x, (bm, nb, threads)) };
+    unsafe { finish::tile_at::<T, false>(x, duty, (bm, nb, threads)) };
 }
 
 /// The modules by their variants' names: the paper's first four differ in tiles and launches alone.
@@ -82,7 +90,7 @@ mod body {
     pub use super::chunks as several_threads;
     pub use super::chunks as several_rows;
     pub use super::chunks as versatile;
-    pub use super::{columns, dots, wide};
+    pub use super::{columns, dots, tall, wide};
 }
 
 macro_rules! entries {

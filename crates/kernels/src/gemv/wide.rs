@@ -12,11 +12,14 @@
 //! places t, t + THREADS ..; the sums are the same.
 //!
 //! # Source
-//! Sørensen, Section 3.4; its block adds by atomics in shared memory, here a thread adds a row's sums in order. 16 bytes and passes
+//! Sørensen, Section 3.4; its block adds by atomics in shared memory, here a few threads a row add its sums in order. 16 bytes and passes
 //! in flight are ours.
 
-use crate::tsmttsm::Reduced;
+use crate::tsmttsm::{Duty, Reduced};
 use cuda_std::prelude::*;
+
+/// Sums of a row that are added one by one, of as many as a pass has columns.
+const KEPT: u32 = 8;
 
 /// # Safety
 /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements.
@@ -69,8 +72,21 @@ pub unsafe fn body<
         // SAFETY: an element of each thread's own.
         unsafe { sc.store(place[v], sums[v]) };
     }
+    thread::sync_threads();
+    // Of a row's sums the first few take the others in, each every so many: the last of them would be added one by one for long.
+    let kept = cols.min(KEPT);
+    for e in (t..rows * kept).step_by(THREADS) {
+        // SAFETY: behind the barrier; the elements from this one on that are as many apart are this thread's.
+        unsafe {
+            let mut sum = sc.load(e);
+            for other in (e + rows * kept..rows * cols).step_by((rows * kept) as usize) {
+                sum = sum.add(sc.load(other));
+            }
+            sc.store(e, sum);
+        }
+    }
     // SAFETY: shared memory and operands are as the launch promised; all sums are stored, and all threads here.
-    unsafe { super::hand_in(&x, (BM as u32, 1), threads, (rows, cols)) };
+    unsafe { super::hand_in(&x, Duty::tiles_first(), (BM as u32, 1), threads, (rows, kept)) };
 }
 
 /// A thread's places in the passes over a low matrix.

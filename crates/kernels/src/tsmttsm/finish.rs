@@ -7,7 +7,7 @@
 //! element's slots are cut into parts by shape and entry alone; a thread adds a part in the slots' order, and the parts are
 //! added in theirs: who is last does not matter.
 
-use super::Reduced;
+use super::{Duty, Reduced};
 use crate::product::scaled;
 use cuda_std::prelude::*;
 use model::launch::reduced::{
@@ -141,13 +141,23 @@ const fn lower<const GRAM: bool>(i: u32, j: u32) -> (u32, u32) {
 /// All threads of the block are here; the tile is whole, behind a barrier; `model::launch::reduced::shared_len` elements of
 /// shared memory; C, and the workspace where it is used, span their elements.
 #[inline(always)]
-pub unsafe fn tile<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads): (u32, u32, u32)) {
+pub unsafe fn tile<T: Scalar, const GRAM: bool>(x: &Reduced<T>, shape: (u32, u32, u32)) {
+    // SAFETY: the caller's promise.
+    unsafe { tile_at::<T, GRAM>(x, Duty::tiles_first(), shape) }
+}
+
+/// The same of a block that knows its duty.
+///
+/// # Safety
+/// As for [`tile`]; each tile and part is one block's.
+#[inline(always)]
+pub unsafe fn tile_at<T: Scalar, const GRAM: bool>(x: &Reduced<T>, duty: Duty, (bm, bn, threads): (u32, u32, u32)) {
     let t = thread::thread_idx_x();
-    let (row, col) = (thread::block_idx_x() * bm, thread::block_idx_z() * bn);
+    let (row, col) = (duty.down * bm, duty.along * bn);
     let sc = Shared::<T>::at(0); // (BM, BN) by columns
     let len = x.p.m as u64 * x.p.n as u64;
     let direct = x.finish & 15 == Finish::Direct.code();
-    let slot = x.slots().starting_at(thread::block_idx_y() as u64 * len);
+    let slot = x.slots().starting_at(duty.part as u64 * len);
     for e in (t..bm * bn).step_by(threads as usize) {
         let (i, j) = (row + e % bm, col + e / bm);
         // Of a Gram matrix the lower triangle is computed; what is above it is what is below.
@@ -165,7 +175,7 @@ pub unsafe fn tile<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads
     }
     if x.finish & 15 == Finish::LastBlock.code() {
         // SAFETY: all threads are here with the operands that the caller promised; this block's slot is written.
-        unsafe { last_block::<T, GRAM>(x, (bm, bn, threads)) };
+        unsafe { last_block::<T, GRAM>(x, duty, (bm, bn, threads)) };
     }
 }
 
@@ -175,10 +185,10 @@ pub unsafe fn tile<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads
 /// # Safety
 /// As for [`tile`], this block's slot being written.
 #[inline(always)]
-unsafe fn last_block<T: Scalar, const GRAM: bool>(x: &Reduced<T>, (bm, bn, threads): (u32, u32, u32)) {
+unsafe fn last_block<T: Scalar, const GRAM: bool>(x: &Reduced<T>, duty: Duty, (bm, bn, threads): (u32, u32, u32)) {
     let (t, down) = (thread::thread_idx_x(), thread::grid_dim_x());
     let tiles = down * thread::grid_dim_z();
-    let first = (thread::block_idx_x() + thread::block_idx_z() * down) % TICKETS;
+    let first = (duty.down + duty.along * down) % TICKETS;
     let blocks = (tiles - first).div_ceil(TICKETS) * thread::grid_dim_y();
     let ticket = x.p.work.address(first as u64);
     let is_last = Shared::<T>::at(shared_len(bm, bn, threads) - 1);

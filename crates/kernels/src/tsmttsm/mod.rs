@@ -74,6 +74,34 @@ pub struct Reduced<T> {
     pub finish: u32,
 }
 
+/// Which tile of C a block has, down and along it, and which part of k.
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct Duty {
+    pub down: u32,
+    pub part: u32,
+    pub along: u32,
+}
+
+impl Duty {
+    /// In the order in which blocks begin all tiles of a part follow each other.
+    #[inline(always)]
+    pub fn tiles_first() -> Duty {
+        Duty { down: thread::block_idx_x(), part: thread::block_idx_y(), along: thread::block_idx_z() }
+    }
+
+    /// All parts of a tile do: blocks that begin together read what lies together, where a tile's rows are lines of memory.
+    #[inline(always)]
+    pub fn parts_first() -> Duty {
+        let (here, tiles, parts) = (Duty::tiles_first(), thread::grid_dim_x() as u64, thread::grid_dim_y() as u64);
+        if parts <= 1 {
+            return here;
+        }
+        let at = here.part as u64 * tiles + here.down as u64;
+        Duty { down: (at / parts) as u32, part: (at % parts) as u32, ..here }
+    }
+}
+
 /// Stamps an entry: flat parameters in, one [`Reduced`] to the body.
 macro_rules! reduced_entry {
     ($entry:ident, $elem:ty, $body:expr) => {

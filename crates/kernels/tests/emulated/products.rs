@@ -183,6 +183,7 @@ tests!(
     gram_mma,
     gram_folded,
     gemv_columns,
+    gemv_tall,
     gemv_lines,
     gemv_dots,
     gemv_one_thread,

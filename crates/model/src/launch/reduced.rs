@@ -4,13 +4,14 @@ use super::Tiling;
 use crate::Variant;
 use crate::shape::SKINNY;
 
-/// Tickets: each counts the blocks of its tiles that have written their slots, tile t's that of t mod this many. They are 0
-/// before a launch and after it.
-pub const TICKETS: u32 = 64;
-/// Tickets of a ring whose blocks join parts of k ([`is_joined`]), one for each tile of C.
-pub const TILE_TICKETS: u32 = 1024;
+/// Tickets: each counts the blocks of its tiles that have written their slots, tile t's that of t mod this many; of a ring whose blocks join parts of
+/// k ([`is_joined`]) there are no more tiles. They are 0 before a launch and after it.
+///
+/// Few would cost: with 64 of them f64 of 10000 x 10000 transposed, 1250 tiles in two parts of k, took 18 us longer on an H200 on 2026-11-29, for the last blocks
+/// added one tile after the other.
+pub const TICKETS: u32 = 1024;
 /// Bytes before the first slot in the workspace: the tickets, each the first word of an element of up to 16 bytes.
-pub const WORK_HEAD_BYTES: u32 = TILE_TICKETS * 16;
+pub const WORK_HEAD_BYTES: u32 = TICKETS * 16;
 
 /// Most parts of k that blocks of TSM2R's rings join: the last block of a tile waits for one part after the other. On H100s on 2026-11-28 2 to 6 parts took
 /// 2.3 us less than with another launch in the middle of 89 comparisons, 9 to 13 as long in that of 33 (benches/results/h100/trials.csv).
@@ -18,14 +19,13 @@ const MOST_JOINED: u32 = 12;
 
 /// Whether k may be cut: where none but blocks could join the parts of their tile, each tile has a ticket.
 pub const fn has_tickets(variant: &Variant, tiles: &Tiling) -> bool {
-    const { assert!(TICKETS <= TILE_TICKETS, "the head has both") };
-    !matches!(variant.kernel, crate::Kernel::GemmRing) || tiles.of_c() <= TILE_TICKETS as u64
+    !matches!(variant.kernel, crate::Kernel::GemmRing) || tiles.of_c() <= TICKETS as u64
 }
 
 /// Most parts of k that the last block of each tile joins; 1 where another launch adds them.
 pub(crate) const fn most_joined(variant: &Variant, tiles: &Tiling) -> u32 {
     match variant.kernel {
-        _ if tiles.of_c() > TILE_TICKETS as u64 => 1,
+        _ if tiles.of_c() > TICKETS as u64 => 1,
         crate::Kernel::GemmRing => u32::MAX,
         crate::Kernel::Ring => MOST_JOINED,
         _ => 1,
@@ -133,13 +133,14 @@ pub(crate) fn most_last_block_splits(tiles: &Tiling, slot_bytes: u64) -> u32 {
 
 /// Time in which a last block adds the slots of its tiles, s: `splits` of them.
 ///
-/// A slot is stored, a ticket taken, the slots are read and C is written, each a latency of the memory; and what the SM reads,
+/// A slot is stored, a ticket taken, the slots are read and C is written, each a latency of the memory, once for each tile of the ticket; and what the SM reads,
 /// it reads at its share of the bandwidth. On an H200 on 2026-11-22 a GEMV of a megabyte took 1.5 to 2.5 us more where k was
 /// in parts, one of 16 MB, which read 105 KB, 5 us.
 pub(crate) fn last_block_s(machine: &crate::Machine, tiles: &Tiling, slot_bytes: f64, splits: u32) -> f64 {
     const LATENCIES: f64 = 4.0;
     let bytes = slot_bytes * f64::from(splits) / shares(tiles) as f64;
-    LATENCIES * machine.memory_latency_s + bytes * f64::from(machine.sms) / machine.read_bytes_per_s
+    let tiles_a_ticket = tiles.of_c().div_ceil(TICKETS.into()) as f64;
+    LATENCIES * machine.memory_latency_s * tiles_a_ticket + bytes * f64::from(machine.sms) / machine.read_bytes_per_s
 }
 
 /// Share of the memory's time that slots take to be written and read which blocks join a moment later: most of it in the cache.
@@ -396,9 +397,9 @@ mod tests {
             [96, 97].map(|splits| finish(&tiles(2, 1), 16, 16, splits, 8)),
             [Finish::LastBlock, Finish::SecondLaunch]
         );
-        for grid in [tiles(8, 8), tiles(1000, 1)] {
+        for grid in [tiles(32, 32), tiles(10_000, 1)] {
             assert_eq!(
-                [12, 13].map(|splits| finish(&grid, 65_536, 1, splits, 8)),
+                [12, 13].map(|splits| finish(&grid, 1 << 20, 1, splits, 8)),
                 [Finish::LastBlock, Finish::SecondLaunch]
             );
         }
@@ -413,14 +414,16 @@ mod tests {
         assert!((joined_s(&h200, variant, 4) / wanted - 1.0).abs() <= 1e-12);
     }
 
-    /// Four latencies of 580 ns, and 128 slots of 2 KiB at 132nd parts of the bandwidth; of 64 tiles a 64th of that.
+    /// Four latencies of 580 ns, and 128 slots of 2 KiB at 132nd parts of the bandwidth; of 64 tiles a 64th of that, and of 1025 four latencies for each of two.
     #[test]
     fn a_last_block_takes_as_long_as_it_reads() {
         let h200 = crate::Machine::H200;
         let read_s = 128.0 * 2048.0 * 132.0 / h200.read_bytes_per_s;
-        for (grid, share) in [(tiles(1, 1), 1.0), (tiles(100, 1), 64.0)] {
+        for (grid, share, rounds) in [(tiles(1, 1), 1.0, 1.0), (tiles(64, 1), 64.0, 1.0), (tiles(1025, 1), 1024.0, 2.0)]
+        {
             let found = last_block_s(&h200, &grid, 2048.0, 128);
-            assert!((found / (4.0 * h200.memory_latency_s + read_s / share) - 1.0).abs() <= 1e-12, "{found}");
+            let wanted = 4.0 * h200.memory_latency_s * rounds + read_s / share;
+            assert!((found / wanted - 1.0).abs() <= 1e-12, "{found}");
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) fn detour(variant: &Variant, problem: &Problem) -> f64 {
         "gemv_wide" if by_elements(variant, problem) => BY_ELEMENTS,
         "gemv_dots" if variant.stages < variant.threads && problem.k as f64 * bytes >= LONG_BYTES => BY_ROWS,
         "gemv_lines" => BY_BULK,
-        "gemv_columns" if problem.m % (WIDE_BYTES as u64 / problem.dtype.bytes()) != 0 => {
+        "gemv_columns" | "gemv_tall" if problem.m % (WIDE_BYTES as u64 / problem.dtype.bytes()) != 0 => {
             1.0 + (SECTOR_BYTES / (f64::from(variant.rows) * bytes)).max(ASTRAY)
         }
         _ => 1.0,
