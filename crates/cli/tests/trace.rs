@@ -221,12 +221,13 @@ fn vectors_are_traced() {
     // Sixteen bytes for each lane of a packed matrix, and no lane idle: a sixteenth of the requests of eight lanes with four.
     assert_eq!((&wide["requests"], &plain["requests"]), (&64.into(), &1024.into()), "{wide} {plain}");
     // Few slots are added by the last block, many by a launch; each is written and read once.
-    for rows in [64, 20_000_u64] {
-        let (m, shape) = (rows.to_string(), ["gemv", "--variant", "gemv_columns", "--k", "300", "--splits", "2"]);
-        let trace = traced(&bench, &[&shape[..], &["--m", &m, "--beta", "1"]].concat());
+    for (rows, steps, parts) in [(64, 300, 2), (64, 12_800, 200_u64)] {
+        let [m, k, splits] = [rows, steps, parts].map(|x: u64| x.to_string());
+        let shape = ["gemv", "--variant", "gemv_columns", "--m", &m, "--k", &k, "--splits", &splits, "--beta", "1"];
+        let trace = traced(&bench, &shape);
         let operands = &trace["operands"];
-        assert_eq!((&operands["A"]["elements_loaded"], &trace["grid"][1]), (&(300 * rows).into(), &2.into()));
-        assert!(operands["slots"]["elements_loaded"].as_u64() >= Some(2 * rows), "{trace}");
+        assert_eq!((&operands["A"]["elements_loaded"], &trace["grid"][1]), (&(steps * rows).into(), &parts.into()));
+        assert!(operands["slots"]["elements_loaded"].as_u64() >= Some(parts * rows), "{trace}");
         assert_eq!(
             (&operands["C"]["elements_loaded"], &operands["C"]["elements_stored"]),
             (&rows.into(), &rows.into())

@@ -131,7 +131,7 @@ fn long_columns_are_not_cut() {
         let choice = choice(dtype, m, k);
         assert!(choice.variant.name == "gemv_tall" && choice.splits == 1, "{dtype} {m} x {k}: {choice}");
     }
-    // Columns too short, bytes too many, types that were not timed.
+    // Columns too short, bytes too many, types without entries.
     for (dtype, m, k) in [
         (Dtype::F32, 32_000, 472),
         (Dtype::F32, 38_656, 12_844),

@@ -269,7 +269,7 @@ impl<'a, T: Scalar, const THREADS: usize, const TM: usize, const STEPS: usize> B
         let mut turn = Turn { stage: 0, parity: 1 };
         let mut col = self.start;
         while col < self.end {
-            // SAFETY: all warps have read the stage, or nobody was to; its phase lacks this warp's arrivals.
+            // SAFETY: all threads have read the stage, or nobody was to; its phase lacks this warp's arrivals.
             unsafe {
                 ptx::mbarrier_wait(self.read.address(turn.stage), turn.parity);
                 // What it was filled with is there: who has read it knows, and so, at once, does this warp.

@@ -34,7 +34,7 @@
 //! # Source
 //! H. H. B. Sørensen, High-performance matrix-vector multiplication on the GPU, Euro-Par 2011 Workshops, LNCS 7155: Sections 3.1
 //! to 3.5; its m and n are m and k here, BLOCKSIZE is THREADS, WORKSIZE_m is TM. Ours: slots in place of atomics, any strides,
-//! `columns` and `dots`.
+//! `columns`, `tall`, `lines` and `dots`.
 
 pub mod chunks;
 pub mod columns;

@@ -74,12 +74,14 @@ pub struct Reduced<T> {
     pub finish: u32,
 }
 
-/// Which tile of C a block has, down and along it, and which part of k.
+/// What a block has of C and of k.
 #[derive(Clone, Copy)]
-#[allow(missing_docs)]
 pub struct Duty {
+    /// Its tile, of those down C.
     pub down: u32,
+    /// Its part of k.
     pub part: u32,
+    /// Its tile, of those along C.
     pub along: u32,
 }
 
@@ -90,7 +92,8 @@ impl Duty {
         Duty { down: thread::block_idx_x(), part: thread::block_idx_y(), along: thread::block_idx_z() }
     }
 
-    /// All parts of a tile do: blocks that begin together read what lies together, where a tile's rows are lines of memory.
+    /// All parts of a tile do: blocks that begin together read what lies together, where a tile's rows are lines of memory. Nobody promises that blocks begin
+    /// along x first, as they were seen to; nothing but time depends on it.
     #[inline(always)]
     pub fn parts_first() -> Duty {
         let (here, tiles, parts) = (Duty::tiles_first(), thread::grid_dim_x() as u64, thread::grid_dim_y() as u64);

@@ -113,3 +113,13 @@ fn threads_run_along_the_columns_of_a_low_matrix() {
     assert_eq!((plain.elements, plain.efficiency()), (8 * 1024, 1.0));
     assert_eq!((wide.instructions, plain.instructions), (8 * 1024 / 128, 1024));
 }
+
+/// 1030 tiles in two parts of k, of which one has nothing: six tickets are of two tiles each, whose slots one block adds.
+#[test]
+fn a_last_block_adds_all_tiles_of_its_ticket() {
+    let by_rows = [true, false, false];
+    check(
+        variant("dgemv_dots_8x1_m8n1_u2_t256"),
+        Case { by_rows, splits: 2, beta: 1.0, ..Case::plain(8 * 1030, 1, 5) },
+    );
+}

@@ -24,7 +24,7 @@ pub(super) fn factor(variant: &Variant, problem: &Problem) -> Option<f64> {
                 (Dtype::C64, 16..) => (1.83, 1.4),
                 (Dtype::F64, 32..) => (1.48, 1.5),
                 (_, 16..) => (1.24, 1.6),
-                // C read too, 10⁷ rows, an H200 on 2026-11-29: 1.11 to 1.16 times the bytes' time.
+                // C read too, 10⁷ rows, an H200 on 2026-11-29: 1.07 to 1.11 times the bound (tsm2l.csv).
                 (Dtype::F64, 2) if problem.k <= 8 => (1.17, 0.95),
                 _ => (1.17, 1.1),
             };
@@ -122,8 +122,8 @@ fn lines(variant: &Variant, problem: &Problem, is_aligned: bool) -> f64 {
     let of_c = if problem.reads_c { 2.0 * n } else { n };
     // Where C is read too it is loaded so: a guess.
     let one_by_one = if problem.reads_c { element + 0.4 } else { element };
-    // 1.2 of all widths; of equals the narrower one. Where C is read there is more to read than to write: f64 of 10⁷ rows and 8 columns 1.09 to 1.12 on an H200
-    // on 2026-11-29.
+    // 1.2 of all widths; of equals the narrower one. Where C is read there is more to read than to write: f64 of 10⁷ rows and 8 columns 1.07 to 1.08 times the
+    // bound on an H200 on 2026-11-29 (tsm2l.csv).
     let both = if variant.dtype == Dtype::F64 && problem.reads_c && problem.n >= 8 { 1.1 } else { 1.2 };
     let memory = (both + 0.0005 * f64::from(variant.t2)) * (k + of_c * if is_aligned { 1.0 } else { one_by_one });
     let warps = problem.n.div_ceil(u64::from(variant.warp_cols())) as f64;

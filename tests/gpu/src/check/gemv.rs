@@ -141,8 +141,8 @@ mod tests {
     use model::{Machine, Problem, Strides, VARIANTS, choose};
     use std::collections::HashSet;
 
-    /// Of every entry some case has k whole and, unless the entry always has, one is finished by the last block and one by a
-    /// second launch; and each entry meets full tiles and ragged ones.
+    /// Of every entry some case has k whole and, unless the entry always has, one is finished by last blocks or a second launch; and each entry meets full tiles and
+    /// ragged ones.
     #[test]
     fn every_way_to_finish_is_met() {
         for v in VARIANTS.iter().filter(|v| v.kernel == Kernel::Gemv) {
