@@ -220,13 +220,14 @@ fn vectors_are_traced() {
     assert_eq!((&wide["elements_loaded"], &plain["elements_loaded"]), (&8192.into(), &8192.into()));
     // Sixteen bytes for each lane of a packed matrix, and no lane idle: a sixteenth of the requests of eight lanes with four.
     assert_eq!((&wide["requests"], &plain["requests"]), (&64.into(), &1024.into()), "{wide} {plain}");
-    // Few slots are added by the last block, many by a launch; each is written and read once.
-    for (rows, steps, parts) in [(64, 300, 2), (64, 12_800, 200_u64)] {
+    // Few slots are added by the last block, at two barriers more a block and two of its own, many by a launch of two blocks; each is written and read once.
+    for (rows, steps, parts, barriers) in [(64, 300, 2, 2 * (2 + 2) + 2), (64, 12_800, 200_u64, 2 * 200 + 2)] {
         let [m, k, splits] = [rows, steps, parts].map(|x: u64| x.to_string());
         let shape = ["gemv", "--variant", "gemv_columns", "--m", &m, "--k", &k, "--splits", &splits, "--beta", "1"];
         let trace = traced(&bench, &shape);
         let operands = &trace["operands"];
         assert_eq!((&operands["A"]["elements_loaded"], &trace["grid"][1]), (&(steps * rows).into(), &parts.into()));
+        assert_eq!(trace["barriers"], barriers);
         assert!(operands["slots"]["elements_loaded"].as_u64() >= Some(parts * rows), "{trace}");
         assert_eq!(
             (&operands["C"]["elements_loaded"], &operands["C"]["elements_stored"]),

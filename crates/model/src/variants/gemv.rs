@@ -134,11 +134,11 @@ impl Variant {
 
     /// Whether the model considers `gemv_tall`, of a problem one way round or the other.
     ///
-    /// On H200s on 2026-11-29, of the model's choice before (results/h200/gemv-graphs.csv, trials/behind.csv): 77 cases of f32 of 38633 rows and more, up to 1.15 GB, and f64 of 20000 and
+    /// On H200s on 2026-11-29, of the model's choice before (results/h200/gemv-graphs.csv and trials/behind.csv): 77 cases of f32 of 38633 rows and more, up to 1.15 GB, and f64 of 20000 and
     /// 100000 took 0.67 to 1.07 of the time, 0.92 in the mean; f32 of 22275 rows 0.95 to 1.03, more bytes up to 1.05, c128, whose k is cut, up to 1.08. Of f64 more was not timed.
     const fn suits_tall(&self, problem: &Problem) -> bool {
         let (rows, steps) = if problem.m > problem.n { (problem.m, problem.k) } else { (problem.n, problem.k) };
-        let column = rows * self.dtype.bytes();
+        let column = rows.saturating_mul(self.dtype.bytes());
         column >= 128 << 10 && column.saturating_mul(steps) <= 1_200_000_000
     }
 
