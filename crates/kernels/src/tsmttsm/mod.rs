@@ -96,12 +96,13 @@ impl Duty {
     /// along x first, as they were seen to; nothing but time depends on it.
     #[inline(always)]
     pub fn parts_first() -> Duty {
-        let (here, tiles, parts) = (Duty::tiles_first(), thread::grid_dim_x() as u64, thread::grid_dim_y() as u64);
-        if parts <= 1 {
+        let (here, tiles, parts) = (Duty::tiles_first(), thread::grid_dim_x(), thread::grid_dim_y());
+        // A division of 64 bits would be seen in launches of a few microseconds.
+        if parts <= 1 || tiles.checked_mul(parts).is_none() {
             return here;
         }
-        let at = here.part as u64 * tiles + here.down as u64;
-        Duty { down: (at / parts) as u32, part: (at % parts) as u32, ..here }
+        let at = here.part * tiles + here.down;
+        Duty { down: at / parts, part: at % parts, ..here }
     }
 }
 

@@ -5,7 +5,7 @@
 //! tall-variants.csv in benches/results/h200), against R/read + W/write.
 
 use crate::variants::tsmm::fragment;
-use crate::{Dtype, Machine, Problem, Strides, Variant};
+use crate::{Dtype, Problem, Strides, Variant};
 
 /// The factor of a kernel's bytes. `None` of those whose reads of A alone are longer ([`super::tsmm::detour`]).
 pub(super) fn factor(variant: &Variant, problem: &Problem) -> Option<f64> {
@@ -90,6 +90,8 @@ pub(super) fn factor(variant: &Variant, problem: &Problem) -> Option<f64> {
         }
         "tsmm_element" if problem.n > 4 => 10.0,
         "tsmm_group" => 1.8 * odd(1.8),
+        // 8 x 2 in f64 of 10⁵ rows, C read, 12.7 us in graphs on an H200 on 2026-11-29, by `tsmm_staged` 8.1.
+        "tsmm_registers" if problem.k <= 4 && problem.n > 4 => 2.2 * odd(1.25) * read(1.25),
         "tsmm_registers" if problem.k <= 4 => single(1.4, 1.14) * odd(1.25) * read(1.25),
         "tsmm_packed" if problem.n == problem.k && problem.n == u64::from(t2) => single(1.5, 1.15) * read(1.8),
         // Element by element: of 10⁴ rows 6 to 9 times as long as the fastest, with four times the bytes in mind; more of more rows is a guess.
@@ -103,14 +105,14 @@ pub(super) fn factor(variant: &Variant, problem: &Problem) -> Option<f64> {
 fn lines(variant: &Variant, problem: &Problem, is_aligned: bool) -> f64 {
     // Of a row; of a step of it; of that for each warp beside the first that has columns of C; and of an element of C.
     let (row, step, beside, element) = match (variant.dtype, variant.t2, variant.mma) {
-        (Dtype::F32, ..=16, _) => (3.0, 1.55, 0.0, 1.3),
+        (Dtype::F32, ..=16, _) => (5.0, 1.55, 0.0, 1.3),
         (Dtype::F32, ..=24, _) => (5.0, 1.8, 0.0, 1.5),
         (Dtype::F32, ..=32, _) => (6.0, 1.75, 0.65, 1.4),
         (Dtype::F32, ..=48, _) => (9.0, 1.6, 0.6, 1.4),
         (Dtype::F32, _, _) => (12.0, 1.85, 0.62, 1.5),
         (Dtype::F64, ..=32, true) => (12.0, 0.7, 0.0, 2.6),
         (Dtype::F64, _, true) => (24.0, 1.1, 0.0, 2.6),
-        (Dtype::F64, ..=16, _) => (2.0, 1.4, 0.0, 1.1),
+        (Dtype::F64, ..=16, _) => (2.0, 1.55, 0.0, 1.1),
         (Dtype::F64, _, _) => (6.0, 1.7, 0.65, 1.35),
         (_, ..=16, _) => (6.0, 2.1, 0.0, 1.8),
         (_, ..=24, _) => (8.0, 3.4, 0.0, 1.5),
@@ -123,18 +125,13 @@ fn lines(variant: &Variant, problem: &Problem, is_aligned: bool) -> f64 {
     // Where C is read too it is loaded so: a guess.
     let one_by_one = if problem.reads_c { element + 0.4 } else { element };
     // 1.2 of all widths; of equals the narrower one. Where C is read there is more to read than to write: f64 of 10⁷ rows and 8 columns 1.07 to 1.08 times the
-    // bound on an H200 on 2026-11-29 (tsm2l.csv).
-    let both = if variant.dtype == Dtype::F64 && problem.reads_c && problem.n >= 8 { 1.1 } else { 1.2 };
+    // bound on an H200 on 2026-11-29 (tsm2l.csv), 32 by 32 by the vector units 1.24.
+    let is_late = problem.n < 8 || variant.t2 > 16 && !variant.mma;
+    let both = if variant.dtype == Dtype::F64 && problem.reads_c && !is_late { 1.1 } else { 1.2 };
     let memory = (both + 0.0005 * f64::from(variant.t2)) * (k + of_c * if is_aligned { 1.0 } else { one_by_one });
     let warps = problem.n.div_ceil(u64::from(variant.warp_cols())) as f64;
     let multiplied = row + k * (step + beside * (warps - 1.0));
     memory.max(multiplied) / (k + of_c)
-}
-
-/// What a launch of `tsmm_lines` takes before its first product: stages are cleared, and B is brought. On an H200 on 2026-11-27, 10⁴ rows took 7
-/// to 9 us where the fastest entry took 5 to 7.
-pub(super) fn begin_s(machine: &Machine) -> f64 {
-    5.0 * machine.memory_latency_s
 }
 
 /// Whether columns start at multiples of 16 bytes, as far as is known here; those of c128, which always do, of whole sectors.

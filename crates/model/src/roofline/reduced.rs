@@ -137,6 +137,9 @@ const ALONG_F32: Costs = Costs { issue: 1.8, ..TILES_F32 };
 const TILES_F64: Costs =
     Costs { latency: 1.0, units: (2.1, 6.0), handed: 1.61, by_element: 4.41, ends: (3.67, 0.0), issue: 3.41, ..VECTOR };
 
+/// 3 x 17, 4 x 12 and 5 x 13 of 10⁶ and 10⁷ rows on an H200 on 2026-11-29 took 0.84 to 0.89 of the time by the tiles' constants, 2 x 32 0.96 and 1.02.
+const LEAPFROG_C128: Costs = Costs { units: (1.75, 5.0), issue: 2.85, ..TILES_F64 };
+
 /// What a block has of C, and how its threads share it.
 pub(super) struct Owned {
     /// Rows and columns of C.
@@ -186,6 +189,9 @@ pub(super) fn costs(variant: &Variant) -> &'static Costs {
     if variant.is_by_lines() && variant.dtype == Dtype::F64 {
         return if is_gram { &LINES_F64_GRAM } else { &LINES_F64 };
     }
+    if variant.dtype == Dtype::C128 && variant.name == "tsmttsm_leapfrog" {
+        return &LEAPFROG_C128;
+    }
     match (variant.mma, variant.is_staged(), variant.dtype.is_complex(), is_gram) {
         (true, true, false, false) => &RING_F64,
         (true, true, false, true) => &RING_F64_GRAM,
@@ -226,7 +232,16 @@ pub(super) fn bandwidth_s(
         (true, false, false) => ALONG,
         (false, _, true) => NARROW,
     };
-    let drawn_s = costs(variant).reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
+    // Of rows of an odd number of c128 the sectors at the edges of narrow tiles are fetched for both: 3 x 17, 10⁷ rows, on an H200 on 2026-11-29.
+    let is_torn = |lines: u64| lines > u64::from(variant.t2) && lines * e % SECTOR_BYTES != 0;
+    let torn = match variant.t2 {
+        _ if !variant.mma || variant.is_staged() || problem.a.row != 1 || !(is_torn(m) || is_torn(n)) => 1.0,
+        ..=8 => 1.35,
+        ..=16 => 1.15,
+        _ => 1.0,
+    };
+    let drawn_s =
+        torn * costs(variant).reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
     let again = m.saturating_mul(*z) as f64 + b_again as f64;
     let owned = Owned::of(variant, problem);
     let lines = (m as f64).min(owned.rows) + if gram { 0.0 } else { (n as f64).min(owned.cols) };
@@ -278,7 +293,14 @@ pub(super) fn ends_s(variant: &Variant, machine: &Machine) -> f64 {
         true => f64::from(variant.own_rows() * variant.cols) / 16.0,
         false => f64::from(variant.stages),
     };
-    (once + a_group * groups) * machine.memory_latency_s
+    // Of f64's tiles, an H200 on 2026-11-29, in graphs (benches/results/trials/begin.csv).
+    let sooner = match variant.name {
+        _ if variant.dtype != Dtype::F64 || variant.kernel == Kernel::Gram => 0.0,
+        "tsmttsm_tiled" | "tsmttsm_columns" => 1.3,
+        "tsmttsm_leapfrog" => 0.4,
+        _ => 0.0,
+    };
+    (once - sooner + a_group * groups) * machine.memory_latency_s
 }
 
 /// Elements that lanes are handed for a multiply-add, each as long as it takes at [`BYTES_PER_CYCLE`].
@@ -339,7 +361,7 @@ mod tests {
             assert_eq!(found, Ok(entry), "{dtype:?} {m} x {n} x {k}");
         }
         for (k, entry) in [
-            (512, "dtsmttsm_whole_4x4_m4n4_u2_t256"),
+            (512, "dtsmttsm_tiled_4x4_m8n8_u2_t256"),
             (2048, "dtsmttsm_tiled_4x4_m8n8_u2_t256"),
             (5792, "dtsmttsm_ring_32x32_m64n64_d1_t128"),
         ] {

@@ -229,17 +229,22 @@ fn registers(variant: &Variant, problem: &Problem) -> f64 {
 /// `tsmm_bulk_shared`.
 ///
 /// # Source
-/// H200s on 2026-11-28: tall-widths.csv and its variants in benches/results/h200, and benches/results/trials/lanes.csv.
+/// H200s on 2026-11-28: tall-widths.csv and its variants in benches/results/h200, and benches/results/trials/lanes.csv; c64 on 2026-11-29, columns.csv's
+/// widths and some more, every entry, 0.01 to 0.08 in the root of the mean square.
 fn shared(variant: &Variant, problem: &Problem) -> f64 {
     let are_pieces = of_pieces(problem);
     let by_pieces = |pieces: (f64, f64), odd: (f64, f64)| if are_pieces { pieces } else { odd };
     let (fixed, each) = match (variant.dtype.is_complex(), variant.t2, variant.t3) {
-        (true, ..=16, ..=16) => by_pieces((9.0, 2.0), (10.0, 2.3)),
-        (true, ..=16, ..) => by_pieces((9.0, 2.28), (12.0, 2.5)),
-        (true, ..=24, ..) => by_pieces((22.0, 2.67), (30.0, 2.77)),
-        (true, ..=32, ..) => by_pieces((26.0, 3.4), (22.0, 4.0)),
-        (true, ..=48, ..) => by_pieces((100.0, 2.75), (110.0, 4.3)),
-        (true, ..) => by_pieces((180.0, 1.3), (190.0, 2.1)),
+        (true, ..=16, ..=16) => by_pieces((6.0, 2.2), (14.0, 1.75)),
+        (true, ..=16, ..=32) => by_pieces((12.0, 2.2), (18.0, 2.05)),
+        (true, ..=16, ..) => by_pieces((20.0, 2.5), (18.0, 2.95)),
+        (true, ..=24, ..=24) => by_pieces((24.0, 2.3), (18.0, 2.95)),
+        (true, ..=24, ..) => by_pieces((22.0, 3.5), (22.0, 3.55)),
+        (true, ..=32, ..=32) => by_pieces((26.0, 2.95), (24.0, 3.2)),
+        (true, ..=32, ..) => by_pieces((26.0, 3.45), (24.0, 3.65)),
+        (true, ..=40, ..) => by_pieces((40.0, 3.8), (38.0, 4.2)),
+        (true, ..=48, ..) => by_pieces((36.0, 4.65), (42.0, 4.8)),
+        (true, ..) => by_pieces((56.0, 5.7), (28.0, 6.65)),
         (false, ..=8, ..) => by_pieces((12.0, 0.95), (3.0, 1.45)),
         (false, ..=16, ..=32) => by_pieces((6.0, 1.28), (11.0, 1.45)),
         (false, ..=16, ..) => by_pieces((8.0, 1.47), (15.0, 1.6)),
@@ -265,6 +270,7 @@ fn shared(variant: &Variant, problem: &Problem) -> f64 {
     };
     // An old C is read and scaled, and where it lies in the next slot no tile is ahead.
     let old = match problem.reads_c {
+        true if variant.dtype.is_complex() => 0.45 * problem.n as f64,
         true if crowded(variant, problem) > 1.0 => 1.3 * problem.n as f64,
         true => 0.95 * problem.n as f64,
         false => 0.0,
@@ -303,7 +309,8 @@ fn staged_single(variant: &Variant, problem: &Problem) -> f64 {
     let base = match (variant.dtype.is_complex(), variant.t2, variant.t3) {
         (true, ..=8, _) => 1.15,
         (true, ..=16, _) => 1.64,
-        (true, ..) => 2.9,
+        (true, ..=32, _) => 2.9,
+        (true, ..) => 4.5,
         (false, ..=4, 32) => 1.58 - 0.0125 * problem.k as f64,
         (false, ..=8, _) => 1.18,
         (false, ..=16, ..=16) => 1.14,

@@ -17,6 +17,9 @@ const LOAD: f64 = 4.0;
 /// Instructions of a load from a tile: the place and the load.
 const PLACED: f64 = 5.0;
 
+/// Fewer rows than these are no tall product, whatever it is called.
+const FEW_ROWS: u64 = 1024;
+
 /// How many times as long C's bytes take of `tsm2l_columns` with 16 columns where C is read: no register is left to read it ahead. On an H200
 /// on 2026-11-22, m = 10⁷, k = 2 and 4: 2.2 times.
 const LATE_C: f64 = 2.2;
@@ -37,6 +40,32 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
     let waits = problem.reads_c && variant.name == "tsm2l_columns" && variant.cols >= 16;
     let longer = both_ways(variant, problem).unwrap_or(if waits { LATE_C } else { 1.0 });
     (bytes / machine.write_bytes_per_s + read_s) * longer
+}
+
+/// What a launch of a tall product takes beside [`Machine::launch_s`]: stages that are cleared, B that is brought, the first tile on its way with nothing
+/// to multiply yet. s.
+///
+/// # Source
+/// An H200 on 2026-11-29, 199 cases of tsm2l.csv and tsmm.csv whose bound is below 50 us, all entries in graphs (benches/results/trials/begin.csv): with
+/// these the choices take 1.034 times as long as the fastest in the geometric mean, without 1.17 times.
+pub(super) fn begin_s(variant: &Variant, problem: &Problem, machine: &Machine) -> f64 {
+    let latencies = match (variant.kernel, variant.name) {
+        (_, "tsm2l_interleaved") => 0.0,
+        (_, "tsmm_fragments") if !variant.dtype.is_complex() => 0.4,
+        (_, "tsmm_registers" | "tsmm_row") => 1.7,
+        (_, "tsm2l_columns") if variant.cols < 8 => 1.7,
+        (_, "tsmm_fragments" | "tsmm_bulk" | "tsmm_bulk_registers" | "tsmm_bulk_shared" | "tsmm_bulk_rows") => 3.0,
+        (_, "tsmm_lines") => 4.0,
+        (_, "tsmm_lines_mma") => 8.4,
+        (Kernel::Tsmm | Kernel::Tall, _) => 3.5,
+        _ if problem.operation() != Operation::Tsmm || problem.n == 1 || problem.m < FEW_ROWS => 0.0,
+        // Made for many steps.
+        (Kernel::Tsm2r, _) => 10.0,
+        (Kernel::Ring, _) => 6.0,
+        (Kernel::Gemm | Kernel::GemmRing, _) => 5.0,
+        _ => 3.5,
+    };
+    latencies * machine.memory_latency_s
 }
 
 /// How many times as long C's bytes take of a kernel that does not [`streams`]: of a tall C by rows the tiles of `gemm_tiled`, whose

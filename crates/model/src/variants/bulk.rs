@@ -75,10 +75,14 @@ macro_rules! tsmm_bulk_shared_variants {
 
             ctsmm_bulk_shared_4x4_n16_k16_s3_t128:        c64, 4, 4, 4, 4, 16, 3, 4;
             ctsmm_bulk_shared_4x4_n16_k32_s3_t128:        c64, 4, 4, 4, 4, 32, 3, 2;
-            ctsmm_bulk_shared_4x6_n24_k24_s3_t128:        c64, 4, 4, 6, 4, 24, 3, 2;
-            ctsmm_bulk_shared_8x4_n32_k32_s3_t128:        c64, 4, 8, 4, 8, 32, 3, 2;
-            ctsmm_bulk_shared_4x6_n48_k48_s3_t128:        c64, 4, 4, 6, 8, 48, 3, 2;
-            ctsmm_bulk_shared_4x8_n64_k64_s2_t256:        c64, 8, 4, 8, 8, 64, 2, 1;
+            ctsmm_bulk_shared_4x2_n16_k64_s2_t384:        c64, 12, 4, 2, 8, 64, 2, 1;
+            ctsmm_bulk_shared_8x3_n24_k24_s2_t128:        c64, 4, 8, 3, 8, 24, 2, 4;
+            ctsmm_bulk_shared_4x3_n24_k64_s2_t384:        c64, 12, 4, 3, 8, 64, 2, 1;
+            ctsmm_bulk_shared_8x4_n32_k32_s2_t128:        c64, 4, 8, 4, 8, 32, 2, 3;
+            ctsmm_bulk_shared_4x4_n32_k64_s2_t384:        c64, 12, 4, 4, 8, 64, 2, 1;
+            ctsmm_bulk_shared_8x5_n40_k40_s2_t128:        c64, 4, 8, 5, 8, 40, 2, 2;
+            ctsmm_bulk_shared_8x6_n48_k48_s2_t256:        c64, 8, 8, 6, 8, 48, 2, 1;
+            ctsmm_bulk_shared_8x4_n64_k64_s2_t384:        c64, 12, 8, 4, 16, 64, 2, 1;
         }
     };
 }
@@ -130,14 +134,16 @@ pub const fn holds_both(len: u32, cols_of_both: u32, fragment: u32) -> bool {
 /// f64 of 19 to 32 columns 96, 94%, 17 x 3 75, 82, 20 x 60 86, 96, 36 and 40 columns -, 93, 92, 42 and 46 -, 90 and 85, 92 and 89, 52 -, -, 85, 90;
 /// c128 of 17 columns 84, 90, of 25 84, 88, of 32 92, 93, 40 by bulk copies -, 73, 80; f32 20 x 60 62, 60, -, 67. On the vector
 /// units (lanes.csv there, run 2) four tiles take 1.03 times as long as eight in the middle from 17 to 32 columns, and 0.995 below, by entries of
-/// `tsmm_bulk_shared` and `tsmm_bulk_rows` within a tenth of the best.
+/// `tsmm_bulk_shared` and `tsmm_bulk_rows` within a tenth of the best. With all of a warp's tiles in one they take less from 17 columns on (results/trials/copies.csv
+/// of 2026-11-29): four, eight and sixteen 1.07, 1.06 and 1.08 times as long in the middle in f32, 1.06, 1.07 and 1.10 in c64.
 /// Of others than these, such as f64 of up to 16 columns of C from more than 32, by what their neighbours take.
 pub const fn slot_turns(is_mma: bool, is_complex: bool, n: u64, k: u64) -> u64 {
     let cols = if n > k { n } else { k };
     match cols {
-        17..=32 if !is_mma || is_complex || n + k < 32 => 8,
+        17.. if !is_mma => u64::MAX,
+        17..=32 if is_complex || n + k < 32 => 8,
         ..=32 => 4,
-        _ if is_mma && !is_complex && n <= 40 => 8,
+        _ if !is_complex && n <= 40 => 8,
         33..=48 => 16,
         _ => u64::MAX,
     }

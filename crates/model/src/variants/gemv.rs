@@ -44,7 +44,7 @@ macro_rules! gemv_variants {
             dgemv_columns_2x1_m64n1_u8_t256:             f64,  columns,         256, 64,   2, 1, 8, 2;
             dgemv_columns_2x1_m512n1_u8_t256:            f64,  columns,         256, 512,  2, 1, 8, 2;
             dgemv_columns_2x2_m64n2_u8_t256:             f64,  columns,         256, 64,   2, 2, 8, 2;
-            dgemv_dots_8x1_m8n1_u2_t256:                 f64,  dots,            256, 8,    8, 1, 2, 0;
+            dgemv_dots_8x1_m8n1_u2_t256:                 f64,  dots,            256, 8,    8, 1, 2, 3;
             dgemv_dots_8x1_m64n1_u2_t256:                f64,  dots,            256, 64,   8, 1, 2, 0;
             dgemv_dots_8x2_m8n2_u2_t256:                 f64,  dots,            256, 8,    8, 2, 2, 2;
             dgemv_one_thread_1x1_m128n1_u8_t128:         f64,  one_thread,      128, 128,  1, 1, 8, 0;

@@ -10,11 +10,14 @@
 //! c-th 16, and of the columns behind them, if TN is no whole pieces, every ACROSS-th. Where k is whole 16 bytes, group g takes the pieces
 //! of a row in an order of its own (`turned`), so that rows of a power of two of pieces meet in no bank.
 //!
+//! c64 is multiplied from copies of B's elements ([`Scalar::add_outer`]), one step after the other: unrolled over a piece, a sum's register is another
+//! one after each step, and two of three multiply-adds meet in a bank whatever is copied. Where A has K columns and the tile is whole its rows begin
+//! at constants. Twelve warps an SM hide the loads, but of 5 columns a lane, whose registers hold the next step's.
+//!
 //! # Cost
 //! Measured on an H200 on 2026-11-28, f32, matrices of 1 GB, of what a copy moves in the same process (benches/results/trials/lanes.csv, run 2): 8 x 24 93%,
 //! 16 x 32 99%, 16 x 48 81%, 16 x 64 79%, 24 x 24 85%, 32 x 32 86%, 20 x 60 69%, 40 x 40 72%, 48 x 48 57%, 64 x 64 59%, where multiply-adds alone
-//! allow 93; 31 x 31, whose elements are loaded and stored one by one, 74%, 33 x 33 56%. c64, of
-//! the bound (benches/results/h200/tall-widths.csv), 16, 24, 32, 48 and 64 columns 76, 53, 49, 43 and 52%, cuBLAS 41, 48, 55, 49 and 69.
+//! allow 93; 31 x 31, whose elements are loaded and stored one by one, 74%, 33 x 33 56%. c64: benches/results/h200/tall-widths.csv.
 
 use super::registers::turned;
 use super::{Tile, Units, held};
@@ -53,34 +56,24 @@ impl<T: Scalar, const TM: usize, const TN: usize, const ACROSS: usize, const K: 
         const { assert!(32 % ACROSS == 0, "lanes are across and down") };
         const { assert!(TN < T::WIDTH || TN * ACROSS % T::WIDTH == 0, "B's lines begin at whole pieces") };
         let lane = thread::thread_idx_x() % warp::WARP_LANES;
-        let signs = Signs { conj_b: 0, ..x.signs() };
+        // Nothing but copies: B's elements were conjugated when they were brought.
+        let never = x.signs().never;
+        let signs = Signs { conj_b: never, never };
         SharedB { sb, group: lane / ACROSS as u32, across: lane % ACROSS as u32, signs }
     }
 
     #[inline(always)]
     unsafe fn sums(&self, x: &Product<T>, tile: Tile, sa: Shared<T>, first: u32) -> [[T; TN]; TM] {
-        let (k, width) = (x.k, T::WIDTH as u32);
-        // Rows that are not there are the last one, and not stored.
-        let starts: [u32; TM] = from_fn(|i| self.row(first, i).min(tile.rows - 1) * k);
-        let mut rc = [[T::ZERO; TN]; TM];
-        // SAFETY: steps below k, of rows of the tile and of B.
+        // SAFETY: as the caller promised; rows that are not there are the last one, and not stored.
         unsafe {
-            if k % width == 0 {
-                let turn = turned(self.group, k / width);
-                for piece in 0..ptx::opaque(k / width) {
-                    let l = (piece ^ turn) * width;
-                    let ra: [T::Wide; TM] = from_fn(|i| sa.load_wide(starts[i] + l));
-                    for v in 0..T::WIDTH {
-                        self.multiply(from_fn(|i| ra[i][v]), l + v as u32, &mut rc);
-                    }
-                }
+            if !T::COPIES {
+                self.by_pieces(x.k, tile.rows - 1, sa, first)
+            } else if x.k == Self::STEPS && first + Self::FRAGMENT <= tile.rows {
+                self.by_steps(Self::STEPS, u32::MAX, sa, first)
             } else {
-                for l in 0..ptx::opaque(k) {
-                    self.multiply(from_fn(|i| sa.load(starts[i] + l)), l, &mut rc);
-                }
+                self.by_steps(x.k, tile.rows - 1, sa, first)
             }
         }
-        rc
     }
 
     #[inline(always)]
@@ -161,6 +154,8 @@ impl<
 }
 
 impl<T: Scalar, const TM: usize, const TN: usize, const ACROSS: usize, const K: usize> SharedB<T, TM, TN, ACROSS, K> {
+    /// Whether a step's operands are loaded behind the products of the one before: of 5 columns registers are left.
+    const AHEAD: bool = TN == 5;
     /// Lanes along the rows.
     const DOWN: u32 = 32 / ACROSS as u32;
 
@@ -182,16 +177,95 @@ impl<T: Scalar, const TM: usize, const TN: usize, const ACROSS: usize, const K: 
         self.across + (ACROSS * j) as u32
     }
 
+    /// Where this lane's rows begin in A's slot, of rows up to `last`.
+    #[inline(always)]
+    fn starts(&self, k: u32, last: u32, first: u32) -> [u32; TM] {
+        from_fn(|i| self.row(first, i).min(last) * k)
+    }
+
+    /// The sums of its rows and columns, a piece of A's rows at a time, where k is whole ones.
+    ///
+    /// # Safety
+    /// The rows are in A's slot, and B has k steps.
+    #[inline(always)]
+    unsafe fn by_pieces(&self, k: u32, last: u32, sa: Shared<T>, first: u32) -> [[T; TN]; TM] {
+        let (starts, width) = (self.starts(k, last, first), T::WIDTH as u32);
+        let mut rc = [[T::ZERO; TN]; TM];
+        // SAFETY: steps below k, of rows of the slot and of B, as the caller promised.
+        unsafe {
+            if k % width == 0 {
+                let turn = turned(self.group, k / width);
+                for piece in 0..ptx::opaque(k / width) {
+                    let l = (piece ^ turn) * width;
+                    let ra: [T::Wide; TM] = from_fn(|i| sa.load_wide(starts[i] + l));
+                    for v in 0..T::WIDTH {
+                        self.multiply(from_fn(|i| ra[i][v]), l + v as u32, &mut rc);
+                    }
+                }
+            } else {
+                for l in 0..ptx::opaque(k) {
+                    self.multiply(from_fn(|i| sa.load(starts[i] + l)), l, &mut rc);
+                }
+            }
+        }
+        rc
+    }
+
+    /// The same a step at a time, from copies of B's elements ([`Scalar::add_outer`]).
+    ///
+    /// # Safety
+    /// As for [`SharedB::by_pieces`].
+    #[inline(always)]
+    unsafe fn by_steps(&self, k: u32, last: u32, sa: Shared<T>, first: u32) -> [[T; TN]; TM] {
+        let (starts, turn) = (self.starts(k, last, first), turned(self.group, k));
+        let load = |step: u32| -> ([T; TM], [T; TN]) {
+            let l = step ^ turn;
+            // SAFETY: a step below k, of rows of the slot and of B, as the caller promised.
+            unsafe { (from_fn(|i| sa.load(starts[i] + l)), self.columns(l)) }
+        };
+        let mut rc = [[T::ZERO; TN]; TM];
+        let steps = ptx::opaque(k);
+        if !Self::AHEAD {
+            for step in 0..steps {
+                let (ra, rb) = load(step);
+                T::add_outer(&mut rc, ra, rb, self.signs);
+            }
+        } else if steps > 0 {
+            let mut now = load(0);
+            for step in 1..steps {
+                let next = load(step);
+                T::add_outer(&mut rc, now.0, now.1, self.signs);
+                now = next;
+            }
+            T::add_outer(&mut rc, now.0, now.1, self.signs);
+        }
+        rc
+    }
+
+    /// Its columns' elements of a step of B.
+    ///
+    /// # Safety
+    /// B has the step.
+    #[inline(always)]
+    unsafe fn columns(&self, l: u32) -> [T; TN] {
+        let in_pieces = TN / T::WIDTH * T::WIDTH;
+        // SAFETY: the step is B's, as the caller promised; pieces and elements are of its COLS columns. The compiler sees that a piece is
+        // loaded several times.
+        from_fn(|j| unsafe {
+            if j < in_pieces {
+                self.sb.load_wide(l * Self::COLS + self.piece(j / T::WIDTH))[j % T::WIDTH]
+            } else {
+                self.sb.load(l * Self::COLS + self.alone(j))
+            }
+        })
+    }
+
     /// Adds the products of a step: of its rows' elements of A and its columns' of B.
     ///
     /// # Safety
     /// The step is one of B's.
     #[inline(always)]
     unsafe fn multiply(&self, ra: [T; TM], l: u32, rc: &mut [[T; TN]; TM]) {
-        if T::COPIES && TM < 8 {
-            // SAFETY: as the caller promised.
-            return unsafe { self.multiply_copies(ra, l, rc) };
-        }
         for piece in 0..TN / T::WIDTH {
             // SAFETY: `l` is a step of B's, as the caller promised; the piece is 16 bytes of its COLS columns.
             let rb = unsafe { self.sb.load_wide(l * Self::COLS + self.piece(piece)) };
@@ -210,28 +284,5 @@ impl<T: Scalar, const TM: usize, const TN: usize, const ACROSS: usize, const K: 
                 rc[i][j] = ra[i].fma(b, rc[i][j]);
             }
         }
-    }
-
-    /// The same of all columns at once, from copies ([`Scalar::add_outer`]), for which 8 rows a lane leave no registers; B's elements are
-    /// conjugates where they should be.
-    ///
-    /// # Safety
-    /// As for [`SharedB::multiply`].
-    #[inline(always)]
-    unsafe fn multiply_copies(&self, ra: [T; TM], l: u32, rc: &mut [[T; TN]; TM]) {
-        let (mut rb, in_pieces) = ([T::ZERO; TN], TN / T::WIDTH * T::WIDTH);
-        // SAFETY: `l` is a step of B's, as the caller promised; pieces and elements are of its COLS columns.
-        unsafe {
-            for first in (0..in_pieces).step_by(T::WIDTH) {
-                let wide = self.sb.load_wide(l * Self::COLS + self.piece(first / T::WIDTH));
-                for v in 0..T::WIDTH {
-                    rb[first + v] = wide[v];
-                }
-            }
-            for j in in_pieces..TN {
-                rb[j] = self.sb.load(l * Self::COLS + self.alone(j));
-            }
-        }
-        T::add_outer(rc, ra, rb, self.signs);
     }
 }

@@ -36,8 +36,7 @@ impl<T: Scalar, const TM: usize, const TN: usize, const LX: usize, const BN: usi
     #[inline(always)]
     fn new(x: &Product<T>, lane: u32, first: u32, sb: Shared<T>) -> Self {
         const { assert!(TN % T::WIDTH == 0, "a lane's columns are whole pieces") };
-        // Of few multiply-adds a step copies cost more than they save.
-        let never = if TM > 4 { x.signs().never } else { 0 };
+        let never = x.signs().never;
         let col = first + lane / <Self as Units<T, TM, TN>>::DOWN * TN as u32;
         Vector { col, sb, signs: Signs { conj_b: never, never } }
     }
