@@ -205,7 +205,7 @@ impl<'a> Estimator<'a> {
             },
             uneven: if variant.kernel == Kernel::Gemv { constants.uneven } else { 0.0 },
             fixed_s: machine.launch_s
-                + if variant.is_two_tall() { super::reduced::ends_s(variant, machine) } else { 0.0 }
+                + if variant.is_two_tall() { super::reduced::ends_s(variant, problem, machine) } else { 0.0 }
                 + super::tsmm::begin_s(variant, problem, machine)
                 + if super::tsmm::streams(variant) {
                     0.0

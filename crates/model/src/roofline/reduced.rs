@@ -237,7 +237,7 @@ pub(super) fn bandwidth_s(
     let torn = match variant.t2 {
         _ if !variant.mma || variant.is_staged() || problem.a.row != 1 || !(is_torn(m) || is_torn(n)) => 1.0,
         ..=8 => 1.35,
-        ..=16 => 1.15,
+        9..=16 => 1.15,
         _ => 1.0,
     };
     let drawn_s =
@@ -287,17 +287,17 @@ pub(super) fn by_element(variant: &Variant, problem: &Problem) -> f64 {
 
 /// What the blocks of an entry take to begin and to end, which others do not fill: they are all alike, and run all at once. Of as many tiles as C has it is the
 /// sums of a thread that tell, of others the groups. s.
-pub(super) fn ends_s(variant: &Variant, machine: &Machine) -> f64 {
+pub(super) fn ends_s(variant: &Variant, problem: &Problem, machine: &Machine) -> f64 {
     let (once, a_group) = costs(variant).ends;
     let groups = match variant.is_fitted() {
         true => f64::from(variant.own_rows() * variant.cols) / 16.0,
         false => f64::from(variant.stages),
     };
-    // Of f64's tiles, an H200 on 2026-11-29, in graphs (benches/results/trials/begin.csv).
+    // Of f64's tiles, an H200 on 2026-11-29, in graphs (benches/results/trials/begin.csv): 64 x 64 of 90 to 2896 rows, 4 x 4 of up to 3·10⁶.
     let sooner = match variant.name {
         _ if variant.dtype != Dtype::F64 || variant.kernel == Kernel::Gram => 0.0,
         "tsmttsm_tiled" | "tsmttsm_columns" => 1.3,
-        "tsmttsm_leapfrog" => 0.4,
+        "tsmttsm_leapfrog" if problem.m.max(problem.n) <= 4 && problem.k < 4_000_000 => 0.4,
         _ => 0.0,
     };
     (once - sooner + a_group * groups) * machine.memory_latency_s

@@ -139,8 +139,10 @@ pub const fn holds_both(len: u32, cols_of_both: u32, fragment: u32) -> bool {
 /// Of others than these, such as f64 of up to 16 columns of C from more than 32, by what their neighbours take.
 pub const fn slot_turns(is_mma: bool, is_complex: bool, n: u64, k: u64) -> u64 {
     let cols = if n > k { n } else { k };
+    if !is_mma && cols > 16 {
+        return u64::MAX;
+    }
     match cols {
-        17.. if !is_mma => u64::MAX,
         17..=32 if is_complex || n + k < 32 => 8,
         ..=32 => 4,
         _ if !is_complex && n <= 40 => 8,
