@@ -250,7 +250,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         }
         Kernel::Tsmttsm => {
             let tall = problem.m.max(problem.n) <= crate::shape::SKINNY && problem.k > crate::shape::SKINNY;
-            tall && !variant.adds_atomically() && !is_half_empty(variant, problem)
+            tall && !variant.adds_atomically()
         }
         Kernel::Gram => !is_half_empty(variant, problem),
         Kernel::Gemv => variant.suits(problem) && (variant.t2 == 1 || has_a_large_operand),

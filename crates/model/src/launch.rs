@@ -349,10 +349,11 @@ mod tests {
         const ALL: u64 = u64::MAX;
         let cases = [
             ((8, 8), [4, 4, 4]),
-            ((17, 3), [8, 8, ALL]),
-            ((8, 24), [4, 8, ALL]),
-            ((32, 2), [4, 8, ALL]),
-            ((32, 32), [4, 8, ALL]),
+            ((17, 3), [8, 8, 8]),
+            ((8, 24), [4, 8, 8]),
+            ((32, 2), [4, 8, 8]),
+            ((32, 32), [4, 8, 8]),
+            ((17, 31), [4, 8, ALL]),
             ((33, 33), [8, 16, ALL]),
             ((20, 60), [8, ALL, ALL]),
             ((48, 16), [16, 16, ALL]),
@@ -362,6 +363,7 @@ mod tests {
         for ((n, k), turns) in cases {
             let found = [slot_turns(true, false, n, k), slot_turns(true, true, n, k), slot_turns(false, false, n, k)];
             assert_eq!(found, turns, "{n} x {k}");
+            assert_eq!(slot_turns(false, true, n, k), if n.max(k) > 16 { ALL } else { 4 }, "c64, {n} x {k}");
         }
     }
 

@@ -137,7 +137,8 @@ const ALONG_F32: Costs = Costs { issue: 1.8, ..TILES_F32 };
 const TILES_F64: Costs =
     Costs { latency: 1.0, units: (2.1, 6.0), handed: 1.61, by_element: 4.41, ends: (3.67, 0.0), issue: 3.41, ..VECTOR };
 
-/// 3 x 17, 4 x 12 and 5 x 13 of 10⁶ and 10⁷ rows on an H200 on 2026-11-29 took 0.84 to 0.89 of the time by the tiles' constants, 2 x 32 0.96 and 1.02.
+/// From results/trials/rectangles.csv, an H200 on 2026-11-29: 3 x 17, 4 x 12 and 5 x 13 of 10⁶ and 10⁷ rows took 0.84 to 0.89 of what the tiles' constants give,
+/// 2 x 32 0.96 and 1.02.
 const LEAPFROG_C128: Costs = Costs { units: (1.75, 5.0), issue: 2.85, ..TILES_F64 };
 
 /// What a block has of C, and how its threads share it.
@@ -232,14 +233,7 @@ pub(super) fn bandwidth_s(
         (true, false, false) => ALONG,
         (false, _, true) => NARROW,
     };
-    // Of rows of an odd number of c128 the sectors at the edges of narrow tiles are fetched for both: 3 x 17, 10⁷ rows, on an H200 on 2026-11-29.
-    let is_torn = |lines: u64| lines > u64::from(variant.t2) && lines * e % SECTOR_BYTES != 0;
-    let torn = match variant.t2 {
-        _ if !variant.mma || variant.is_staged() || problem.a.row != 1 || !(is_torn(m) || is_torn(n)) => 1.0,
-        ..=8 => 1.35,
-        9..=16 => 1.15,
-        _ => 1.0,
-    };
+    let torn = torn(variant, problem);
     let drawn_s =
         torn * costs(variant).reads * (m as f64 * detour + b_lines as f64) * line_bytes / machine.read_bytes_per_s;
     let again = m.saturating_mul(*z) as f64 + b_again as f64;
@@ -247,6 +241,23 @@ pub(super) fn bandwidth_s(
     let lines = (m as f64).min(owned.rows) + if gram { 0.0 } else { (n as f64).min(owned.cols) };
     let uneven = 1.0 + UNEVEN * (lines * (*x as f64 * *z as f64) / again - 1.0);
     uneven * drawn_s.max(again * line_bytes * slower / cache_rate(machine))
+}
+
+/// How many times as long the memory takes where narrow tiles share sectors: of rows of an odd number of c128 those at a tile's edge are fetched for both.
+///
+/// # Source
+/// 3 x 17 on an H200 on 2026-11-29 (results/trials/rectangles.csv), 10⁷ rows, by `mma_8x8` and `mma_16x16`.
+fn torn(variant: &Variant, problem: &Problem) -> f64 {
+    let shares = |lines: u64, tile: u32| lines > u64::from(tile) && lines % 2 == 1;
+    let shared = shares(problem.m, variant.rows) || !problem.gram && shares(problem.n, variant.t2);
+    match variant.t2 {
+        _ if variant.dtype != Dtype::C128 || !variant.mma || variant.is_staged() || problem.a.row != 1 || !shared => {
+            1.0
+        }
+        ..=8 => 1.35,
+        9..=16 => 1.15,
+        _ => 1.0,
+    }
 }
 
 /// Whether an entry's lanes read along k, and the matrices lie so.
@@ -370,18 +381,39 @@ mod tests {
             let found = crate::choose(&p, &Machine::H200, None).map(|choice| choice.variant.entry);
             assert_eq!(found, Ok(entry), "by rows, {k}");
         }
+        for k in [1_000_000, 10_000_000] {
+            let (a, b) = (Strides::row_major(3).transposed(), Strides::row_major(17));
+            let p = Problem { a, b, ..Problem::column_major(c128, 3, 17, k) };
+            let found = crate::choose(&p, &Machine::H200, None).map(|choice| choice.variant.entry);
+            assert_eq!(found, Ok("ztsmttsm_leapfrog_2x2_m4n4_u2_t256"), "3 x 17 x {k}");
+        }
+    }
+
+    /// Tiles of eight columns, and of as many as there are; whole sectors; rows that one tile has.
+    #[test]
+    fn sectors_are_shared_by_narrow_tiles_of_odd_rows() {
+        let factor = |entry: &str, m: u64, n: u64, k: u64| {
+            let (a, b) = (Strides::row_major(m).transposed(), Strides::row_major(n));
+            torn(variant(entry), &Problem { a, b, ..Problem::column_major(variant(entry).dtype, m, n, k) })
+        };
+        let (narrow, wider) = ("ztsmttsm_mma_8x8_m8n8_d4_t256", "ztsmttsm_mma_32x16_m32n16_d2_t256");
+        let found = [(3, 17), (17, 3), (2, 7), (3, 18)].map(|(m, n)| factor(narrow, m, n, 1000));
+        assert_eq!(found, [1.35, 1.35, 1.0, 1.0]);
+        assert_eq!([(31, 16), (33, 16), (3, 17)].map(|(m, n)| factor(wider, m, n, 1000)), [1.0, 1.15, 1.15]);
+        assert_eq!(factor("dtsmttsm_mma_16x16_m16n16_d2_t128", 3, 17, 1000), 1.0);
     }
 
     #[test]
-    fn gram_matrices_of_48_columns_have_a_tile_of_their_own() {
-        for (dtype, k, entry) in [
-            (Dtype::F32, 2_792_000, "sgram_lines_12x12_m48n48_u16_t128"),
-            (Dtype::C64, 1_392_000, "cgram_lines_12x6_m48n48_u16_t128"),
-            (Dtype::C64, 1_392_001, "cgram_lines_12x6_m48n48_u16_t128"),
+    fn gram_matrices_of_48_columns_and_of_8_have_tiles_of_their_own() {
+        for (dtype, n, k, entry) in [
+            (Dtype::F32, 48, 2_792_000, "sgram_lines_12x12_m48n48_u16_t128"),
+            (Dtype::C64, 48, 1_392_000, "cgram_lines_12x6_m48n48_u16_t128"),
+            (Dtype::C64, 48, 1_392_001, "cgram_lines_12x6_m48n48_u16_t128"),
+            (Dtype::C64, 8, 8_000_000, "cgram_leapfrog_4x4_m8n8_u2_t256"),
         ] {
-            let p = Problem::gram(dtype, 48, k, Strides::row_major(k));
+            let p = Problem::gram(dtype, n, k, Strides::row_major(k));
             let found = crate::choose(&p, &Machine::H200, None).map(|choice| choice.variant.entry);
-            assert_eq!(found, Ok(entry), "{dtype:?}, {k}");
+            assert_eq!(found, Ok(entry), "{dtype:?}, {n}, {k}");
         }
     }
 

@@ -229,8 +229,8 @@ fn registers(variant: &Variant, problem: &Problem) -> f64 {
 /// `tsmm_bulk_shared`.
 ///
 /// # Source
-/// H200s on 2026-11-28: tall-widths.csv and its variants in benches/results/h200, and benches/results/trials/lanes.csv; c64 on 2026-11-29, columns.csv's
-/// widths and some more, every entry, 0.01 to 0.08 in the root of the mean square.
+/// H200s on 2026-11-28: tall-widths.csv and its variants in benches/results/h200, and benches/results/trials/lanes.csv; c64 on 2026-11-29, every
+/// entry of tall-widths-variants.csv and of results/trials/rectangles.csv, 0.01 to 0.08 in the root of the mean square.
 fn shared(variant: &Variant, problem: &Problem) -> f64 {
     let are_pieces = of_pieces(problem);
     let by_pieces = |pieces: (f64, f64), odd: (f64, f64)| if are_pieces { pieces } else { odd };
@@ -268,7 +268,7 @@ fn shared(variant: &Variant, problem: &Problem) -> f64 {
         _ if are_pieces => 1.05,
         _ => 1.15,
     };
-    // An old C is read and scaled, and where it lies in the next slot no tile is ahead.
+    // An old C is read and scaled, and where it lies in the next slot no tile is ahead; of c64 that, too, is no more than this.
     let old = match problem.reads_c {
         true if variant.dtype.is_complex() => 0.45 * problem.n as f64,
         true if crowded(variant, problem) > 1.0 => 1.3 * problem.n as f64,
@@ -310,6 +310,7 @@ fn staged_single(variant: &Variant, problem: &Problem) -> f64 {
         (true, ..=8, _) => 1.15,
         (true, ..=16, _) => 1.64,
         (true, ..=32, _) => 2.9,
+        // 40 to 64 columns, tall-widths-variants.csv: 1160 to 1550 us, where `tsmm_bulk_shared` takes 594 to 939.
         (true, ..) => 4.5,
         (false, ..=4, 32) => 1.58 - 0.0125 * problem.k as f64,
         (false, ..=8, _) => 1.18,

@@ -46,8 +46,8 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
 /// to multiply yet. s.
 ///
 /// # Source
-/// An H200 on 2026-11-29, 199 cases of tsm2l.csv and tsmm.csv whose bound is below 50 us, all entries in graphs (benches/results/trials/begin.csv): with
-/// these the choices take 1.034 times as long as the fastest in the geometric mean, without 1.17 times.
+/// An H200 on 2026-11-29, 174 cases of tsm2l.csv and tsmm.csv whose bound is below 50 us, all entries in graphs (benches/results/trials/begin.csv): with
+/// these the choices take 1.031 times as long as the fastest in the geometric mean, without 1.10 times.
 pub(super) fn begin_s(variant: &Variant, problem: &Problem, machine: &Machine) -> f64 {
     let latencies = match (variant.kernel, variant.name) {
         (_, "tsm2l_interleaved") => 0.0,

@@ -134,19 +134,19 @@ pub const fn holds_both(len: u32, cols_of_both: u32, fragment: u32) -> bool {
 /// f64 of 19 to 32 columns 96, 94%, 17 x 3 75, 82, 20 x 60 86, 96, 36 and 40 columns -, 93, 92, 42 and 46 -, 90 and 85, 92 and 89, 52 -, -, 85, 90;
 /// c128 of 17 columns 84, 90, of 25 84, 88, of 32 92, 93, 40 by bulk copies -, 73, 80; f32 20 x 60 62, 60, -, 67. On the vector
 /// units (lanes.csv there, run 2) four tiles take 1.03 times as long as eight in the middle from 17 to 32 columns, and 0.995 below, by entries of
-/// `tsmm_bulk_shared` and `tsmm_bulk_rows` within a tenth of the best. With all of a warp's tiles in one they take less from 17 columns on (results/trials/copies.csv
-/// of 2026-11-29): four, eight and sixteen 1.07, 1.06 and 1.08 times as long in the middle in f32, 1.06, 1.07 and 1.10 in c64.
+/// `tsmm_bulk_shared` and `tsmm_bulk_rows` within a tenth of the best. All of a warp's tiles in one (copies.csv there, and tall-widths.csv and tsmm.csv of
+/// 2026-11-29, which have all of more than 16 columns so): by `tsmm_bulk_shared` of more than 32 columns f32 takes 0.85 to 1.01 of the time, with n and k from 17 to 31
+/// 0.95 to 0.99, but 8 x 24, 16 x 32, 24 x 12 and 32 x 32 1.02 to 1.07, and `tsmm_bulk_rows` 1.02 to 1.08; c64 of both 0.92 to 1.03.
 /// Of others than these, such as f64 of up to 16 columns of C from more than 32, by what their neighbours take.
 pub const fn slot_turns(is_mma: bool, is_complex: bool, n: u64, k: u64) -> u64 {
     let cols = if n > k { n } else { k };
-    if !is_mma && cols > 16 {
-        return u64::MAX;
-    }
-    match cols {
-        17..=32 if is_complex || n + k < 32 => 8,
-        ..=32 => 4,
+    match (cols, is_mma) {
+        (33.., false) => u64::MAX,
+        (17..=32, false) if is_complex || n > 16 && k > 16 && cols < 32 => u64::MAX,
+        (17..=32, _) if !is_mma || is_complex || n + k < 32 => 8,
+        (..=32, _) => 4,
         _ if !is_complex && n <= 40 => 8,
-        33..=48 => 16,
+        (33..=48, _) => 16,
         _ => u64::MAX,
     }
 }

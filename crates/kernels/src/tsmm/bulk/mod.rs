@@ -7,7 +7,7 @@
 //! room of the wider one, and the narrower they are the more rows. Where β is not 0 C's rows come in behind A's, or into a slot beside.
 //!
 //! Blocks have a few tiles a warp, next to each other, and end: an SM that is done early has another block, none waits for the slowest, and
-//! what all of them read and write lies close together. Of many columns, where each block's B costs more, they have more: `slot_turns`.
+//! what all of them read and write lies close together. Of many columns, where each block's B costs more, they have more, or all: `slot_turns`.
 //!
 //! # Who multiplies
 //! | variant | elements | by | B |
@@ -27,7 +27,7 @@
 //! Measured on H200s, of what a copy moves of as many bytes in the same process, matrices of 1 GB, n = k: f64 of 17, 24, 25, 32, 36, 40, 44 and 52
 //! columns 96, 97, 96, 95, 93, 94, 90 and 90%, of 48, 56 and 64 91, 91 and 88, c128 of 17, 20, 24, 25, 28 and 32 90, 94, 94, 88, 91 and 93; but where
 //! cuBLAS took longer than in another process, too, f64 of 48 and 49 82 and 81, c128 of 30 76. With all of a warp's tiles in one ring a prototype
-//! lost 3% of 5, 16 and 32 columns and 1% of 48.
+//! of the matrix units lost 3% of 5, 16 and 32 columns and 1% of 48.
 
 pub mod matrix;
 pub mod registers;

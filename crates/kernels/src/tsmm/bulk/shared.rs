@@ -3,16 +3,18 @@
 //! # Idea
 //! Where B is more than registers hold, a lane has TM x TN sums, and each element that it reads of A and of B is multiplied TN and TM times: of
 //! 8 x 8 sums four times on the average, which is as much as shared memory can hand the lanes while they multiply. Narrower tiles of C
-//! have fewer lanes across and more rows, and the fewer bytes a slot has, the more warps an SM.
+//! have fewer lanes across and more rows, and the fewer bytes a slot has, the more warps an SM: of more steps than columns, where a slot is all A, lanes are
+//! across rather than down.
 //!
 //! # Thread mapping
 //! Lane (g, c) = (lane / ACROSS, lane % ACROSS) has rows g, g + 32 / ACROSS, .. of 32 / ACROSS · TM, of every ACROSS · 16 bytes of columns the
 //! c-th 16, and of the columns behind them, if TN is no whole pieces, every ACROSS-th. Where k is whole 16 bytes, group g takes the pieces
-//! of a row in an order of its own (`turned`), so that rows of a power of two of pieces meet in no bank.
+//! of a row in an order of its own (`turned`), so that rows of a power of two of pieces meet in no bank; of c64 the steps, which are half of one.
 //!
 //! c64 is multiplied from copies of B's elements ([`Scalar::add_outer`]), one step after the other: unrolled over a piece, a sum's register is another
 //! one after each step, and two of three multiply-adds meet in a bank whatever is copied. Where A has K columns and the tile is whole its rows begin
-//! at constants. Twelve warps an SM hide the loads, but of 5 columns a lane, whose registers hold the next step's.
+//! at constants. Eight to sixteen warps an SM hide the loads; of 5 columns a lane the next step's are loaded ahead, which took 0.90 to 0.96 of the time, of other tiles
+//! 0.98 to 1.2 (benches/results/trials/copies.csv, run 3).
 //!
 //! # Cost
 //! Measured on an H200 on 2026-11-28, f32, matrices of 1 GB, of what a copy moves in the same process (benches/results/trials/lanes.csv, run 2): 8 x 24 93%,
@@ -154,7 +156,7 @@ impl<
 }
 
 impl<T: Scalar, const TM: usize, const TN: usize, const ACROSS: usize, const K: usize> SharedB<T, TM, TN, ACROSS, K> {
-    /// Whether a step's operands are loaded behind the products of the one before: of 5 columns registers are left.
+    /// Whether a step's operands are loaded behind the products of the one before.
     const AHEAD: bool = TN == 5;
     /// Lanes along the rows.
     const DOWN: u32 = 32 / ACROSS as u32;
