@@ -4,6 +4,7 @@
 
 use super::Constants;
 use super::streamed::both_ways;
+use crate::shape::SKINNY;
 use crate::variants::lines::lines_steps;
 use crate::variants::tsmm::fragment;
 use crate::{Dtype, Kernel, Machine, Operation, Problem, Variant};
@@ -16,9 +17,6 @@ const COPY: f64 = 15.0;
 const LOAD: f64 = 4.0;
 /// Instructions of a load from a tile: the place and the load.
 const PLACED: f64 = 5.0;
-
-/// Fewer rows than these are no tall product, whatever it is called.
-const FEW_ROWS: u64 = 1024;
 
 /// How many times as long C's bytes take of `tsm2l_columns` with 16 columns where C is read: no register is left to read it ahead. On an H200
 /// on 2026-11-22, m = 10⁷, k = 2 and 4: 2.2 times.
@@ -58,7 +56,7 @@ pub(super) fn begin_s(variant: &Variant, problem: &Problem, machine: &Machine) -
         (_, "tsmm_lines") => 4.0,
         (_, "tsmm_lines_mma") => 8.4,
         (Kernel::Tsmm | Kernel::Tall, _) => 3.5,
-        _ if problem.operation() != Operation::Tsmm || problem.n == 1 || problem.m < FEW_ROWS => 0.0,
+        _ if problem.operation() != Operation::Tsmm || problem.n == 1 || problem.m <= SKINNY => 0.0,
         // Made for many steps.
         (Kernel::Tsm2r, _) => 10.0,
         (Kernel::Ring, _) => 6.0,
@@ -246,3 +244,42 @@ pub(super) fn detour(variant: &Variant, problem: &Problem, constants: &Constants
 /// How many times as long reads of A take where the lanes of a group have an element of a row each, or all of them the same. On an H200
 /// on 2026-11-22, f64, 4 and 5 columns: 37% and 29% of the bound, 2 columns of 32 steps 8.6 times as long; c128 of those 5 times.
 const A_ROWS_ELEMENTS: f64 = 6.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Strides, choose};
+
+    /// C of 2 to 64 columns by k from 2 to 64, all by rows or all by columns.
+    fn products(dtype: Dtype, m: u64) -> impl Iterator<Item = Problem> {
+        let widths = [2, 3, 5, 8, 17, 31, 48, 64];
+        widths.into_iter().flat_map(move |n| widths.map(|k| (n, k))).flat_map(move |(n, k)| {
+            let columns = Problem::column_major(dtype, m, n, k);
+            let rows = Strides::row_major;
+            [columns, Problem { a: rows(k), b: rows(n), c: rows(n), ..columns }]
+        })
+    }
+
+    #[test]
+    fn from_65_rows_on_kernels_of_tall_products_are_chosen() {
+        for dtype in [Dtype::F32, Dtype::F64, Dtype::C64] {
+            for problem in [65, 333, 1000, 1023].into_iter().flat_map(|m| products(dtype, m)) {
+                let chosen = choose(&problem, &Machine::H200, None).unwrap();
+                assert!(
+                    chosen.operation == Operation::Tsmm && streams(chosen.variant),
+                    "{problem:?}: {}",
+                    chosen.variant.entry
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn up_to_64_rows_nothing_begins_later() {
+        let variant = crate::VARIANTS.iter().find(|one| one.entry == "sgemm_tiled_8x8_t256").unwrap();
+        let begins = |m| begin_s(variant, &Problem::column_major(Dtype::F32, m, 48, 2), &Machine::H200);
+        assert_eq!([begins(3), begins(64)], [0.0, 0.0]);
+        assert!(begins(65) > 0.0);
+        assert_eq!(begins(65), begins(100_003));
+    }
+}
