@@ -13,7 +13,7 @@ const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/resul
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/NOTES.md");
 /// Tall matrices in f64 whose rows have gaps.
 const GAPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/trials/gaps.csv");
-/// Tall products and two tall matrices whose bound is below 50 us, in graphs, by all entries that are near the fastest, and by cuBLAS.
+/// Tall products, two tall matrices and Gram matrices whose bound is below 50 us, in graphs, by all entries that are near the fastest, and by cuBLAS.
 const BEGIN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/trials/begin.csv");
 /// Large f32 matrices of many columns and a vector: the fastest of the other entries, and what is chosen.
 const LINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/trials/lines.csv");
@@ -152,43 +152,45 @@ fn choices_of_short_launches_are_nearly_the_fastest_on_an_h200() {
         let us: f64 = us.parse().expect("a time");
         times.entry(entry).and_modify(|least| *least = least.min(us)).or_insert(us);
     }
-    for (family, count, loss, slower, untimed) in
-        [("tsm2l", 92, 1.04, 4, 0), ("tsmm", 82, 1.025, 3, 0), ("tsmttsm", 105, 1.035, 12, 1)]
-    {
-        let (mut sum, mut timed, mut behind, mut all) = (0.0, 0_u32, 0, 0);
-        for ([_, dtype, layout, beta, m, n, k], times) in cases.iter().filter(|(case, _)| case[0] == family) {
-            let choice = choose(&short(dtype, layout, (beta, family == "tsmttsm"), [m, n, k]), &Machine::H200, None)
-                .expect("an entry");
-            let ours = times.iter().filter(|(entry, _)| !entry.starts_with("cublas"));
-            let fastest = ours.map(|(_, us)| *us).fold(f64::INFINITY, f64::min);
-            let cublas = times
-                .iter()
-                .filter(|(entry, _)| entry.starts_with("cublas"))
-                .map(|(_, us)| *us)
-                .fold(f64::INFINITY, f64::min);
-            all += 1;
-            if let Some(us) = times.get(choice.variant.entry) {
-                (sum, timed) = (sum + (us / fastest).ln(), timed + 1);
-                behind += u32::from(cublas < us * 0.985);
+    for (family, count, loss, slower, untimed) in [
+        ("tsm2l", 92, 1.04, 4, 0),
+        ("tsmm", 82, 1.025, 3, 0),
+        ("tsmttsm", 105, 1.035, 12, 1),
+        ("gram", 24, 1.035, 1, 0),
+    ] {
+        let of_family: Vec<_> = cases.iter().filter(|(case, _)| case[0] == family).collect();
+        let (mut losses, mut behind) = (Vec::new(), 0);
+        for (case, times) in &of_family {
+            let least = |of_cublas: bool| {
+                let those = times.iter().filter(|(entry, _)| entry.starts_with("cublas") == of_cublas);
+                those.map(|(_, us)| *us).fold(f64::INFINITY, f64::min)
+            };
+            let chosen = choose(&short(case), &Machine::H200, None).expect("an entry").variant.entry;
+            if let Some(us) = times.get(chosen) {
+                losses.push((us / least(false)).ln());
+                behind += usize::from(least(true) < us * 0.985);
             }
         }
-        let mean = (sum / f64::from(timed)).exp();
-        assert!(all == count && count - timed <= untimed, "{family}: {timed} of {all}");
+        let mean = (losses.iter().sum::<f64>() / losses.len() as f64).exp();
+        assert!(of_family.len() == count && count - losses.len() <= untimed, "{family}: {} of {count}", losses.len());
         assert!(mean <= loss && behind <= slower, "{family}: {mean}, cuBLAS is faster in {behind}");
     }
 }
 
-/// A product of the short ones: its A is stored transposed where it is one of two tall matrices.
-fn short(dtype: &str, layout: &str, (beta, transposed): (&str, bool), sizes: [&str; 3]) -> Problem {
-    let dtype = [Dtype::F32, Dtype::F64, Dtype::C64, Dtype::C128].into_iter().find(|one| one.name() == dtype);
-    let [m, n, k] = sizes.map(|size| size.parse::<u64>().expect("a size"));
+/// The product of one of the short cases: the first factor of two tall matrices, and a Gram matrix's, is stored transposed.
+fn short([family, dtype, layout, beta, m, n, k]: &[&str; 7]) -> Problem {
+    let dtype = [Dtype::F32, Dtype::F64, Dtype::C64, Dtype::C128].into_iter().find(|one| one.name() == *dtype);
+    let dtype = dtype.expect("a type");
+    let [m, n, k] = [m, n, k].map(|size| size.parse::<u64>().expect("a size"));
     let of = |at: usize, rows: u64, cols: u64| match &layout[at..=at] {
         "c" => Strides::column_major(rows),
         _ => Strides::row_major(cols),
     };
-    let a = if transposed { of(0, k, m).transposed() } else { of(0, m, k) };
-    let (b, c, reads_c) = (of(1, k, n), of(2, m, n), beta != "0");
-    Problem { a, b, c, reads_c, ..Problem::column_major(dtype.expect("a type"), m, n, k) }
+    let a = if matches!(*family, "tsmttsm" | "gram") { of(0, k, m).transposed() } else { of(0, m, k) };
+    if *family == "gram" {
+        return Problem::gram(dtype, m, k, a);
+    }
+    Problem { a, b: of(1, k, n), c: of(2, m, n), reads_c: *beta != "0", ..Problem::column_major(dtype, m, n, k) }
 }
 
 /// What large matrices of many columns choose whose columns come by bulk copies, and by how much the fastest of the other entries may have
