@@ -226,9 +226,8 @@ fn considered<'a>(
     in_question(problem, force).map(move |place| Fit::new(place, problem, machine))
 }
 
-/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall, and also where
-/// no size is large; those for products of any shape where neither side is skinny, and from [`most_columns`] on, with long tiles there alone;
-/// GEMV's where that side is 1, or as many as they take vectors, and they can load the matrix.
+/// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall; those for products of
+/// any shape where neither side is skinny, and from [`most_columns`] on, with long tiles there alone; rings of both also where [`is_short`]; GEMV's where that side is 1, or as many as they take vectors, and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
     let few = problem.k <= few_steps(problem) || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
     if variant.kernel != Kernel::Gemv && !few && is_vectors(problem) {
@@ -237,13 +236,14 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     let least = problem.m.min(problem.n);
     let has_a_large_operand = problem.k > crate::shape::SKINNY && !are_two_tall(problem);
     match variant.kernel {
-        Kernel::Tsm2r | Kernel::Ring if is_small(problem) => variant.kernel == Kernel::Ring || !is_double(problem),
+        Kernel::Ring if is_short(problem) => true,
         Kernel::Tsm2r | Kernel::Ring => least <= crate::shape::SKINNY && has_a_large_operand,
         Kernel::Gemm => true,
         // They teach.
         Kernel::Ladder => false,
         Kernel::GemmRing => {
-            (least > most_columns(problem) && has_a_large_operand || problem.operation() == Operation::Gemm)
+            let is_wide = least > most_columns(problem) && has_a_large_operand;
+            (is_wide || problem.operation() == Operation::Gemm || is_short(problem))
                 && (!variant.mma || variant.dtype.is_complex() || variant.copies_elements() != comes_by_pieces(problem))
                 && (!variant.is_along_k() || problem.a.col == 1 && problem.b.row == 1)
                 && (!variant.is_long() || laid(variant, problem).1.n <= u64::from(variant.t2))
@@ -256,22 +256,22 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         Kernel::Gemv => variant.suits(problem) && (variant.t2 == 1 || has_a_large_operand),
         Kernel::Tsmm | Kernel::Tall => {
             let is_narrow = least <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY;
-            is_narrow && !is_small(problem) && (least > 1 || suits_a_vector(variant, problem))
+            is_narrow && (least > 1 || suits_a_vector(variant, problem))
         }
     }
 }
 
-/// Whether no size is large, and the product no vector's: a few blocks that are done when the slowest thread is. On an H200 on 2026-11-27, 8, 24 and
-/// 64 rows, columns and steps of f32 and f64, TSM2R's best took 0.30 to 1.24 times as long as the best of TSMM's, whose threads have many rows each,
-/// 0.82 in the geometric mean, and cuBLAS 1.44 times as long as TSM2R's best (no file is kept). Their operation stays TSMM.
-fn is_small(problem: &Problem) -> bool {
-    let Problem { m, n, k, .. } = *problem;
-    m.max(n).max(k) <= crate::shape::SKINNY && m.min(n) > 1
-}
+/// Most rows of a tall product for which rings are considered.
+const FEW_ROWS: u64 = 32_768;
 
-/// Whether its numbers are of f64, of which the rings have entries on the matrix units: for small products they took 0.8 of the time of the others.
-fn is_double(problem: &Problem) -> bool {
-    matches!(problem.dtype, Dtype::F64 | Dtype::C128)
+/// Whether a tall product has so few rows that it is done when its slowest block is: rings, which cut C into more of them, are the fastest then where k is not small.
+///
+/// # Source
+/// An H200 on 2026-11-29 (benches/results/trials/few-rows.csv), 488 cases of 4 to 100000 rows, 2 to 64 columns and 3 to 64 steps of all types: of all entries a
+/// ring was the fastest in 241, of f64 and 64 x 64 by up to 5.8 times as fast as what was chosen without them.
+fn is_short(problem: &Problem) -> bool {
+    let Problem { m, n, .. } = *problem;
+    problem.operation() == Operation::Tsmm && m.min(n) > 1 && m.max(n) <= FEW_ROWS
 }
 
 /// Whether a tile of lines along k has no more than half of its lines. On an H200 on 2026-11-28 Gram matrices of 8 columns in c64 took 515 us by tiles of 16 x 16 and

@@ -238,7 +238,7 @@ pub fn name(place: &Place) -> String {
 }
 
 /// Infinite of no times.
-fn median(times: &[f64]) -> f64 {
+pub fn median(times: &[f64]) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
     match sorted.len() {

@@ -443,10 +443,10 @@ fn squares_entries_serve_what_is_nearly_as_wide_as_their_tiles() -> Result<(), R
         Ok(candidates(&p, &Machine::H200, None)?.filter(|c| c.variant.kernel == Kernel::GemmRing).count())
     };
     for dtype in [Dtype::F32, Dtype::F64] {
-        for (m, n) in [(20_480, 48), (48, 20_480)] {
-            assert_eq!((rings(m, n, 20_480, dtype)?, rings(m, n, 64, dtype)?), (0, 0), "{m} {n}");
+        for (m, n) in [(40_960, 48), (48, 40_960)] {
+            assert_eq!((rings(m, n, 40_960, dtype)?, rings(m, n, 64, dtype)?), (0, 0), "{m} {n}");
         }
-        for (m, n) in [(20_480, 49), (49, 20_480), (64, 20_480)] {
+        for (m, n) in [(40_960, 49), (49, 40_960), (64, 40_960)] {
             assert!(rings(m, n, 65, dtype)? > 0 && rings(m, n, 64, dtype)? == 0, "{dtype} {m} {n}");
         }
     }
@@ -457,30 +457,26 @@ fn squares_entries_serve_what_is_nearly_as_wide_as_their_tiles() -> Result<(), R
     Ok(())
 }
 
-/// Where no size is large, rows are shared out to blocks as TSM2R's are; f64 goes to the matrix units where there are some.
+/// Where no size is large, rows are shared out to blocks as a ring's are if there are steps enough; f64 goes to the matrix units where there are some.
 #[test]
 fn small_products_have_many_blocks() -> Result<(), Refusal> {
+    let is_ring = |choice: &Choice| matches!(choice.variant.kernel, Kernel::Ring | Kernel::GemmRing);
     for dtype in Dtype::ALL {
-        for (m, n, k) in [(64, 64, 64), (64, 64, 24), (24, 24, 24), (8, 64, 64), (64, 8, 45)] {
-            let p = Problem::column_major(dtype, m, n, k);
-            let choice = choose(&p, &Machine::H200, None)?;
+        for (m, n, k) in
+            [(64, 64, 64), (64, 64, 45), (48, 48, 48), (33, 64, 64), (65, 64, 64), (64, 65, 64), (3000, 64, 64)]
+        {
+            let choice = choose(&Problem::column_major(dtype, m, n, k), &Machine::H200, None)?;
             let is_double = matches!(dtype, Dtype::F64 | Dtype::C128);
-            assert!(matches!(choice.variant.kernel, Kernel::Tsm2r | Kernel::Ring), "{choice}");
+            assert!(is_ring(&choice), "{choice}");
             assert_eq!(choice.variant.mma, is_double, "{choice}");
-            assert!(choose(&p, &Machine::A100, None).is_ok_and(|choice| !choice.variant.mma));
         }
-        // One more of either side, or far more, and those of many rows are considered; of steps, those of two tall matrices.
-        for (m, n, k) in [(65, 64, 64), (64, 65, 64), (64, 64, 65), (10_000, 64, 64)] {
-            let p = Problem::column_major(dtype, m, n, k);
-            let p = if k > 64 { Problem { a: Strides::row_major(k), ..p } } else { p };
-            let more = choose(&p, &Machine::H200, None)?;
-            assert!(!matches!(more.variant.kernel, Kernel::Tsm2r | Kernel::Ring), "{more}");
+        // Far more rows, few steps, a vector, and two tall matrices: others are.
+        let two_tall = Problem { a: Strides::row_major(65), ..Problem::column_major(dtype, 64, 64, 65) };
+        let of_sizes = |m, n, k| Problem::column_major(dtype, m, n, k);
+        for p in [of_sizes(100_000, 64, 64), of_sizes(64, 64, 1), of_sizes(64, 1, 64), two_tall] {
+            let choice = choose(&p, &Machine::H200, None)?;
+            assert!(!is_ring(&choice), "{choice}");
         }
-        // A vector is none, and so few steps are.
-        let vector = choose(&Problem::column_major(dtype, 64, 1, 64), &Machine::H200, None)?;
-        assert!(!matches!(vector.variant.kernel, Kernel::Tsm2r | Kernel::Ring), "{vector}");
-        let one_step = choose(&Problem::column_major(dtype, 64, 64, 1), &Machine::H200, None)?;
-        assert!(!matches!(one_step.variant.kernel, Kernel::Tsmm | Kernel::Tall), "{one_step}");
     }
     Ok(())
 }

@@ -159,6 +159,7 @@ impl<'a> Estimator<'a> {
         let wave = (u64::from(resident) * u64::from(machine.sms)).max(1);
         let blocks = tiling.x.saturating_mul(tiling.z);
         let all = blocks as f64;
+        let an_sm = all / f64::from(machine.sms);
         let block = Block::new(variant, tiling, problem, machine, constants);
         let steps = problem.k.div_ceil(u64::from(tiling.k_step));
         // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
@@ -189,7 +190,7 @@ impl<'a> Estimator<'a> {
             wave,
             blocks,
             all,
-            an_sm: all / f64::from(machine.sms),
+            an_sm,
             most_splits,
             full,
             full_least_s,
@@ -205,8 +206,8 @@ impl<'a> Estimator<'a> {
             },
             uneven: if variant.kernel == Kernel::Gemv { constants.uneven } else { 0.0 },
             fixed_s: machine.launch_s
-                + if variant.is_two_tall() { super::reduced::ends_s(variant, problem, machine) } else { 0.0 }
-                + super::tsmm::begin_s(variant, problem, machine)
+                + if variant.is_two_tall() { super::reduced::ends_s(variant, problem, an_sm, machine) } else { 0.0 }
+                + super::tsmm::begin_s(variant, problem, an_sm, machine)
                 + if super::tsmm::streams(variant) {
                     0.0
                 } else {

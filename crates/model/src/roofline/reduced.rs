@@ -296,14 +296,21 @@ pub(super) fn by_element(variant: &Variant, problem: &Problem) -> f64 {
     costs(variant).by_element * turned * lines / f64::from(variant.threads)
 }
 
+/// Most rows of the tall matrices for which the beginning and the end of tiles that are a thread's were timed.
+const FEW_ROWS: u64 = 8192;
+
+/// Whether each thread of a block has the whole of its tile, and rows of its own: `tsmttsm_whole` and others of few sums.
+fn is_of_threads(variant: &Variant) -> bool {
+    let (rows, cols) = (variant.own_rows(), variant.cols);
+    variant.kernel == Kernel::Tsmttsm && !variant.mma && (variant.rows, variant.t2) == (rows, cols)
+}
+
 /// What the blocks of an entry take to begin and to end, which others do not fill: they are all alike, and run all at once. Of as many tiles as C has it is the
-/// sums of a thread that tell, of others the groups. s.
-pub(super) fn ends_s(variant: &Variant, problem: &Problem, machine: &Machine) -> f64 {
+/// sums of a thread that tell, of others the groups. Where tiles are a thread's and rows few, all threads add each of its sums,
+/// block after block, of which an SM has `an_sm`: from times of 4 x 4 to 64 x 64 and 100 to 3333 rows on an H200 on 2026-11-29 (results/trials/few-rows.csv). s.
+pub(super) fn ends_s(variant: &Variant, problem: &Problem, an_sm: f64, machine: &Machine) -> f64 {
+    let sums = f64::from(variant.own_rows() * variant.cols);
     let (once, a_group) = costs(variant).ends;
-    let groups = match variant.is_fitted() {
-        true => f64::from(variant.own_rows() * variant.cols) / 16.0,
-        false => f64::from(variant.stages),
-    };
     // Of f64's tiles, an H200 on 2026-11-29, in graphs (benches/results/trials/begin.csv): 64 x 64 of 90 to 2896 rows, 4 x 4 of up to 3·10⁶.
     let sooner = match variant.name {
         _ if variant.dtype != Dtype::F64 || variant.kernel == Kernel::Gram => 0.0,
@@ -311,7 +318,12 @@ pub(super) fn ends_s(variant: &Variant, problem: &Problem, machine: &Machine) ->
         "tsmttsm_leapfrog" if problem.m.max(problem.n) <= 4 && problem.k < 4_000_000 => 0.4,
         _ => 0.0,
     };
-    (once - sooner + a_group * groups) * machine.memory_latency_s
+    let latencies = match (is_of_threads(variant) && problem.k <= FEW_ROWS, variant.is_fitted()) {
+        (true, _) => 0.7 + 0.17 * sums + (0.5 + 0.07 * sums) * an_sm,
+        (_, true) => once + a_group * sums / 16.0,
+        _ => once + a_group * f64::from(variant.stages),
+    };
+    (latencies - sooner) * machine.memory_latency_s
 }
 
 /// Elements that lanes are handed for a multiply-add, each as long as it takes at [`BYTES_PER_CYCLE`].

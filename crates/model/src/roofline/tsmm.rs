@@ -4,7 +4,6 @@
 
 use super::Constants;
 use super::streamed::both_ways;
-use crate::shape::SKINNY;
 use crate::variants::lines::lines_steps;
 use crate::variants::tsmm::fragment;
 use crate::{Dtype, Kernel, Machine, Operation, Problem, Variant};
@@ -41,26 +40,43 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
 }
 
 /// What a launch of a tall product takes beside [`Machine::launch_s`]: stages that are cleared, B that is brought, the first tile on its way with nothing
-/// to multiply yet. s.
+/// to multiply yet; of few rows that is nearly all of it. `an_sm` is how many blocks of the launch an SM has, one after the other or at once. s.
 ///
 /// # Source
-/// An H200 on 2026-11-29, 174 cases of tsm2l.csv and tsmm.csv whose bound is below 50 us, all entries in graphs (benches/results/trials/begin.csv): with
-/// these the choices take 1.031 times as long as the fastest in the geometric mean, without 1.10 times.
-pub(super) fn begin_s(variant: &Variant, problem: &Problem, machine: &Machine) -> f64 {
+/// An H200 on 2026-11-29, all entries in graphs: cases of tsm2l.csv and tsmm.csv whose bound is below 50 us (benches/results/trials/begin.csv), and 488 of 4 to
+/// 100000 rows (few-rows.csv). With these the choices take 1.04 and 1.06 times as long as the fastest in the geometric mean; of the latter those up to 3333
+/// rows took 1.63 times as long by one number for each kernel, fitted to the former.
+pub(super) fn begin_s(variant: &Variant, problem: &Problem, an_sm: f64, machine: &Machine) -> f64 {
+    // Of 64 x 64 elements, what an entry keeps of B.
+    let kept = f64::from(variant.t2 * variant.t3) / 4096.0;
+    // A step's loads wait for those before.
+    let chain = if variant.dtype == Dtype::C128 { 0.4 } else { 0.13 } * problem.k as f64;
     let latencies = match (variant.kernel, variant.name) {
-        (_, "tsm2l_interleaved") => 0.0,
-        (_, "tsmm_fragments") if !variant.dtype.is_complex() => 0.4,
-        (_, "tsmm_registers" | "tsmm_row") => 1.7,
+        (_, "tsm2l_interleaved") => 0.15,
+        (_, "tsmm_registers") => 1.0,
+        (_, "tsm2l_tiled") => 1.5,
+        (_, "tsmm_row") => 1.7,
         (_, "tsm2l_columns") if variant.cols < 8 => 1.7,
-        (_, "tsmm_fragments" | "tsmm_bulk" | "tsmm_bulk_registers" | "tsmm_bulk_shared" | "tsmm_bulk_rows") => 3.0,
-        (_, "tsmm_lines") => 4.0,
-        (_, "tsmm_lines_mma") => 8.4,
+        (_, "tsmm_element") => chain,
+        (_, "tsmm_group") => 1.0 + chain,
+        // Each lane brings its own elements of B.
+        (_, "tsmm_fragments") => 13.0 * kept,
+        (_, "tsmm_bulk" | "tsmm_mma" | "tsmm_staged") => 3.5 + 5.0 * kept,
+        (_, "tsmm_bulk_shared") if variant.dtype.is_complex() => 5.0,
+        (_, "tsmm_bulk_shared") => 2.5,
+        (_, "tsmm_bulk_registers" | "tsmm_bulk_rows") => 3.0,
+        (_, "tsmm_lines") => 3.9 + kept,
+        (_, "tsmm_lines_mma") => 6.4,
         (Kernel::Tsmm | Kernel::Tall, _) => 3.5,
-        _ if problem.operation() != Operation::Tsmm || problem.n == 1 || problem.m <= SKINNY => 0.0,
+        _ if problem.operation() != Operation::Tsmm || problem.n == 1 => 0.0,
         // Made for many steps.
         (Kernel::Tsm2r, _) => 10.0,
-        (Kernel::Ring, _) => 6.0,
-        (Kernel::Gemm | Kernel::GemmRing, _) => 5.0,
+        // Of few steps a block is hardly more than its beginning and its end; the vector units take one after the other.
+        (Kernel::Ring, _) if variant.mma => 0.3 + 1.4 * an_sm,
+        (Kernel::Ring, _) => 0.3 + 1.4 * an_sm + 0.03 * problem.k as f64,
+        (Kernel::GemmRing, _) if variant.mma => 1.4 + 0.85 * an_sm,
+        (Kernel::GemmRing, _) => 0.85 + 0.85 * an_sm,
+        (Kernel::Gemm, _) => 5.0,
         _ => 3.5,
     };
     latencies * machine.memory_latency_s
@@ -261,25 +277,49 @@ mod tests {
     }
 
     #[test]
-    fn from_65_rows_on_kernels_of_tall_products_are_chosen() {
-        for dtype in [Dtype::F32, Dtype::F64, Dtype::C64] {
-            for problem in [65, 333, 1000, 1023].into_iter().flat_map(|m| products(dtype, m)) {
-                let chosen = choose(&problem, &Machine::H200, None).unwrap();
-                assert!(
-                    chosen.operation == Operation::Tsmm && streams(chosen.variant),
-                    "{problem:?}: {}",
-                    chosen.variant.entry
-                );
+    fn few_rows_go_to_rings_and_many_to_kernels_of_tall_products() {
+        let is_ring = |variant: &Variant| matches!(variant.kernel, Kernel::Ring | Kernel::GemmRing);
+        for dtype in Dtype::ALL {
+            for m in [100, 1000, 3333] {
+                for problem in products(dtype, m).filter(|p| p.n.min(p.k) >= 48) {
+                    let chosen = choose(&problem, &Machine::H200, None).unwrap();
+                    assert!(is_ring(chosen.variant), "{problem:?}: {}", chosen.variant.entry);
+                }
+            }
+            for m in [100, 3333, 100_000, 10_000_000] {
+                let is_tiny = |p: &Problem| p.n.max(p.k) <= 3 && dtype != Dtype::C128;
+                for problem in products(dtype, m).filter(|p| is_tiny(p) || m > 10_000) {
+                    let chosen = choose(&problem, &Machine::H200, None).unwrap();
+                    assert!(!is_ring(chosen.variant), "{problem:?}: {}", chosen.variant.entry);
+                }
             }
         }
     }
 
+    /// Latencies of the memory that an entry takes to begin with so many blocks an SM.
+    fn begins(entry: &str, [m, n, k]: [u64; 3], an_sm: f64) -> f64 {
+        let variant = crate::VARIANTS.iter().find(|one| one.entry == entry).unwrap();
+        let problem = Problem::column_major(variant.dtype, m, n, k);
+        begin_s(variant, &problem, an_sm, &Machine::H200) / Machine::H200.memory_latency_s
+    }
+
     #[test]
-    fn up_to_64_rows_nothing_begins_later() {
-        let variant = crate::VARIANTS.iter().find(|one| one.entry == "sgemm_tiled_8x8_t256").unwrap();
-        let begins = |m| begin_s(variant, &Problem::column_major(Dtype::F32, m, 48, 2), &Machine::H200);
-        assert_eq!([begins(3), begins(64)], [0.0, 0.0]);
-        assert!(begins(65) > 0.0);
-        assert_eq!(begins(65), begins(100_003));
+    fn a_launch_takes_what_its_blocks_bring_and_how_many_they_are() {
+        let near = |found: f64, expected: f64| assert!((found - expected).abs() <= 1e-9, "{found} for {expected}");
+        // B that is kept, whatever the product has of it.
+        for size in [[100, 64, 64], [10_000_000, 3, 5]] {
+            near(begins("dtsmm_fragments_16x64_n64_k64_s2_t64", size, 1.0), 13.0);
+            near(begins("dtsmm_fragments_16x64_n64_k16_s2_t128", size, 1.0), 13.0 / 4.0);
+            near(begins("dtsmm_mma_16x32_n64_k64_s2_t128", size, 1.0), 8.5);
+        }
+        // Steps, one behind the other.
+        near(begins("dtsmm_element_0x1_u2_t256_cache", [100, 4, 60], 1.0), 7.8);
+        near(begins("ztsmm_element_0x1_u2_t256_cache", [100, 4, 60], 1.0), 24.0);
+        // Blocks, and of the vector units steps; of products that are not tall nothing.
+        for (an_sm, expected) in [(0.1, 0.44), (10.0, 14.3)] {
+            near(begins("dtsm2r_mma_16x8_n8_k32_s3_t128", [1000, 64, 64], an_sm), expected);
+            near(begins("stsm2r_staged_4x4_n8_k16_s3_t128", [1000, 64, 64], an_sm), expected + 1.92);
+            near(begins("dtsm2r_mma_16x8_n8_k32_s3_t128", [1000, 64, 65], an_sm), 0.0);
+        }
     }
 }
