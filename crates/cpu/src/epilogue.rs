@@ -65,7 +65,7 @@ impl<S: Simd> Epilogue<S> {
 /// # Safety
 /// The CPU has the instructions of S.
 #[inline(always)]
-unsafe fn pairs<S: Simd>(even: S::Real, odd: S::Real) -> S::Vector {
+pub unsafe fn pairs<S: Simd>(even: S::Real, odd: S::Real) -> S::Vector {
     let lanes: [S::Real; MOST_LANES] = std::array::from_fn(|lane| if lane % 2 == 0 { even } else { odd });
     // SAFETY: the array has MOST_LANES elements, at least S's LANES; the CPU has the instructions, as the caller
     // promised.

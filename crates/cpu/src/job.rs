@@ -119,7 +119,8 @@ impl<R: Real> Job<R> {
         }
     }
 
-    fn transposed(self) -> Self {
+    /// Cᵀ ← α op(B)ᵀ op(A)ᵀ + β Cᵀ.
+    pub fn transposed(self) -> Self {
         Job {
             m: self.n,
             n: self.m,

@@ -1,6 +1,7 @@
-//! Many small products at once on the CPU: C_i ← α op(A_i) op(B_i) + β C_i, with m, n, k up to [`MOST`].
+//! Products on the CPU whose time is the memory's, C ← α op(A) op(B) + β C: many small ones at once, with m, n, k up to [`MOST`]
+//! ([`gemm_batched`]), and such with a narrow side ([`gemm_tall`]).
 //!
-//! Such a batch is as fast as memory delivers it, if the kernels get out of the way: so each matrix is read and written
+//! A batch is as fast as memory delivers it, if the kernels get out of the way: so each matrix is read and written
 //! once, by vectors of the longest kind that the CPU has, on all of rayon's threads.
 //!
 //! | module | what is in it |
@@ -15,6 +16,7 @@
 //! | `mode` | how a thread computes: subnormal numbers, rounding, traps |
 //! | `run`, `route` | a range of a batch on one thread; which kernel, and which thread |
 //! | `search` | the paper's loop orders and blockings by name, for those who search (feature `search`) |
+//! | `tall` | a product with a narrow side |
 //! | `threads` | whether there are others, in a process that was forked |
 //!
 //! The interface is of addresses, unchecked: `lanky-host` has the safe one.
@@ -22,7 +24,7 @@
 //! # The same bits
 //! Each element of C is one chain of multiply-adds over l = 0, 1, .., k − 1, that of a complex one two of them (with the
 //! real and with the imaginary part of B's element) which are then added; then come α and β. So its bits depend neither on
-//! its place in the batch, nor on the number of threads, nor on strides and layouts. On x86-64 with AVX2
+//! its place in the batch, nor on the number of threads, nor on strides and layouts, nor, of a product with a narrow side, on how it is cut into blocks. On x86-64 with AVX2
 //! and FMA, or AVX-512, and on AArch64 a multiply-add is rounded once; elsewhere twice.
 
 mod ahead;
@@ -37,6 +39,7 @@ mod run;
 mod search;
 mod simd;
 mod stage;
+mod tall;
 mod threads;
 mod tile;
 
@@ -45,6 +48,7 @@ use num_complex::Complex;
 pub use route::{Instructions, gemm_batched, gemm_batched_with};
 #[cfg(feature = "search")]
 pub use search::{Blocking, Dropped, Order, Searched, Trial, UnknownName, gemm_batched_by};
+pub use tall::{OutOfMemory, gemm_tall, gemm_tall_with};
 pub use threads::threads_are_here;
 
 /// Most rows and columns of a matrix.

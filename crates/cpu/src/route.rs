@@ -6,6 +6,7 @@ use crate::mode::as_ieee_has_it;
 use crate::packed::{MOST_STEPS, Packed, a_vector, may_stream};
 use crate::run::{AnySize, Delivery, Kernel, Run, Square, Supply};
 use crate::simd::{Portable, Real, Simd};
+use crate::tall::{OutOfMemory, by_rows};
 use crate::threads::threads_are_here;
 use crate::tile::{Cuts, Sizes, steps_are_enough};
 use crate::{Batch, Element, MOST};
@@ -73,6 +74,17 @@ pub trait Kernels: Real {
     /// # Safety
     /// As [`gemm_batched_with`].
     unsafe fn products(instructions: Instructions, job: &Job<Self>, range: Range<usize>, parts: usize, bytes: usize);
+
+    /// Products with a narrow side, on this thread.
+    ///
+    /// # Safety
+    /// As [`gemm_tall_with`](crate::gemm_tall_with).
+    unsafe fn tall(
+        instructions: Instructions,
+        job: &Job<Self>,
+        parts: usize,
+        past_caches: bool,
+    ) -> Result<(), OutOfMemory>;
 }
 
 macro_rules! kernels {
@@ -94,6 +106,24 @@ macro_rules! kernels {
                         #[cfg(all(target_arch = "x86_64", has_avx512))]
                         Instructions::Avx512 => by_parts::<Avx512<$real>>(job, range, parts, bytes),
                         _ => by_parts::<Portable<$real, $lanes>>(job, range, parts, bytes),
+                    }
+                }
+            }
+
+            unsafe fn tall(
+                instructions: Instructions,
+                job: &Job<$real>,
+                parts: usize,
+                past_caches: bool,
+            ) -> Result<(), OutOfMemory> {
+                // SAFETY: as in `products`.
+                unsafe {
+                    match instructions {
+                        #[cfg(target_arch = "x86_64")]
+                        Instructions::Avx2 => by_rows::<Avx2<$real>>(job, parts, past_caches),
+                        #[cfg(all(target_arch = "x86_64", has_avx512))]
+                        Instructions::Avx512 => by_rows::<Avx512<$real>>(job, parts, past_caches),
+                        _ => by_rows::<Portable<$real, $lanes>>(job, parts, past_caches),
                     }
                 }
             }

@@ -1,18 +1,30 @@
-//! Products on the CPU: the `gemm` crate, serially, on blocks of rows that rayon hands out, and on parts of k where C is small.
+//! Products on the CPU, serially on blocks of rows that rayon hands out, and on parts of k where C is small: with a narrow side by the
+//! kernels of lanky-cpu, others by the `gemm` crate.
 //!
 //! Blocks and parts depend on the shape only, each is computed by one thread, and parts are added in order: the bits of the
 //! result are the same for any number of threads, also for the one that a forked process has, and whatever a caller has told its own about subnormal numbers and rounding.
 
+mod block;
+
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::scalar::Scalar;
-use crate::shape::{Layout, Shape, packed_strides};
 use crate::view::{MatMut, MatRef, offset};
 use ::cpu::{as_ieee_has_it, threads_are_here};
+use block::{Kernels, block};
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// A block is at least this many rows, so that the kernels of `gemm` (up to 48 rows) are not all edge.
 const LEAST_ROWS: usize = 64;
+/// Most rows or columns of C that are narrow: of more, `gemm` is as fast.
+const NARROW: usize = 64;
+/// Rows of a block where the other side is narrow: runs of A's columns that memory delivers as fast as whole ones.
+const NARROW_ROWS: usize = 512;
+/// So many of those are parts enough.
+const ENOUGH_BLOCKS: usize = 16;
+/// From this many bytes on a C that is not read goes past the caches.
+const LEAST_STREAMED_BYTES: usize = 32 << 20;
 /// At most this many blocks: each packs its own copy of B.
 const MOST_BLOCKS: usize = 128;
 /// A block, of a part of k, is at least this many multiplications, 10 us and more: handing it out costs about one.
@@ -49,65 +61,17 @@ pub(crate) fn product<T: Scalar>(
             scale(beta, c);
             return Ok(());
         }
-        let (mut a_copy, mut b_copy) = (None, None);
-        let (a, b) = (without_gaps(a, &mut a_copy)?, without_gaps(b, &mut b_copy)?);
-        product_without_gaps(alpha, a, b, beta, c)
+        match parts(a.nrows(), b.ncols(), a.ncols()) {
+            1 => product_by_blocks(alpha, a, b, beta, c),
+            parts => product_by_parts(parts, alpha, a, b, beta, c),
+        }
     })
 }
 
-/// The `gemm` crate has kernels of their own for vectors whose elements lie side by side, and looks at the stride of an axis of one
-/// element. So that neither changes bits a vector is given as a packed column or row, in a copy where it has gaps; others as they lie.
-fn without_gaps<'a, T: Scalar>(view: MatRef<'a, T>, copy: &'a mut Option<Matrix<T>>) -> Result<MatRef<'a, T>> {
-    let shape = view.shape();
-    let Some(packed) = packed_vector(&shape) else { return Ok(view) };
-    if !has_gaps(&shape) {
-        return Ok(MatRef::of_parts(view.as_ptr(), packed, view.place()));
-    }
-    // What is stored: conjugates are taken as of a vector without gaps.
-    let stored = if shape.conj { view.conj() } else { view };
-    let copy = copy.insert(Matrix::to_contiguous(stored)?);
-    Ok(MatRef::of_parts(copy.view().as_ptr(), packed, view.place()))
-}
-
-/// The same of C, to which a copy is written back.
-fn product_without_gaps<T: Scalar>(
-    alpha: T,
-    a: MatRef<'_, T>,
-    b: MatRef<'_, T>,
-    beta: T,
-    mut c: MatMut<'_, T>,
-) -> Result<()> {
-    let (m, n, k, shape, place) = (a.nrows(), b.ncols(), a.ncols(), c.shape(), c.as_ref().place());
-    if packed_vector(&shape).is_some() && has_gaps(&shape) {
-        let mut copy = match beta == T::zero() {
-            true => Matrix::zeros(m, n)?,
-            false => Matrix::to_contiguous(c.as_ref())?,
-        };
-        product_without_gaps(alpha, a, b, beta, copy.view_mut())?;
-        for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
-            copy.get(i, j).into_iter().for_each(|element| _ = c.set(i, j, element));
-        }
-        return Ok(());
-    }
-    let c = match packed_vector(&shape) {
-        Some(packed) => MatMut::of_parts(c.as_mut_ptr(), packed, place),
-        None => c,
-    };
-    match parts(m, n, k) {
-        1 => product_by_blocks(alpha, a, b, beta, c),
-        parts => product_by_parts(parts, alpha, a, b, beta, c),
-    }
-}
-
-/// How a vector without gaps lies; `None` for other matrices.
-fn packed_vector(shape: &Shape) -> Option<Shape> {
-    let strides = packed_strides(shape.rows, shape.cols, Layout::ColumnMajor);
-    (shape.rows == 1 || shape.cols == 1).then_some(Shape { strides, ..*shape })
-}
-
-/// Whether the elements of a vector do not lie side by side.
-fn has_gaps(shape: &Shape) -> bool {
-    (shape.rows > 1 && shape.strides.row != 1) || (shape.cols > 1 && shape.strides.col != 1)
+/// Whether the kernels of lanky-cpu are to multiply: by the shape alone, so that layouts change no bits. `gemm` has kernels of their own for
+/// vectors whose elements lie side by side, so that it gets none, also where k is 1.
+fn is_narrow(m: usize, n: usize, k: usize) -> bool {
+    m.min(n) <= NARROW || k == 1
 }
 
 /// The same with k in parts, whose sums are added in order.
@@ -117,7 +81,7 @@ fn product_by_parts<T: Scalar>(
     a: MatRef<'_, T>,
     b: MatRef<'_, T>,
     beta: T,
-    mut c: MatMut<'_, T>,
+    c: MatMut<'_, T>,
 ) -> Result<()> {
     let (m, n, k) = (a.nrows(), b.ncols(), a.ncols());
     let part_of_k = |part: usize| {
@@ -128,12 +92,30 @@ fn product_by_parts<T: Scalar>(
         Ok(sums)
     };
     let sums = each::<_, _, Result<Vec<Matrix<T>>>>(0..parts, part_of_k)?;
-    for (i, j) in (0..n).flat_map(|j| (0..m).map(move |i| (i, j))) {
-        let parts = sums.iter().filter_map(|part| part.view().get(i, j)).fold(T::zero(), |sum, part| sum + part);
-        let old = if beta == T::zero() { None } else { c.get(i, j) };
-        c.set(i, j, old.map_or(parts, |old| parts + beta * old));
-    }
+    let add = |rows: Range<usize>, mut c: MatMut<'_, T>| {
+        for (i, j) in (0..n).flat_map(|j| rows.clone().map(move |i| (i, j))) {
+            let parts = sums.iter().filter_map(|part| part.view().get(i, j)).fold(T::zero(), |sum, part| sum + part);
+            let (at, zero) = (i - rows.start, beta == T::zero());
+            let old = if zero { None } else { c.get(at, j) };
+            c.set(at, j, old.map_or(parts, |old| parts + beta * old));
+        }
+    };
+    each::<_, _, ()>(in_rows(NARROW_ROWS, c), |(rows, c)| as_ieee_has_it(|| add(rows, c)));
     Ok(())
+}
+
+/// C in blocks of so many rows, but for the last.
+fn in_rows<T: Scalar>(count: usize, c: MatMut<'_, T>) -> Vec<(Range<usize>, MatMut<'_, T>)> {
+    let m = c.shape().rows;
+    let mut blocks = Vec::with_capacity(m.div_ceil(count));
+    let mut rest = c;
+    for start in (0..m).step_by(count) {
+        let end = m.min(start + count);
+        let (head, tail) = rest.split_rows(end - start);
+        blocks.push((start..end, head));
+        rest = tail;
+    }
+    blocks
 }
 
 /// Blocks are cut from the longer side of C: Cᵀ ← α Bᵀ Aᵀ + β Cᵀ is the same product.
@@ -169,6 +151,9 @@ pub(crate) fn blocks(m: usize, n: usize, k: usize) -> (usize, usize) {
 /// Parts of k, 1 where C has blocks enough: a function of the shape alone.
 pub(crate) fn parts(m: usize, n: usize, k: usize) -> usize {
     let (blocks, _) = blocks(m, n, k);
+    if is_narrow(m, n, k) && blocks >= ENOUGH_BLOCKS {
+        return 1;
+    }
     let work = m.saturating_mul(n).saturating_mul(k) / blocks;
     let share = (m + n).saturating_mul(k) / PART_SHARE / m.saturating_mul(n).max(1);
     (MOST_BLOCKS / blocks).min(work / LEAST_WORK).min(share).max(1)
@@ -177,70 +162,25 @@ pub(crate) fn parts(m: usize, n: usize, k: usize) -> usize {
 /// Rows a block: a function of the shape alone.
 fn block_rows(m: usize, n: usize, k: usize) -> usize {
     let work = n.saturating_mul(k).max(1);
-    let enough = LEAST_WORK.div_ceil(work).max(LEAST_ROWS).max(m.div_ceil(MOST_BLOCKS));
+    let least = if is_narrow(m, n, k) { NARROW_ROWS } else { LEAST_ROWS };
+    let enough = LEAST_WORK.div_ceil(work).max(least).max(m.div_ceil(MOST_BLOCKS));
     enough.next_multiple_of(LEAST_ROWS)
 }
 
 fn product_by_rows<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, c: MatMut<'_, T>) -> Result<()> {
     let m = a.nrows();
     let rows = block_rows(m, b.ncols(), a.ncols());
+    let past_caches = c.shape().rows * c.shape().cols * size_of::<T>() >= LEAST_STREAMED_BYTES;
+    let kernels = if is_narrow(m, b.ncols(), a.ncols()) { Kernels::Narrow { past_caches } } else { Kernels::Wide };
     if m <= rows {
-        block(alpha, a, b, beta, c);
-        return Ok(());
+        return block(kernels, alpha, a, b, beta, c);
     }
-    let mut blocks = Vec::with_capacity(m.div_ceil(rows));
-    let mut rest = c;
-    for start in (0..m).step_by(rows) {
-        let count = rows.min(m - start);
-        let (head, tail) = rest.split_rows(count);
-        blocks.push((a.rows(start..start + count)?, head));
-        rest = tail;
-    }
+    let blocks = in_rows(rows, c);
     // Each thread of rayon's has a setting of its own, which was that of the thread that first asked for them.
-    each::<_, _, ()>(blocks, |(a, c)| as_ieee_has_it(|| block(alpha, a, b, beta, c)));
-    Ok(())
-}
-
-/// One block, on this thread.
-fn block<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, mut c: MatMut<'_, T>) {
-    let (m, n, k) = (a.nrows(), b.ncols(), a.ncols());
-    let (a_row, a_col) = strides(&a);
-    let (b_row, b_col) = strides(&b);
-    let (c_row, c_col) = strides(&c.as_ref());
-    // SAFETY: the shapes agree (`agree`), and the constructors of the views checked that every element of each is inside
-    // its memory, and of C distinct; C is borrowed mutably, so overlaps neither A nor B (raw views: `refuse_overlap`).
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            k,
-            c.as_mut_ptr(),
-            c_col,
-            c_row,
-            // C is read if and only if β is not 0.
-            beta != T::zero(),
-            a.as_ptr(),
-            a_col,
-            a_row,
-            b.as_ptr(),
-            b_col,
-            b_row,
-            // This crate computes C ← alpha C + beta A B: the names are the other way round.
-            beta,
-            alpha,
-            false,
-            a.shape().conj,
-            b.shape().conj,
-            gemm::Parallelism::None,
-        );
-    }
-}
-
-/// Row and column strides; one that does not fit is of an axis of one element, and never taken.
-fn strides<T>(view: &MatRef<'_, T>) -> (isize, isize) {
-    let strides = view.shape().strides;
-    let signed = |stride: u64| isize::try_from(stride).unwrap_or(0);
-    (signed(strides.row), signed(strides.col))
+    each(blocks, |(rows, c)| {
+        let a = a.rows(rows)?;
+        as_ieee_has_it(|| block(kernels, alpha, a, b, beta, c))
+    })
 }
 
 /// `2 cores, AVX2`.

@@ -90,7 +90,7 @@ fn the_bound_refuses_nan() {
 const LARGE: [(usize, usize, usize); 5] =
     [(1009, 7, 523), (7, 1009, 523), (521, 67, 131), (4099, 1, 311), (1, 4099, 311)];
 
-/// Few parts of k: of one block of C, and of two.
+/// Few parts of k of one block of C.
 const IN_PARTS: [(usize, usize, usize); 2] = [(3, 5, 200_017), (67, 3, 30_011)];
 
 #[test]
@@ -98,9 +98,11 @@ fn a_small_result_of_a_long_k_is_computed_in_parts() {
     let shape = |rows, cols| Shape::packed(rows, cols, Layout::RowMajor, Dtype::F64);
     for ((m, n, k), words) in [
         (IN_PARTS[0], "1 block of 5 columns of C and 11 parts of k"),
-        (IN_PARTS[1], "2 blocks of 64 rows of C and 11 parts of k"),
+        (IN_PARTS[1], "1 block of 67 rows of C and 23 parts of k"),
         ((64, 64, 10_000_000), "1 block of 64 rows of C and 128 parts of k"),
-        ((1009, 7, 523), "8 blocks of 128 rows of C, in parallel"),
+        ((1009, 7, 523), "2 blocks of 512 rows of C and 4 parts of k"),
+        // Blocks are enough.
+        ((8191, 7, 523), "16 blocks of 512 rows of C, in parallel"),
         // The sums of more parts would be as large as A and B.
         ((1000, 1000, 1000), "16 blocks of 64 rows of C, in parallel"),
         ((3, 5, 1000), "in one block, by one thread"),
@@ -239,7 +241,8 @@ fn where_operands_begin_changes_no_bits() {
 #[test]
 fn leading_dimensions_change_no_bits() {
     let sizes = [(13, 5, 67), (131, 9, 31), (3, 2, 30_001), (40, 30, 1)];
-    let vectors = [(7, 1, 500), (300, 1, 70), (2, 1, 60_000), (1, 7, 500), (1, 300, 70), (1, 1, 3001), (33, 1, 1)];
+    let vectors =
+        [(7, 1, 500), (70, 90, 1), (300, 1, 70), (2, 1, 60_000), (1, 7, 500), (1, 300, 70), (1, 1, 3001), (33, 1, 1)];
     for size in sizes.into_iter().chain(vectors) {
         for layouts in 0..8 {
             let bits = |pads: [usize; 3]| {

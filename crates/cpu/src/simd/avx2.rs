@@ -143,6 +143,17 @@ impl Simd for Avx2<f64> {
         fn permute(v: __m256d, order: __m256i) -> __m256d =
             _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(v), order));
     }
+
+    #[inline(always)]
+    unsafe fn exchange<const D: usize>(a: __m256d, b: __m256d) -> [__m256d; 2] {
+        // SAFETY: the CPU has the instructions, as the caller promised.
+        unsafe {
+            match D {
+                1 => [_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b)],
+                _ => [_mm256_permute2f128_pd::<0x20>(a, b), _mm256_permute2f128_pd::<0x31>(a, b)],
+            }
+        }
+    }
 }
 
 impl Simd for Avx2<f32> {
@@ -173,6 +184,22 @@ impl Simd for Avx2<f32> {
             _mm256_loadu_si256(lanes.as_ptr().cast())
         };
         fn permute(v: __m256, order: __m256i) -> __m256 = _mm256_permutevar8x32_ps(v, order);
+    }
+
+    #[inline(always)]
+    unsafe fn exchange<const D: usize>(a: __m256, b: __m256) -> [__m256; 2] {
+        // SAFETY: the CPU has the instructions, as the caller promised.
+        unsafe {
+            let (of_a, of_b) = (_mm256_castps_pd(a), _mm256_castps_pd(b));
+            match D {
+                1 => [
+                    _mm256_blend_ps::<0b1010_1010>(a, _mm256_moveldup_ps(b)),
+                    _mm256_blend_ps::<0b1010_1010>(_mm256_movehdup_ps(a), b),
+                ],
+                2 => [_mm256_unpacklo_pd(of_a, of_b), _mm256_unpackhi_pd(of_a, of_b)].map(|v| _mm256_castpd_ps(v)),
+                _ => [_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b)],
+            }
+        }
     }
 }
 
@@ -205,5 +232,16 @@ impl Simd for Avx2Half<f32> {
             _mm_loadu_si128(lanes.as_ptr().cast())
         };
         fn permute(v: __m128, order: __m128i) -> __m128 = _mm_permutevar_ps(v, order);
+    }
+
+    #[inline(always)]
+    unsafe fn exchange<const D: usize>(a: __m128, b: __m128) -> [__m128; 2] {
+        // SAFETY: the CPU has the instructions, as the caller promised.
+        unsafe {
+            match D {
+                1 => [_mm_blend_ps::<0b1010>(a, _mm_moveldup_ps(b)), _mm_blend_ps::<0b1010>(_mm_movehdup_ps(a), b)],
+                _ => [_mm_movelh_ps(a, b), _mm_movehl_ps(b, a)],
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::incompatible_msrv, reason = "build.rs leaves this out where the compiler is older")]
 
 use super::avx2::{Avx2, Avx2Half, load_first_of_f32, load_first_of_f64, store_first_of_f32, store_first_of_f64};
-use super::{MOST_LANES, Simd, Work, instructions};
+use super::{MOST_LANES, Simd, Work, exchanged, instructions};
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
@@ -63,6 +63,16 @@ impl Simd for Avx512<f64> {
         fn order(lanes: &[usize; MOST_LANES]) -> __m512i = _mm512_loadu_si512(lanes.as_ptr().cast());
         fn permute(v: __m512d, order: __m512i) -> __m512d = _mm512_permutexvar_pd(order, v);
     }
+
+    #[inline(always)]
+    unsafe fn exchange<const D: usize>(a: __m512d, b: __m512d) -> [__m512d; 2] {
+        // SAFETY: the CPU has the instructions, as the caller promised.
+        unsafe {
+            let [low, high] = const { exchanged::<8>(D) };
+            let [low, high] = [low, high].map(|lanes| _mm512_loadu_si512(lanes.as_ptr().cast()));
+            [_mm512_permutex2var_pd(a, low, b), _mm512_permutex2var_pd(a, high, b)]
+        }
+    }
 }
 
 impl Simd for Avx512<f32> {
@@ -108,6 +118,19 @@ impl Simd for Avx512<f32> {
         };
         fn permute(v: __m512, order: __m512i) -> __m512 = _mm512_permutexvar_ps(order, v);
     }
+
+    #[inline(always)]
+    unsafe fn exchange<const D: usize>(a: __m512, b: __m512) -> [__m512; 2] {
+        // SAFETY: the CPU has the instructions, as the caller promised.
+        unsafe {
+            let [low, high] = const { exchanged::<16>(D) };
+            let [low, high] = [low, high].map(|lanes| {
+                let lanes: [i32; 16] = std::array::from_fn(|lane| lanes[lane] as i32);
+                _mm512_loadu_si512(lanes.as_ptr().cast())
+            });
+            [_mm512_permutex2var_ps(a, low, b), _mm512_permutex2var_ps(a, high, b)]
+        }
+    }
 }
 
 impl Simd for Avx512Vl<f64> {
@@ -132,6 +155,12 @@ impl Simd for Avx512Vl<f64> {
         fn swap_pairs(v: __m256d) -> __m256d = _mm256_permute_pd::<0b0101>(v);
         fn order(lanes: &[usize; MOST_LANES]) -> __m256i = _mm256_loadu_si256(lanes.as_ptr().cast());
         fn permute(v: __m256d, order: __m256i) -> __m256d = _mm256_permutexvar_pd(order, v);
+    }
+
+    #[inline(always)]
+    unsafe fn exchange<const D: usize>(a: __m256d, b: __m256d) -> [__m256d; 2] {
+        // SAFETY: the CPU has the instructions, as the caller promised.
+        unsafe { Avx2::<f64>::exchange::<D>(a, b) }
     }
 }
 
@@ -160,5 +189,11 @@ impl Simd for Avx512Vl<f32> {
             _mm256_loadu_si256(lanes.as_ptr().cast())
         };
         fn permute(v: __m256, order: __m256i) -> __m256 = _mm256_permutexvar_ps(order, v);
+    }
+
+    #[inline(always)]
+    unsafe fn exchange<const D: usize>(a: __m256, b: __m256) -> [__m256; 2] {
+        // SAFETY: the CPU has the instructions, as the caller promised.
+        unsafe { Avx2::<f32>::exchange::<D>(a, b) }
     }
 }

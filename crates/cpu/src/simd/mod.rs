@@ -105,6 +105,9 @@ pub trait Simd: Copy + Send + Sync + 'static {
     unsafe fn order(lanes: &[usize; MOST_LANES]) -> Self::Order;
     /// The lanes in another order.
     unsafe fn permute(v: Self::Vector, order: Self::Order) -> Self::Vector;
+    /// Blocks of D lanes of two vectors exchanged, D being a power of 2 below `LANES`: the second, fourth, .. of `a` for the first, third, ..
+    /// of `b`.
+    unsafe fn exchange<const D: usize>(a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
     /// Asks for the line of an address, which may be anything.
     #[inline(always)]
     fn prefetch(p: *const Self::Real) {
@@ -120,6 +123,19 @@ pub trait Simd: Copy + Send + Sync + 'static {
 
 /// Lanes of the longest vector: 64 bytes of f32.
 pub const MOST_LANES: usize = 16;
+
+/// Of both vectors that [`Simd::exchange`] gives, where each lane comes from: those of `b` are behind those of `a`.
+#[cfg(all(target_arch = "x86_64", has_avx512))]
+const fn exchanged<const LANES: usize>(d: usize) -> [[usize; LANES]; 2] {
+    let (mut lanes, mut lane) = ([[0; LANES]; 2], 0);
+    while lane < LANES {
+        let is_first = lane & d == 0;
+        lanes[0][lane] = if is_first { lane } else { LANES + lane - d };
+        lanes[1][lane] = if is_first { lane + d } else { LANES + lane };
+        lane += 1;
+    }
+    lanes
+}
 
 /// Stamps functions of one instruction each, and [`Simd::vectorize`] by the module's `vectorized`.
 macro_rules! instructions {

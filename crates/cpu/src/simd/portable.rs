@@ -74,5 +74,12 @@ impl<R: Real, const LANES: usize> Simd for Portable<R, LANES> {
         each(|lane| v[order[lane]])
     }
     #[inline(always)]
+    unsafe fn exchange<const D: usize>(a: [R; LANES], b: [R; LANES]) -> [[R; LANES]; 2] {
+        [
+            each(|lane| if lane & D == 0 { a[lane] } else { b[lane - D] }),
+            each(|lane| if lane & D == 0 { a[lane + D] } else { b[lane] }),
+        ]
+    }
+    #[inline(always)]
     fn prefetch(_p: *const R) {}
 }

@@ -57,15 +57,15 @@ const MOST_VECTORS: usize = 4;
 
 /// A length in `count` parts of `least` or, the first `longer` of them, one more.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Cut {
-    count: usize,
+pub struct Cut {
+    pub count: usize,
     least: usize,
     longer: usize,
 }
 
 impl Cut {
     /// As few parts as can be, none above `most`, all as equal as can be: a narrow last one would wait for its own sums.
-    const fn new(len: usize, most: usize) -> Cut {
+    pub const fn new(len: usize, most: usize) -> Cut {
         Cut::by_count(len, len.div_ceil(most))
     }
 
@@ -78,12 +78,14 @@ impl Cut {
     }
 
     #[inline(always)]
-    const fn part(&self, index: usize) -> usize {
+    /// How long a part is.
+    pub const fn part(&self, index: usize) -> usize {
         if index < self.longer { self.least + 1 } else { self.least }
     }
 
     #[inline(always)]
-    const fn start(&self, index: usize) -> usize {
+    /// Where it begins.
+    pub const fn start(&self, index: usize) -> usize {
         index * self.least + if index < self.longer { index } else { self.longer }
     }
 }

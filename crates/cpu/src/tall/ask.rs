@@ -1,0 +1,53 @@
+//! While tiles are computed, lines of what comes later are asked for, evenly over their steps: all at once would be more than a processor
+//! keeps in flight, and none until they are needed would leave the memory idle.
+
+use crate::simd::{Real, Simd};
+
+const LINE_BYTES: usize = 64;
+
+/// Runs of elements next to each other, a line of them after the other.
+#[derive(Clone, Copy)]
+pub struct Ask<R> {
+    run: *const R,
+    next: *const R,
+    /// From each run to the next.
+    by: usize,
+    /// Lines of a run, and what is left of this one.
+    lines: usize,
+    left: usize,
+    /// Lines of all, each time so many steps have gone by.
+    all: usize,
+    steps: usize,
+    /// Lines due, times the steps.
+    due: usize,
+}
+
+impl<R: Real> Ask<R> {
+    /// Nothing.
+    pub const NOTHING: Ask<R> =
+        Ask { run: std::ptr::null(), next: std::ptr::null(), by: 0, lines: 0, left: 0, all: 0, steps: 1, due: 0 };
+
+    /// So many runs of `len` elements, `by` from each other, over so many steps.
+    #[inline(always)]
+    pub fn runs(run: *const R, (runs, by): (usize, usize), len: usize, steps: usize) -> Self {
+        let (runs, len) = if by == len { (runs.min(1), runs * len) } else { (runs, len) };
+        let lines = (len * size_of::<R>()).div_ceil(LINE_BYTES);
+        Ask { run, next: run, by, lines, left: lines, all: runs * lines, steps: steps.max(1), due: 0 }
+    }
+
+    /// A step of a sum.
+    #[inline(always)]
+    pub fn step<S: Simd<Real = R>>(&mut self) {
+        self.due += self.all;
+        while self.due >= self.steps {
+            self.due -= self.steps;
+            S::prefetch(self.next);
+            self.next = self.next.wrapping_add(LINE_BYTES / size_of::<R>());
+            self.left -= 1;
+            if self.left == 0 {
+                self.run = self.run.wrapping_add(self.by);
+                (self.next, self.left) = (self.run, self.lines);
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! How C is cut into blocks, and k into steps: by the shape alone.
+
+use super::panel::Vectors;
+use super::tile::{MOST_VECTORS, most_columns};
+use crate::simd::Simd;
+use crate::tile::Cut;
+
+/// Most bytes of a column of a block: long runs, which the CPU asks for ahead.
+const MOST_COLUMN_BYTES: usize = 4096;
+/// Fewer if C has many columns, but not below this.
+const LEAST_COLUMN_BYTES: usize = 1024;
+/// Columns of which a block has all.
+const MOST_NARROW: usize = 64;
+/// The bytes of a block's sums are about so many, and of A's elements for its steps.
+const SUMS_BYTES: usize = 128 << 10;
+const A_BYTES: usize = 32 << 10;
+/// Columns of A that the CPU follows at once.
+const LEAST_STEPS: usize = 8;
+/// Of more columns of C twice as many: its sums are loaded and stored half as often.
+const FEW_COLUMNS: usize = 8;
+/// Room behind each column of sums: columns of a power of two drive each other out of the cache.
+const GAP_BYTES: usize = 64;
+
+/// A block of C and some steps of k: rows count parts of numbers, and are whole vectors.
+#[derive(Clone, Copy)]
+pub struct Piece {
+    pub row: usize,
+    pub vectors: usize,
+    pub col: usize,
+    pub cols: usize,
+    pub first: usize,
+    pub steps: usize,
+}
+
+/// Blocks, tiles and steps of a product.
+pub struct Cuts {
+    /// Vectors along the rows of C, in blocks; columns in blocks.
+    pub rows: Cut,
+    pub cols: Cut,
+    /// Steps of k at a time.
+    pub steps: usize,
+    k: usize,
+    /// Whether the rows of C are the long side.
+    pub is_tall: bool,
+    lanes: usize,
+    parts: usize,
+    gap: usize,
+    /// Most columns of a tile of as many vectors as the index says.
+    most_columns: [usize; MOST_VECTORS + 1],
+}
+
+impl Cuts {
+    /// Of so many rows (times PARTS), columns and steps.
+    pub fn new<S: Simd, const PARTS: usize>(rows: usize, cols: usize, k: usize) -> Cuts {
+        let bytes = size_of::<S::Real>();
+        let vector = S::LANES * bytes;
+        let vectors = rows.div_ceil(S::LANES);
+        // A long side is cut to columns that the CPU follows, a narrow one is not.
+        let column_bytes = (SUMS_BYTES / (cols.min(MOST_NARROW) * PARTS)).clamp(LEAST_COLUMN_BYTES, MOST_COLUMN_BYTES);
+        let of_rows = Cut::new(vectors, column_bytes / vector);
+        let most_rows = of_rows.part(0) * vector;
+        let most_cols = (SUMS_BYTES / (most_rows * PARTS)).max(MOST_NARROW).next_multiple_of(8);
+        let least = if cols > FEW_COLUMNS { 2 * LEAST_STEPS } else { LEAST_STEPS };
+        let steps = (A_BYTES / most_rows).max(least).min(k);
+        let mut columns = [1; MOST_VECTORS + 1];
+        let mut count = 1;
+        while count <= MOST_VECTORS {
+            columns[count] = most_columns::<S, PARTS>(count);
+            count += 1;
+        }
+        Cuts {
+            rows: of_rows,
+            cols: Cut::new(cols, most_cols),
+            steps,
+            k,
+            is_tall: rows >= cols * PARTS,
+            lanes: S::LANES,
+            parts: PARTS,
+            gap: GAP_BYTES / bytes,
+            most_columns: columns,
+        }
+    }
+
+    /// From each column of sums, of a part, to the next.
+    pub fn sums_by(&self) -> usize {
+        self.rows.part(0) * self.lanes + self.gap
+    }
+
+    /// Elements of the sums of a block.
+    pub fn sums_len(&self) -> usize {
+        self.sums_by() * self.cols.part(0) * self.parts
+    }
+
+    /// Elements of A for a block's steps.
+    pub fn panel_len(&self) -> usize {
+        self.sums_by() * self.steps
+    }
+
+    /// The blocks of C, the steps of k of each one after the other.
+    #[inline(always)]
+    pub fn pieces(&self) -> impl Iterator<Item = Piece> {
+        let (cols, steps) = (self.cols.count, self.k.div_ceil(self.steps));
+        (0..self.rows.count * cols * steps).map(move |index| {
+            let (of_rows, of_cols, first) = (index / steps / cols, index / steps % cols, index % steps * self.steps);
+            Piece {
+                row: self.rows.start(of_rows) * self.lanes,
+                vectors: self.rows.part(of_rows),
+                col: self.cols.start(of_cols),
+                cols: self.cols.part(of_cols),
+                first,
+                steps: self.steps.min(self.k - first),
+            }
+        })
+    }
+
+    /// The rows of a block in parts that fit into registers.
+    #[inline(always)]
+    pub fn panels(&self, piece: &Piece) -> impl Iterator<Item = Vectors> {
+        let (cut, lanes, row) = (Cut::new(piece.vectors, MOST_VECTORS), self.lanes, piece.row);
+        (0..cut.count).map(move |index| {
+            let offset = cut.start(index) * lanes;
+            Vectors { row: row + offset, offset, count: cut.part(index) }
+        })
+    }
+
+    /// So many columns in parts that fit into registers: the first one of each, and how many.
+    #[inline(always)]
+    pub fn tiles(&self, vectors: usize, cols: usize) -> impl Iterator<Item = (usize, usize)> {
+        let (mut next, mut width) = (0, self.most_columns[vectors]);
+        std::iter::from_fn(move || {
+            while width > cols - next {
+                width /= 2;
+            }
+            let tile = (next, width);
+            next += width;
+            (width > 0).then_some(tile)
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! Some vectors of A's rows over some steps: as they lie, or copied.
+
+use crate::job::Job;
+use crate::simd::{MOST_LANES, Real, Simd};
+
+/// Vectors along the rows: the first row, how far it is from the block's, and how many.
+#[derive(Clone, Copy)]
+pub struct Vectors {
+    pub row: usize,
+    pub offset: usize,
+    pub count: usize,
+}
+
+/// What a tile loads of A.
+#[derive(Clone, Copy)]
+pub struct Panel<R> {
+    pub first: *const R,
+    /// From each step to the next.
+    pub by: usize,
+}
+
+impl<R: Real> Panel<R> {
+    /// The rows that `vectors` are as they lie, from step `first` on; `None` if not all are there, or they are not next to each other.
+    #[inline(always)]
+    pub fn as_it_lies<S: Simd<Real = R>, const PARTS: usize>(
+        a: *const R,
+        job: &Job<R>,
+        vectors: Vectors,
+        first: usize,
+    ) -> Option<Self> {
+        let is_whole = vectors.row + vectors.count * S::LANES <= job.m * PARTS;
+        let first = a.wrapping_add(vectors.row + first * job.a.col);
+        (job.a.row == PARTS && is_whole).then_some(Panel { first, by: job.a.col })
+    }
+
+    /// A copy of them in `room`. Behind the last row are zeros, whose products are nobody's.
+    #[inline(always)]
+    pub fn copied<S: Simd<Real = R>>(vectors: Vectors, room: *mut R) -> Self {
+        Panel { first: room.cast_const(), by: vectors.count * S::LANES }
+    }
+
+    /// Copies them, over `steps` from `first` on.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of S, A is good for the steps, `room` for the vectors of each.
+    #[inline(always)]
+    pub unsafe fn copy<S: Simd<Real = R>, const PARTS: usize>(
+        a: *const R,
+        job: &Job<R>,
+        vectors: Vectors,
+        (first, steps): (usize, usize),
+        room: *mut R,
+    ) {
+        let by = vectors.count * S::LANES;
+        for v in 0..vectors.count {
+            let row = vectors.row + v * S::LANES;
+            let rows = S::LANES.min(job.m * PARTS - row);
+            // SAFETY: `row` and `first` are an element of A, as the caller promised; the room has the vector `v` of each step.
+            unsafe {
+                let from = a.add(row / PARTS * job.a.row + first * job.a.col);
+                let to = room.add(v * S::LANES);
+                if job.a.row == PARTS {
+                    for l in 0..steps {
+                        let from = from.add(l * job.a.col);
+                        S::store(
+                            to.add(l * by),
+                            if rows == S::LANES { S::load(from) } else { S::load_first(from, rows) },
+                        );
+                    }
+                    continue;
+                }
+                let at_once = S::LANES / PARTS;
+                let whole = if job.a.col == PARTS { steps / at_once * at_once } else { 0 };
+                for l in (0..whole).step_by(at_once) {
+                    transpose::<S, PARTS>(from.add(l * PARTS), job.a.row, rows / PARTS, to.add(l * by), by);
+                }
+                for l in whole..steps {
+                    for i in 0..S::LANES {
+                        let is_there = i < rows;
+                        let from = from.wrapping_add(i / PARTS * job.a.row + i % PARTS + l * job.a.col);
+                        *to.add(l * by + i) = if is_there { *from } else { R::ZERO };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// As many rows as a vector holds elements become as many columns. Of those rows `count` are there, the others zeros.
+///
+/// # Safety
+/// The CPU has the instructions of S; `from` is good for a vector of each row that is there, `to` for a vector of each column.
+#[inline(always)]
+unsafe fn transpose<S: Simd, const PARTS: usize>(
+    from: *const S::Real,
+    row: usize,
+    count: usize,
+    to: *mut S::Real,
+    col: usize,
+) {
+    // SAFETY: rows below `count` and all columns, for which the caller promised `from` and `to`.
+    unsafe {
+        let mut v = [S::splat(S::Real::ZERO); MOST_LANES];
+        for (i, v) in v.iter_mut().enumerate().take(S::LANES / PARTS) {
+            if i < count {
+                *v = S::load(from.add(i * row));
+            }
+        }
+        exchange::<S, PARTS, 1>(&mut v);
+        exchange::<S, PARTS, 2>(&mut v);
+        exchange::<S, PARTS, 4>(&mut v);
+        exchange::<S, PARTS, 8>(&mut v);
+        for (l, v) in v.iter().enumerate().take(S::LANES / PARTS) {
+            S::store(to.add(l * col), *v);
+        }
+    }
+}
+
+/// Blocks of D lanes above the diagonal for those below it.
+///
+/// # Safety
+/// The CPU has the instructions of S.
+#[inline(always)]
+unsafe fn exchange<S: Simd, const PARTS: usize, const D: usize>(v: &mut [S::Vector; MOST_LANES]) {
+    if D < PARTS || D >= S::LANES {
+        return;
+    }
+    let mut i = 0;
+    while i < S::LANES / PARTS {
+        let j = i + D / PARTS;
+        if i & (D / PARTS) == 0 {
+            // SAFETY: as the caller promised.
+            [v[i], v[j]] = unsafe { S::exchange::<D>(v[i], v[j]) };
+        }
+        i += 1;
+    }
+}
