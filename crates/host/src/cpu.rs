@@ -1,5 +1,5 @@
 //! Products on the CPU, serially on blocks of rows that rayon hands out, and on parts of k where C is small: with a narrow side by the
-//! kernels of lanky-cpu, others by the `gemm` crate.
+//! kernels of lanky-cpu, others, and those that it was measured to be faster for, by the `gemm` crate.
 //!
 //! Blocks and parts depend on the shape only, each is computed by one thread, and parts are added in order: the bits of the
 //! result are the same for any number of threads, also for the one that a forked process has, and whatever a caller has told its own about subnormal numbers and rounding.
@@ -9,6 +9,7 @@ mod block;
 use crate::error::Result;
 use crate::matrix::Matrix;
 use crate::scalar::Scalar;
+use crate::shape::Shape;
 use crate::view::{MatMut, MatRef, offset};
 use ::cpu::{as_ieee_has_it, threads_are_here};
 use block::{Kernels, block};
@@ -19,6 +20,11 @@ use std::ops::Range;
 const LEAST_ROWS: usize = 64;
 /// Most rows or columns of C that are narrow: of more, `gemm` is as fast.
 const NARROW: usize = 64;
+/// Most elements of a row of A, and of C, that are short.
+const SHORT: usize = 16;
+/// Fewer rows are few, more columns many.
+const FEW: usize = 8;
+const MANY: usize = 48;
 /// Rows of a block where the other side is narrow: runs of A's columns that memory delivers as fast as whole ones.
 const NARROW_ROWS: usize = 512;
 /// So many of those are parts enough.
@@ -68,8 +74,8 @@ pub(crate) fn product<T: Scalar>(
     })
 }
 
-/// Whether the kernels of lanky-cpu are to multiply: by the shape alone, so that layouts change no bits. `gemm` has kernels of their own for
-/// vectors whose elements lie side by side, so that it gets none, also where k is 1.
+/// Whether a side is narrow, for the kernels of lanky-cpu. `gemm` has kernels of their own for vectors whose elements lie side by side, so that
+/// it gets none, also where k is 1: gaps change no bits.
 fn is_narrow(m: usize, n: usize, k: usize) -> bool {
     m.min(n) <= NARROW || k == 1
 }
@@ -141,6 +147,19 @@ fn scale<T: Scalar>(beta: T, mut c: MatMut<'_, T>) {
     }
 }
 
+/// Whether `gemm` is faster all the same, as measured: where C is small and k long with very few or many columns, and for a long A by rows
+/// with very short rows or a C of many columns. Not of vectors (see `is_narrow`).
+fn suits_gemm(a: &Shape, n: usize) -> bool {
+    let (m, k) = (a.rows, a.cols);
+    if m.min(n).min(k) < 2 {
+        return false;
+    }
+    match m <= NARROW {
+        true => k > NARROW && (m < FEW || n > NARROW / 2),
+        false => a.strides.col == 1 && (n.max(k) <= SHORT || (n > MANY && k > NARROW)),
+    }
+}
+
 /// Number of blocks, and rows of C in each (columns, where those are more).
 pub(crate) fn blocks(m: usize, n: usize, k: usize) -> (usize, usize) {
     let side = m.max(n);
@@ -156,6 +175,8 @@ pub(crate) fn parts(m: usize, n: usize, k: usize) -> usize {
     }
     let work = m.saturating_mul(n).saturating_mul(k) / blocks;
     let share = (m + n).saturating_mul(k) / PART_SHARE / m.saturating_mul(n).max(1);
+    // The sums of several blocks are many.
+    let work = if is_narrow(m, n, k) && blocks > 1 { work / ENOUGH_BLOCKS } else { work };
     (MOST_BLOCKS / blocks).min(work / LEAST_WORK).min(share).max(1)
 }
 
@@ -171,7 +192,8 @@ fn product_by_rows<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta
     let m = a.nrows();
     let rows = block_rows(m, b.ncols(), a.ncols());
     let past_caches = c.shape().rows * c.shape().cols * size_of::<T>() >= LEAST_STREAMED_BYTES;
-    let kernels = if is_narrow(m, b.ncols(), a.ncols()) { Kernels::Narrow { past_caches } } else { Kernels::Wide };
+    let is_narrow = is_narrow(m, b.ncols(), a.ncols()) && !suits_gemm(&a.shape(), b.ncols());
+    let kernels = if is_narrow { Kernels::Narrow { past_caches } } else { Kernels::Wide };
     if m <= rows {
         return block(kernels, alpha, a, b, beta, c);
     }

@@ -100,7 +100,7 @@ fn a_small_result_of_a_long_k_is_computed_in_parts() {
         (IN_PARTS[0], "1 block of 5 columns of C and 11 parts of k"),
         (IN_PARTS[1], "1 block of 67 rows of C and 23 parts of k"),
         ((64, 64, 10_000_000), "1 block of 64 rows of C and 128 parts of k"),
-        ((1009, 7, 523), "2 blocks of 512 rows of C and 4 parts of k"),
+        ((1009, 7, 523), "2 blocks of 512 rows of C, in parallel"),
         // Blocks are enough.
         ((8191, 7, 523), "16 blocks of 512 rows of C, in parallel"),
         // The sums of more parts would be as large as A and B.

@@ -16,8 +16,9 @@ const SUMS_BYTES: usize = 128 << 10;
 const A_BYTES: usize = 32 << 10;
 /// Columns of A that the CPU follows at once.
 const LEAST_STEPS: usize = 8;
-/// Of more columns of C twice as many: its sums are loaded and stored half as often.
+/// Of more columns of C twice as many, and again: its sums are loaded and stored less often.
 const FEW_COLUMNS: usize = 8;
+const MANY_COLUMNS: usize = 32;
 /// Room behind each column of sums: columns of a power of two drive each other out of the cache.
 const GAP_BYTES: usize = 64;
 
@@ -60,7 +61,8 @@ impl Cuts {
         let of_rows = Cut::new(vectors, column_bytes / vector);
         let most_rows = of_rows.part(0) * vector;
         let most_cols = (SUMS_BYTES / (most_rows * PARTS)).max(MOST_NARROW).next_multiple_of(8);
-        let least = if cols > FEW_COLUMNS { 2 * LEAST_STEPS } else { LEAST_STEPS };
+        let times = 1 + usize::from(cols > FEW_COLUMNS) + 2 * usize::from(cols > MANY_COLUMNS);
+        let least = times * LEAST_STEPS;
         let steps = (A_BYTES / most_rows).max(least).min(k);
         let mut columns = [1; MOST_VECTORS + 1];
         let mut count = 1;

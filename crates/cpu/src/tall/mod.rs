@@ -2,8 +2,8 @@
 //!
 //! Such a product is as fast as memory delivers its long operand, if that is read once, in the order in which it lies, and C's sums
 //! stay near. So nothing of it is copied: vectors lie along the long side where its elements are next to each other, and
-//! a block of C, a few KiB of each column, takes a few steps of k at a time ([`Cuts`]), in each of which the CPU follows as many
-//! columns of A as there are steps; else vectors lie along the narrow side, and the rows of A are followed, an element of each at a time.
+//! a block of C, a few KiB of each column, takes a few steps of k at a time ([`Cuts`]), which are as many columns of A as the CPU
+//! follows at once; else vectors lie along the narrow side, and the rows of A are followed, an element of each in a step.
 //! Transposition is an exchange of both ([`Job::transposed`]): below, A is the operand that is loaded by vectors, and B the one whose
 //! elements are multiplied by them.
 //!
@@ -12,6 +12,7 @@
 //! | `cuts` | blocks of C, and steps of k |
 //! | `tile` | a part of a block whose sums are in registers |
 //! | `panel` | what of A cannot be loaded by whole vectors as it lies: copied |
+//! | `product` | piece after piece, and what is asked for meanwhile (`ask`) |
 //! | `finish` | C from the sums: α, β, and where C lies |
 //!
 //! Each element is one chain of multiply-adds over l, as in a batch: blocks leave no trace in its bits, nor do layouts.

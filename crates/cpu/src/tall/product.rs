@@ -116,10 +116,11 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
     #[inline(always)]
     fn columns_ahead(&self, piece: &Piece, (col, width): (usize, usize)) -> Ask<S::Real> {
         let job = self.job;
-        if job.b.row != PARTS {
+        let len = piece.steps * PARTS;
+        // Of longer rows, and such with gaps, the CPU asks by itself.
+        if job.b.row != PARTS || job.b.col != len || width * len * size_of::<S::Real>() > AHEAD_BYTES {
             return Ask::NOTHING;
         }
-        let len = piece.steps * PARTS;
         let ahead = (AHEAD_BYTES / size_of::<S::Real>()).div_ceil(width * len) * width;
         let (mut col, mut l) = (col + ahead, piece.first);
         if col >= piece.cols && piece.first + piece.steps < job.k {
