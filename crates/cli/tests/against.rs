@@ -162,7 +162,7 @@ fn choices_of_short_launches_are_nearly_the_fastest_on_an_h200() {
         (&begin, "tsmm", 82, 1.03, 3, 0),
         (&begin, "tsmttsm", 105, 1.035, 13, 1),
         (&begin, "gram", 24, 1.035, 1, 0),
-        (&few_rows, "tsmm", 488, 1.07, 140, 12),
+        (&few_rows, "tsmm", 488, 1.07, 140, 13),
         (&few_rows, "tsmttsm", 136, 1.07, 11, 5),
         (&few_rows, "gram", 96, 1.035, 16, 1),
     ] {

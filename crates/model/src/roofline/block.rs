@@ -361,7 +361,7 @@ fn reduced_detour(variant: &Variant, problem: &Problem) -> f64 {
 const COLUMNS_C128: f64 = 1.05;
 
 /// Bytes that the memory gives at least.
-const SECTOR_BYTES: u64 = 32;
+pub(super) const SECTOR_BYTES: u64 = 32;
 
 /// Copies of elements that lie along k into rows across it: eight lanes meet in a bank.
 ///

@@ -1,5 +1,6 @@
 //! What entries of two tall matrices, and of Gram matrices, draw, and how far they are from what their units could do.
 
+use super::block::SECTOR_BYTES;
 use super::block::cache_rate;
 use crate::launch::Tiling;
 use crate::launch::reduced::{FITTED_STAGES, STAGES, fit_of, spacing};
@@ -8,7 +9,6 @@ use crate::{Dtype, Kernel, Machine, Problem, Variant};
 /// Bytes that a cache, or shared memory, hands the lanes of an SM a cycle.
 pub(super) const BYTES_PER_CYCLE: f64 = 128.0;
 /// Bytes that the memory gives at least.
-const SECTOR_BYTES: u64 = 32;
 /// Bytes that the first-level cache looks up at a time: with rows as long as that each lane's load is one to itself.
 const LINE_BYTES: u64 = 128;
 

@@ -3,6 +3,7 @@
 //! Blocks walk over tiles, of which some are on their way in, and C's on their way out, while one is multiplied.
 
 use super::Constants;
+use super::block::SECTOR_BYTES;
 use super::streamed::both_ways;
 use crate::variants::lines::lines_steps;
 use crate::variants::tsmm::fragment;
@@ -21,6 +22,10 @@ const PLACED: f64 = 5.0;
 /// on 2026-11-22, m = 10⁷, k = 2 and 4: 2.2 times.
 const LATE_C: f64 = 2.2;
 
+/// How many times as long they take of `tsmm_row` by rows of more than a sector, an element a store of each of 32 of them. On an H200 on 2026-11-29 f64
+/// 100000 x 16 x 2 took 39 us, `tsmm_staged` 7.4.
+const APART_C: f64 = 9.0;
+
 /// Whether blocks take tile after tile, so that C's bytes and A's are moved at the same time.
 pub(super) fn streams(variant: &Variant) -> bool {
     matches!(variant.kernel, Kernel::Tsmm | Kernel::Tall)
@@ -35,7 +40,15 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
     let bytes = problem.m as f64 * problem.n as f64 * problem.dtype.bytes() as f64;
     let read_s = if problem.reads_c { bytes / machine.read_bytes_per_s } else { 0.0 };
     let waits = problem.reads_c && variant.name == "tsm2l_columns" && variant.cols >= 16;
-    let longer = both_ways(variant, problem).unwrap_or(if waits { LATE_C } else { 1.0 });
+    let is_apart = variant.name == "tsmm_row" && problem.c.row != 1 && problem.n * problem.dtype.bytes() > SECTOR_BYTES;
+    let alone = if waits {
+        LATE_C
+    } else if is_apart {
+        APART_C
+    } else {
+        1.0
+    };
+    let longer = both_ways(variant, problem).unwrap_or(alone);
     (bytes / machine.write_bytes_per_s + read_s) * longer
 }
 
@@ -49,11 +62,15 @@ pub(super) fn streamed_s(variant: &Variant, problem: &Problem, machine: &Machine
 pub(super) fn begin_s(variant: &Variant, problem: &Problem, an_sm: f64, machine: &Machine) -> f64 {
     // Of 64 x 64 elements, what an entry keeps of B.
     let kept = f64::from(variant.t2 * variant.t3) / 4096.0;
+    // Of an SM's blocks, each scheduler's.
+    let warps = an_sm * f64::from(variant.threads) / 128.0;
+    // Rings ask for C when all else is done.
+    let late = f64::from(u8::from(problem.reads_c));
     // A step's loads wait for those before.
     let chain = if variant.dtype == Dtype::C128 { 0.4 } else { 0.13 } * problem.k as f64;
     let latencies = match (variant.kernel, variant.name) {
         (_, "tsm2l_interleaved") => 0.15,
-        (_, "tsmm_registers") => 1.0,
+        (_, "tsmm_registers") => 1.0 + 0.15 * an_sm,
         (_, "tsm2l_tiled") => 1.5,
         (_, "tsmm_row") => 1.7,
         (_, "tsm2l_columns") if variant.cols < 8 => 1.7,
@@ -64,18 +81,19 @@ pub(super) fn begin_s(variant: &Variant, problem: &Problem, an_sm: f64, machine:
         (_, "tsmm_bulk" | "tsmm_mma" | "tsmm_staged") => 3.5 + 5.0 * kept,
         (_, "tsmm_bulk_shared") if variant.dtype.is_complex() => 5.0,
         (_, "tsmm_bulk_shared") => 2.5,
+        (_, "tsmm_bulk_registers") if !variant.dtype.is_complex() => 9.0,
         (_, "tsmm_bulk_registers" | "tsmm_bulk_rows") => 3.0,
         (_, "tsmm_lines") => 3.9 + kept,
-        (_, "tsmm_lines_mma") => 6.4,
+        (_, "tsmm_lines_mma") => 8.4,
         (Kernel::Tsmm | Kernel::Tall, _) => 3.5,
         _ if problem.operation() != Operation::Tsmm || problem.n == 1 => 0.0,
         // Made for many steps.
         (Kernel::Tsm2r, _) => 10.0,
         // Of few steps a block is hardly more than its beginning and its end; the vector units take one after the other.
-        (Kernel::Ring, _) if variant.mma => 0.3 + 1.4 * an_sm,
-        (Kernel::Ring, _) => 0.3 + 1.4 * an_sm + 0.03 * problem.k as f64,
-        (Kernel::GemmRing, _) if variant.mma => 1.4 + 0.85 * an_sm,
-        (Kernel::GemmRing, _) => 0.85 + 0.85 * an_sm,
+        (Kernel::Ring, _) if variant.mma => 0.3 + 1.4 * warps + 1.5 * late,
+        (Kernel::Ring, _) => 0.3 + 1.4 * warps + 0.03 * problem.k as f64 + 1.5 * late,
+        (Kernel::GemmRing, _) if variant.mma => 1.4 + 0.85 * an_sm + 4.0 * late,
+        (Kernel::GemmRing, _) => 0.85 + 0.85 * an_sm + 4.0 * late,
         (Kernel::Gemm, _) => 5.0,
         _ => 3.5,
     };
@@ -321,5 +339,11 @@ mod tests {
             near(begins("stsm2r_staged_4x4_n8_k16_s3_t128", [1000, 64, 64], an_sm), expected + 1.92);
             near(begins("dtsm2r_mma_16x8_n8_k32_s3_t128", [1000, 64, 65], an_sm), 0.0);
         }
+        // C, which rings ask for late.
+        let variant = crate::VARIANTS.iter().find(|one| one.entry == "sgemm_staged_4x4_m64_n32_k16_s3_t128").unwrap();
+        let problem = Problem::column_major(Dtype::F32, 10_000, 16, 8);
+        let [without, with] =
+            [false, true].map(|reads_c| begin_s(variant, &Problem { reads_c, ..problem }, 1.0, &Machine::H200));
+        near((with - without) / Machine::H200.memory_latency_s, 4.0);
     }
 }
