@@ -1,7 +1,7 @@
 //! Products on the CPU, serially on blocks of rows that rayon hands out, and on parts of k where C is small: with a narrow side by the
 //! kernels of lanky-cpu, others, and those that it was measured to be faster for, by the `gemm` crate.
 //!
-//! Blocks and parts depend on the shape only, each is computed by one thread, and parts are added in order: the bits of the
+//! Blocks and parts depend on the shape only, kernels also on how A lies; each is computed by one thread, and parts are added in order: the bits of the
 //! result are the same for any number of threads, also for the one that a forked process has, and whatever a caller has told its own about subnormal numbers and rounding.
 
 mod block;
@@ -11,7 +11,7 @@ use crate::matrix::Matrix;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::view::{MatMut, MatRef, offset};
-use ::cpu::{as_ieee_has_it, threads_are_here};
+use ::cpu::{Instructions, as_ieee_has_it, threads_are_here};
 use block::{Kernels, block};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -27,7 +27,7 @@ const FEW: usize = 8;
 const MANY: usize = 48;
 /// Rows of a block where the other side is narrow: runs of A's columns that memory delivers as fast as whole ones.
 const NARROW_ROWS: usize = 512;
-/// So many of those are parts enough.
+/// So many of those are parts enough; of fewer each part of k has so many times the work.
 const ENOUGH_BLOCKS: usize = 16;
 /// From this many bytes on a C that is not read goes past the caches.
 const LEAST_STREAMED_BYTES: usize = 32 << 20;
@@ -74,8 +74,8 @@ pub(crate) fn product<T: Scalar>(
     })
 }
 
-/// Whether a side is narrow, for the kernels of lanky-cpu. `gemm` has kernels of their own for vectors whose elements lie side by side, so that
-/// it gets none, also where k is 1: gaps change no bits.
+/// Whether a side is narrow, for the kernels of lanky-cpu. `gemm` has other kernels for vectors whose elements lie side by side than for those
+/// with gaps, which would change bits: so no product of vectors goes to it, nor one where k is 1.
 fn is_narrow(m: usize, n: usize, k: usize) -> bool {
     m.min(n) <= NARROW || k == 1
 }
@@ -217,17 +217,11 @@ pub(crate) fn description() -> String {
 
 /// The widest vector instructions that are used.
 fn simd() -> Option<&'static str> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let fma = is_x86_feature_detected!("fma") && is_x86_feature_detected!("avx2");
-        Some(if fma { "AVX2" } else { "SSE2" })
-    }
-    #[cfg(target_arch = "aarch64")]
-    {
-        Some("NEON")
-    }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    {
-        None
+    match Instructions::detect() {
+        Instructions::Avx512 => Some("AVX-512"),
+        Instructions::Avx2 => Some("AVX2"),
+        _ if cfg!(target_arch = "x86_64") => Some("SSE2"),
+        _ if cfg!(target_arch = "aarch64") => Some("NEON"),
+        _ => None,
     }
 }

@@ -90,8 +90,8 @@ fn the_bound_refuses_nan() {
 const LARGE: [(usize, usize, usize); 5] =
     [(1009, 7, 523), (7, 1009, 523), (521, 67, 131), (4099, 1, 311), (1, 4099, 311)];
 
-/// Few parts of k of one block of C.
-const IN_PARTS: [(usize, usize, usize); 2] = [(3, 5, 200_017), (67, 3, 30_011)];
+/// Few parts of k of one block of C, and of two.
+const IN_PARTS: [(usize, usize, usize); 3] = [(3, 5, 200_017), (67, 3, 30_011), (1009, 3, 60_013)];
 
 #[test]
 fn a_small_result_of_a_long_k_is_computed_in_parts() {
@@ -99,6 +99,7 @@ fn a_small_result_of_a_long_k_is_computed_in_parts() {
     for ((m, n, k), words) in [
         (IN_PARTS[0], "1 block of 5 columns of C and 11 parts of k"),
         (IN_PARTS[1], "1 block of 67 rows of C and 23 parts of k"),
+        (IN_PARTS[2], "2 blocks of 512 rows of C and 21 parts of k"),
         ((64, 64, 10_000_000), "1 block of 64 rows of C and 128 parts of k"),
         ((1009, 7, 523), "2 blocks of 512 rows of C, in parallel"),
         // Blocks are enough.

@@ -233,8 +233,11 @@ fn in_graphs_if_short<T: Real>(
     let runs = contest::runs_a_graph(&data.parts, seconds);
     let count = (runs, contest::graphs(runs, seconds, how.samples));
     let times = contest::in_graphs(how.stream, data, lanes, near.clone(), count, random)?;
-    for (which, times) in times.into_iter().enumerate().filter(|(which, _)| near.contains(which)) {
-        raced[which] = times;
+    // Times in graphs and alone are not to be compared: where one has none, all keep those that they have.
+    if near.iter().all(|which| times[*which].is_ok()) {
+        for (which, times) in times.into_iter().enumerate().filter(|(which, _)| near.contains(which)) {
+            raced[which] = times;
+        }
     }
     Ok(())
 }

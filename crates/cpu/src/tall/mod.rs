@@ -1,7 +1,7 @@
 //! A product with a narrow side, C ← α op(A) op(B) + β C with m or n of a few dozen, of any length of the other sides.
 //!
 //! Such a product is as fast as memory delivers its long operand, if that is read once, in the order in which it lies, and C's sums
-//! stay near. So nothing of it is copied: vectors lie along the long side where its elements are next to each other, and
+//! stay near. So hardly anything of it is copied: vectors lie along the long side where its elements are next to each other, and
 //! a block of C, a few KiB of each column, takes a few steps of k at a time ([`Cuts`]), which are as many columns of A as the CPU
 //! follows at once; else vectors lie along the narrow side, and the rows of A are followed, an element of each in a step.
 //! Transposition is an exchange of both ([`Job::transposed`]): below, A is the operand that is loaded by vectors, and B the one whose
@@ -43,7 +43,7 @@ pub struct OutOfMemory {
 /// should not go through the caches.
 ///
 /// # Errors
-/// [`OutOfMemory`]: a block's sums, half a MiB at the most, found no memory; C is as it was.
+/// [`OutOfMemory`]: a block's sums, a MiB at the most, found no memory; C is as it was.
 ///
 /// # Safety
 /// As [`gemm_tall_with`], but for the instructions.

@@ -33,7 +33,7 @@ impl<R: Real> Panel<R> {
         (job.a.row == PARTS && is_whole).then_some(Panel { first, by: job.a.col })
     }
 
-    /// A copy of them in `room`. Behind the last row are zeros, whose products are nobody's.
+    /// A copy of them in `room`. Behind the last row is zero or anything, whose products are nobody's.
     #[inline(always)]
     pub fn copied<S: Simd<Real = R>>(vectors: Vectors, room: *mut R) -> Self {
         Panel { first: room.cast_const(), by: vectors.count * S::LANES }

@@ -8,7 +8,6 @@ use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
 /// Bytes that a cache, or shared memory, hands the lanes of an SM a cycle.
 pub(super) const BYTES_PER_CYCLE: f64 = 128.0;
-/// Bytes that the memory gives at least.
 /// Bytes that the first-level cache looks up at a time: with rows as long as that each lane's load is one to itself.
 const LINE_BYTES: u64 = 128;
 
@@ -296,7 +295,7 @@ pub(super) fn by_element(variant: &Variant, problem: &Problem) -> f64 {
     costs(variant).by_element * turned * lines / f64::from(variant.threads)
 }
 
-/// Most rows of the tall matrices for which the beginning and the end of tiles that are a thread's were timed.
+/// Most rows of the tall matrices for which tiles that are a thread's are taken to end as those of up to 3333 were timed to.
 const FEW_ROWS: u64 = 8192;
 
 /// Whether each thread of a block has the whole of its tile, and rows of its own: `tsmttsm_whole` and others of few sums.
