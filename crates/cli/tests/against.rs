@@ -158,9 +158,9 @@ fn choices_of_short_launches_are_nearly_the_fastest_on_an_h200() {
         cases
     });
     for (cases, family, count, loss, slower, untimed) in [
-        (&begin, "tsm2l", 92, 1.045, 4, 2),
-        (&begin, "tsmm", 82, 1.03, 3, 0),
-        (&begin, "tsmttsm", 105, 1.035, 13, 1),
+        (&begin, "tsm2l", 92, 1.04, 4, 0),
+        (&begin, "tsmm", 82, 1.025, 3, 0),
+        (&begin, "tsmttsm", 105, 1.035, 12, 1),
         (&begin, "gram", 24, 1.035, 1, 0),
         (&few_rows, "tsmm", 488, 1.07, 140, 13),
         (&few_rows, "tsmttsm", 136, 1.07, 11, 5),

@@ -6,7 +6,7 @@ use crate::mode::as_ieee_has_it;
 use crate::packed::{MOST_STEPS, Packed, a_vector, may_stream};
 use crate::run::{AnySize, Delivery, Kernel, Run, Square, Supply};
 use crate::simd::{Portable, Real, Simd};
-use crate::tall::{OutOfMemory, by_rows};
+use crate::tall::by_rows;
 use crate::threads::threads_are_here;
 use crate::tile::{Cuts, Sizes, steps_are_enough};
 use crate::{Batch, Element, MOST};
@@ -79,12 +79,7 @@ pub trait Kernels: Real {
     ///
     /// # Safety
     /// As [`gemm_tall_with`](crate::gemm_tall_with).
-    unsafe fn tall(
-        instructions: Instructions,
-        job: &Job<Self>,
-        parts: usize,
-        past_caches: bool,
-    ) -> Result<(), OutOfMemory>;
+    unsafe fn tall(instructions: Instructions, job: &Job<Self>, parts: usize, past_caches: bool);
 }
 
 macro_rules! kernels {
@@ -115,7 +110,7 @@ macro_rules! kernels {
                 job: &Job<$real>,
                 parts: usize,
                 past_caches: bool,
-            ) -> Result<(), OutOfMemory> {
+            ) {
                 // SAFETY: as in `products`.
                 unsafe {
                     match instructions {

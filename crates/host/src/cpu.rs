@@ -75,9 +75,9 @@ pub(crate) fn product<T: Scalar>(
 }
 
 /// Whether a side is narrow, for the kernels of lanky-cpu. `gemm` has other kernels for vectors whose elements lie side by side than for those
-/// with gaps, which would change bits: so no product of vectors goes to it, nor one where k is 1.
-fn is_narrow(m: usize, n: usize, k: usize) -> bool {
-    m.min(n) <= NARROW || k == 1
+/// with gaps, which would change bits: so no product with a vector goes to it.
+fn is_narrow(m: usize, n: usize) -> bool {
+    m.min(n) <= NARROW
 }
 
 /// The same with k in parts, whose sums are added in order.
@@ -170,20 +170,20 @@ pub(crate) fn blocks(m: usize, n: usize, k: usize) -> (usize, usize) {
 /// Parts of k, 1 where C has blocks enough: a function of the shape alone.
 pub(crate) fn parts(m: usize, n: usize, k: usize) -> usize {
     let (blocks, _) = blocks(m, n, k);
-    if is_narrow(m, n, k) && blocks >= ENOUGH_BLOCKS {
+    if is_narrow(m, n) && blocks >= ENOUGH_BLOCKS {
         return 1;
     }
     let work = m.saturating_mul(n).saturating_mul(k) / blocks;
     let share = (m + n).saturating_mul(k) / PART_SHARE / m.saturating_mul(n).max(1);
     // The sums of several blocks are many.
-    let work = if is_narrow(m, n, k) && blocks > 1 { work / ENOUGH_BLOCKS } else { work };
+    let work = if is_narrow(m, n) && blocks > 1 { work / ENOUGH_BLOCKS } else { work };
     (MOST_BLOCKS / blocks).min(work / LEAST_WORK).min(share).max(1)
 }
 
 /// Rows a block: a function of the shape alone.
 fn block_rows(m: usize, n: usize, k: usize) -> usize {
     let work = n.saturating_mul(k).max(1);
-    let least = if is_narrow(m, n, k) { NARROW_ROWS } else { LEAST_ROWS };
+    let least = if is_narrow(m, n) { NARROW_ROWS } else { LEAST_ROWS };
     let enough = LEAST_WORK.div_ceil(work).max(least).max(m.div_ceil(MOST_BLOCKS));
     enough.next_multiple_of(LEAST_ROWS)
 }
@@ -192,16 +192,18 @@ fn product_by_rows<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta
     let m = a.nrows();
     let rows = block_rows(m, b.ncols(), a.ncols());
     let past_caches = c.shape().rows * c.shape().cols * size_of::<T>() >= LEAST_STREAMED_BYTES;
-    let is_narrow = is_narrow(m, b.ncols(), a.ncols()) && !suits_gemm(&a.shape(), b.ncols());
+    let is_narrow = is_narrow(m, b.ncols()) && !suits_gemm(&a.shape(), b.ncols());
     let kernels = if is_narrow { Kernels::Narrow { past_caches } } else { Kernels::Wide };
     if m <= rows {
-        return block(kernels, alpha, a, b, beta, c);
+        block(kernels, alpha, a, b, beta, c);
+        return Ok(());
     }
     let blocks = in_rows(rows, c);
     // Each thread of rayon's has a setting of its own, which was that of the thread that first asked for them.
     each(blocks, |(rows, c)| {
         let a = a.rows(rows)?;
-        as_ieee_has_it(|| block(kernels, alpha, a, b, beta, c))
+        as_ieee_has_it(|| block(kernels, alpha, a, b, beta, c));
+        Ok(())
     })
 }
 

@@ -160,8 +160,8 @@ fn large_zero_blocks_are_exact() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    // Of the last k is cut into parts.
-    for size in LARGE.into_iter().chain([(3, 2, 90_001)]) {
+    // Of the last two k is cut into parts, whose number follows from that of the blocks.
+    for size in LARGE.into_iter().chain([(3, 2, 90_001), IN_PARTS[2]]) {
         for row_major in [false, true] {
             let storage = [Storage::new(row_major, 1, 0), PACKED, Storage::new(row_major, 0, 0)];
             let case = Case { size, storage, alpha: 1.0, beta: -1.0, seed: 11 };
@@ -363,16 +363,17 @@ fn a_column_depends_on_its_own_column_of_b_alone() {
 
 #[test]
 fn alpha_zero_reads_neither_a_nor_b() {
-    for beta in [0.0, -0.0, 0.5, 1.0] {
+    // With a narrow side, and without one.
+    for (beta, n) in [0.0, -0.0, 0.5, 1.0].into_iter().flat_map(|beta| [4, 80].map(|n| (beta, n))) {
         let a = Buffer::<f64>::new(70, 3, PACKED, |_, _| f64::NAN);
-        let b = Buffer::<f64>::new(3, 4, PACKED, |_, _| f64::INFINITY);
-        let mut c = Buffer::<f64>::new(70, 4, PACKED, |_, _| if beta == 0.0 { f64::NAN } else { 3.0 });
+        let b = Buffer::<f64>::new(3, n, PACKED, |_, _| f64::INFINITY);
+        let mut c = Buffer::<f64>::new(70, n, PACKED, |_, _| if beta == 0.0 { f64::NAN } else { 3.0 });
         let stream = Device::cpu().stream().unwrap();
         for alpha in [0.0, -0.0] {
             gemm(&stream, alpha, a.view().unwrap(), b.view().unwrap(), beta, c.view_mut().unwrap()).unwrap();
         }
         let expected = if beta == 0.0 { 0.0 } else { 3.0 * beta * beta };
-        assert!((0..70).all(|i| (0..4).all(|j| c.get(i, j).to_bits() == f64::to_bits(expected))), "beta = {beta}");
+        assert!((0..70).all(|i| (0..n).all(|j| c.get(i, j).to_bits() == f64::to_bits(expected))), "beta = {beta}");
     }
 }
 

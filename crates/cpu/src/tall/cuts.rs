@@ -22,6 +22,9 @@ const MANY_COLUMNS: usize = 32;
 /// Room behind each column of sums: columns of a power of two drive each other out of the cache.
 const GAP_BYTES: usize = 64;
 
+/// Bytes of the least cuts: eight columns, of two parts, and eight steps, of a vector and the gap.
+pub const LEAST_BYTES: usize = 3 * 8 * (64 + GAP_BYTES) + 64;
+
 /// A block of C and some steps of k: rows count parts of numbers, and are whole vectors.
 #[derive(Clone, Copy)]
 pub struct Piece {
@@ -51,10 +54,9 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// Of so many rows (times PARTS), columns and steps.
+    /// Of so many rows (times PARTS), columns and steps, for the caches.
     pub fn new<S: Simd, const PARTS: usize>(rows: usize, cols: usize, k: usize) -> Cuts {
-        let bytes = size_of::<S::Real>();
-        let vector = S::LANES * bytes;
+        let vector = S::LANES * size_of::<S::Real>();
         let vectors = rows.div_ceil(S::LANES);
         // A long side is cut to columns that the CPU follows, a narrow one is not.
         let column_bytes = (SUMS_BYTES / (cols.min(MOST_NARROW) * PARTS)).clamp(LEAST_COLUMN_BYTES, MOST_COLUMN_BYTES);
@@ -63,7 +65,22 @@ impl Cuts {
         let most_cols = (SUMS_BYTES / (most_rows * PARTS)).max(MOST_NARROW).next_multiple_of(8);
         let times = 1 + usize::from(cols > FEW_COLUMNS) + 2 * usize::from(cols > MANY_COLUMNS);
         let least = times * LEAST_STEPS;
-        let steps = (A_BYTES / most_rows).max(least).min(k);
+        Cuts::of::<S, PARTS>(rows, cols, k, of_rows, most_cols, (A_BYTES / most_rows).max(least))
+    }
+
+    /// The least: whatever the product is, its sums and its part of A are in [`LEAST_BYTES`].
+    pub fn least<S: Simd, const PARTS: usize>(rows: usize, cols: usize, k: usize) -> Cuts {
+        Cuts::of::<S, PARTS>(rows, cols, k, Cut::new(rows.div_ceil(S::LANES), 1), LEAST_STEPS, LEAST_STEPS)
+    }
+
+    fn of<S: Simd, const PARTS: usize>(
+        rows: usize,
+        cols: usize,
+        k: usize,
+        of_rows: Cut,
+        most_cols: usize,
+        most_steps: usize,
+    ) -> Cuts {
         let mut columns = [1; MOST_VECTORS + 1];
         let mut count = 1;
         while count <= MOST_VECTORS {
@@ -73,12 +90,12 @@ impl Cuts {
         Cuts {
             rows: of_rows,
             cols: Cut::new(cols, most_cols),
-            steps,
+            steps: most_steps.min(k),
             k,
             is_tall: rows >= cols * PARTS,
             lanes: S::LANES,
             parts: PARTS,
-            gap: GAP_BYTES / bytes,
+            gap: GAP_BYTES / size_of::<S::Real>(),
             most_columns: columns,
         }
     }
@@ -88,13 +105,18 @@ impl Cuts {
         self.rows.part(0) * self.lanes + self.gap
     }
 
+    /// Elements of all that a block needs.
+    pub fn len(&self) -> usize {
+        self.sums_len() + self.panel_len() + self.lanes
+    }
+
     /// Elements of the sums of a block.
     pub fn sums_len(&self) -> usize {
         self.sums_by() * self.cols.part(0) * self.parts
     }
 
     /// Elements of A for a block's steps.
-    pub fn panel_len(&self) -> usize {
+    fn panel_len(&self) -> usize {
         self.sums_by() * self.steps
     }
 

@@ -28,50 +28,36 @@ use crate::job::Job;
 use crate::route::{Instructions, Kernels};
 use crate::simd::{Real, Simd};
 use crate::{Batch, Element};
-use cuts::Cuts;
+use cuts::{Cuts, LEAST_BYTES};
 use product::Product;
-
-/// No memory for the sums of a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OutOfMemory {
-    /// So much was asked for.
-    pub bytes: usize,
-}
+use std::mem::MaybeUninit;
 
 /// C_i ← α A_i B_i + β C_i, one after the other, on this thread, with the best instructions that the CPU has: meant for one
 /// product of which m or n is small, and computed as the thread is told to ([`as_ieee_has_it`](crate::as_ieee_has_it)). `past_caches`: C is so large that it
 /// should not go through the caches.
 ///
-/// # Errors
-/// [`OutOfMemory`]: a block's sums, a MiB at the most, found no memory; C is as it was.
+/// A block's sums, a MiB at the most, are where there is memory; where there is none, blocks are as small as can be, and the bits the same.
 ///
 /// # Safety
 /// As [`gemm_tall_with`], but for the instructions.
-pub unsafe fn gemm_tall<T: Element>(batch: &Batch<T>, past_caches: bool) -> Result<(), OutOfMemory> {
+pub unsafe fn gemm_tall<T: Element>(batch: &Batch<T>, past_caches: bool) {
     // SAFETY: `detect` found the instructions; the matrices are what the caller promised.
     unsafe { gemm_tall_with(Instructions::detect(), batch, past_caches) }
 }
 
 /// The same with these instructions.
 ///
-/// # Errors
-/// As [`gemm_tall`].
-///
 /// # Safety
 /// The CPU has the instructions ([`Instructions::is_available`]). The matrices are good, as of [`gemm_batched_with`](crate::gemm_batched_with).
-pub unsafe fn gemm_tall_with<T: Element>(
-    instructions: Instructions,
-    batch: &Batch<T>,
-    past_caches: bool,
-) -> Result<(), OutOfMemory> {
+pub unsafe fn gemm_tall_with<T: Element>(instructions: Instructions, batch: &Batch<T>, past_caches: bool) {
     if batch.m == 0 || batch.n == 0 || batch.count == 0 {
-        return Ok(());
+        return;
     }
     let job = Job::as_given(batch);
     if job.only_scales() {
         // SAFETY: the matrices are there, and this call's alone, as the caller promised.
         unsafe { crate::combine::scale(&job, 0..job.count, T::PARTS) };
-        return Ok(());
+        return;
     }
     let job = if lies_along_rows(&job, T::PARTS) { job } else { job.transposed() };
     // SAFETY: as of `scale`; the CPU has `instructions`, as the caller promised.
@@ -88,7 +74,7 @@ fn lies_along_rows<R: Real>(job: &Job<R>, parts: usize) -> bool {
 ///
 /// # Safety
 /// As [`gemm_tall_with`].
-pub unsafe fn by_rows<S: Simd>(job: &Job<S::Real>, parts: usize, past_caches: bool) -> Result<(), OutOfMemory> {
+pub unsafe fn by_rows<S: Simd>(job: &Job<S::Real>, parts: usize, past_caches: bool) {
     // SAFETY: what this is promised is what `products` asks for; Half and Narrow are of instructions that come with S's
     // (`Simd::Narrow`), and PARTS is `parts`, 1 or 2.
     unsafe {
@@ -105,16 +91,96 @@ pub unsafe fn by_rows<S: Simd>(job: &Job<S::Real>, parts: usize, past_caches: bo
 
 /// # Safety
 /// As [`gemm_tall_with`]; PARTS is of the job's elements.
-unsafe fn products<S: Simd, const PARTS: usize>(job: &Job<S::Real>, past_caches: bool) -> Result<(), OutOfMemory> {
-    let cuts = Cuts::new::<S, PARTS>(job.m * PARTS, job.n, job.k);
+unsafe fn products<S: Simd, const PARTS: usize>(job: &Job<S::Real>, past_caches: bool) {
+    let size = (job.m * PARTS, job.n, job.k);
+    let cuts = Cuts::new::<S, PARTS>(size.0, size.1, size.2);
     let mut room = Vec::<S::Real>::new();
-    let len = cuts.sums_len() + cuts.panel_len() + S::LANES;
-    room.try_reserve_exact(len).map_err(|_| OutOfMemory { bytes: len * size_of::<S::Real>() })?;
-    let sums = room.as_mut_ptr();
-    let panels = sums.wrapping_add(cuts.sums_len());
-    for index in 0..job.count {
-        // SAFETY: the caller promised the instructions and the matrices; the room is as long as the cuts say.
-        unsafe { S::vectorize(Product::<S, PARTS> { job, index, cuts: &cuts, sums, panels, past_caches }) };
+    // SAFETY: the caller promised the instructions and the matrices; the room is as long as the cuts say.
+    unsafe {
+        match room.try_reserve_exact(cuts.len()) {
+            Ok(()) => by_cuts::<S, PARTS>(job, &cuts, room.as_mut_ptr(), past_caches),
+            Err(_) => in_little_room::<S, PARTS>(job, past_caches),
+        }
     }
-    Ok(())
+}
+
+/// The same without memory but what is here.
+///
+/// # Safety
+/// As [`products`].
+unsafe fn in_little_room<S: Simd, const PARTS: usize>(job: &Job<S::Real>, past_caches: bool) {
+    let cuts = Cuts::least::<S, PARTS>(job.m * PARTS, job.n, job.k);
+    debug_assert!(cuts.len() * size_of::<S::Real>() <= LEAST_BYTES);
+    let mut room = Room([const { MaybeUninit::uninit() }; LEAST_BYTES]);
+    // SAFETY: as of `products`; the least cuts have no more bytes.
+    unsafe { by_cuts::<S, PARTS>(job, &cuts, (&raw mut room).cast(), past_caches) }
+}
+
+/// What the least cuts need.
+#[repr(C, align(64))]
+struct Room([MaybeUninit<u8>; LEAST_BYTES]);
+
+/// # Safety
+/// As [`products`]; the room is good for as many elements as the cuts say.
+unsafe fn by_cuts<S: Simd, const PARTS: usize>(job: &Job<S::Real>, cuts: &Cuts, room: *mut S::Real, past_caches: bool) {
+    let panels = room.wrapping_add(cuts.sums_len());
+    for index in 0..job.count {
+        // SAFETY: as the caller promised.
+        unsafe { S::vectorize(Product::<S, PARTS> { job, index, cuts, sums: room, panels, past_caches }) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Portable;
+    use crate::{Matrices, Operand};
+    use num_complex::Complex;
+
+    /// By the least cuts, the bits are those of the others, at sizes of several blocks and steps, and a C with gaps stays whole.
+    #[test]
+    fn little_room_is_enough() {
+        fn check<T: Element<Part = f64>, const PARTS: usize>(
+            number: impl Fn(usize) -> T,
+            bits: impl Fn(&T) -> [u64; 2],
+        ) {
+            for (m, n, k) in [(531, 5, 21), (37, 19, 67), (1, 3, 9), (3, 1, 2), (9, 2100, 3)] {
+                let [a, b, c] = [m * k, k * n, (m + 1) * n].map(|len| (0..len).map(&number).collect::<Vec<T>>());
+                let mut by = [c.clone(), c];
+                for (little, c) in [true, false].into_iter().zip(&mut by) {
+                    let operand = |first: *const T, col| Operand {
+                        matrices: Matrices::Strided { first, stride: 0 },
+                        row: 1,
+                        col,
+                        conj: false,
+                    };
+                    let (alpha, beta) = (number(5), number(7));
+                    let batch = Batch {
+                        m,
+                        n,
+                        k,
+                        count: 1,
+                        alpha,
+                        a: operand(a.as_ptr(), m),
+                        b: operand(b.as_ptr(), k),
+                        beta,
+                        c: operand(c.as_mut_ptr(), m + 1),
+                    };
+                    let job = Job::as_given(&batch);
+                    // SAFETY: every CPU has what portable vectors need; the operands are as long as their sizes say.
+                    unsafe {
+                        match little {
+                            true => in_little_room::<Portable<f64, 4>, PARTS>(&job, false),
+                            false => products::<Portable<f64, 4>, PARTS>(&job, false),
+                        }
+                    }
+                }
+                let [little, much] = by.map(|c| c.iter().map(&bits).collect::<Vec<_>>());
+                assert!(little == much, "{m} x {n} x {k}");
+            }
+        }
+        let real = |at: usize| (at * 37 % 101) as f64 / 53.0 - 0.9;
+        check::<f64, 1>(real, |x| [x.to_bits(), 0]);
+        check::<Complex<f64>, 2>(|at| Complex::new(real(at), real(at + 11)), |x| [x.re.to_bits(), x.im.to_bits()]);
+    }
 }

@@ -1,10 +1,9 @@
 //! A block of C, by whichever kernels.
 
-use crate::error::{Error, Result};
 use crate::scalar::Scalar;
-use crate::shape::{Shape, wide};
+use crate::shape::Shape;
 use crate::view::{MatMut, MatRef};
-use ::cpu::{Batch, Matrices, Operand, OutOfMemory, gemm_tall};
+use ::cpu::{Batch, Matrices, Operand, gemm_tall};
 
 /// Who multiplies.
 #[derive(Clone, Copy)]
@@ -23,24 +22,14 @@ pub(super) fn block<T: Scalar>(
     b: MatRef<'_, T>,
     beta: T,
     c: MatMut<'_, T>,
-) -> Result<()> {
+) {
     match kernels {
         Kernels::Narrow { past_caches } => narrow(past_caches, alpha, a, b, beta, c),
-        Kernels::Wide => {
-            by_gemm(alpha, a, b, beta, c);
-            Ok(())
-        }
+        Kernels::Wide => by_gemm(alpha, a, b, beta, c),
     }
 }
 
-fn narrow<T: Scalar>(
-    past_caches: bool,
-    alpha: T,
-    a: MatRef<'_, T>,
-    b: MatRef<'_, T>,
-    beta: T,
-    mut c: MatMut<'_, T>,
-) -> Result<()> {
+fn narrow<T: Scalar>(past_caches: bool, alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, mut c: MatMut<'_, T>) {
     let operand = |first, shape: Shape| {
         let (row, col) = strides(&shape);
         let matrices = Matrices::Strided { first, stride: 0 };
@@ -59,7 +48,7 @@ fn narrow<T: Scalar>(
         c: operand(first, shape),
     };
     // SAFETY: as in `by_gemm`.
-    unsafe { gemm_tall(&batch, past_caches) }.map_err(|OutOfMemory { bytes }| Error::host_memory(wide(bytes)))
+    unsafe { gemm_tall(&batch, past_caches) }
 }
 
 fn by_gemm<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, mut c: MatMut<'_, T>) {

@@ -469,6 +469,8 @@ fn small_products_have_many_blocks() -> Result<(), Refusal> {
             let is_double = matches!(dtype, Dtype::F64 | Dtype::C128);
             assert!(is_ring(&choice), "{choice}");
             assert_eq!(choice.variant.mma, is_double, "{choice}");
+            let p = Problem::column_major(dtype, m, n, k);
+            assert!(choose(&p, &Machine::A100, None).is_ok_and(|choice| !choice.variant.mma));
         }
         // Far more rows, few steps, a vector, and two tall matrices: others are.
         let two_tall = Problem { a: Strides::row_major(65), ..Problem::column_major(dtype, 64, 64, 65) };

@@ -74,14 +74,14 @@ pub(super) fn begin_s(variant: &Variant, problem: &Problem, an_sm: f64, machine:
         (_, "tsm2l_tiled") => 1.5,
         (_, "tsmm_row") => 1.7,
         (_, "tsm2l_columns") if variant.cols < 8 => 1.7,
-        (_, "tsmm_element") => chain,
+        (_, "tsmm_element") => chain + 0.05 * an_sm,
         (_, "tsmm_group") => 1.0 + chain,
         // Each lane brings its own elements of B.
         (_, "tsmm_fragments") => 13.0 * kept,
         (_, "tsmm_bulk" | "tsmm_mma" | "tsmm_staged") => 3.5 + 5.0 * kept,
         (_, "tsmm_bulk_shared") if variant.dtype.is_complex() => 5.0,
-        (_, "tsmm_bulk_shared") => 2.5,
-        (_, "tsmm_bulk_registers") if !variant.dtype.is_complex() => 9.0,
+        (_, "tsmm_bulk_shared") => 3.0,
+        (_, "tsmm_bulk_registers") if !variant.dtype.is_complex() => 5.0,
         (_, "tsmm_bulk_registers" | "tsmm_bulk_rows") => 3.0,
         (_, "tsmm_lines") => 3.9 + kept,
         (_, "tsmm_lines_mma") => 8.4,
@@ -92,7 +92,7 @@ pub(super) fn begin_s(variant: &Variant, problem: &Problem, an_sm: f64, machine:
         // Of few steps a block is hardly more than its beginning and its end; the vector units take one after the other.
         (Kernel::Ring, _) if variant.mma => 0.3 + 1.4 * warps + 1.5 * late,
         (Kernel::Ring, _) => 0.3 + 1.4 * warps + 0.03 * problem.k as f64 + 1.5 * late,
-        (Kernel::GemmRing, _) if variant.mma => 1.4 + 0.85 * an_sm + 4.0 * late,
+        (Kernel::GemmRing, _) if variant.mma => 1.9 + 0.85 * an_sm + 4.0 * late,
         (Kernel::GemmRing, _) => 0.85 + 0.85 * an_sm + 4.0 * late,
         (Kernel::Gemm, _) => 5.0,
         _ => 3.5,
@@ -331,8 +331,8 @@ mod tests {
             near(begins("dtsmm_mma_16x32_n64_k64_s2_t128", size, 1.0), 8.5);
         }
         // Steps, one behind the other.
-        near(begins("dtsmm_element_0x1_u2_t256_cache", [100, 4, 60], 1.0), 7.8);
-        near(begins("ztsmm_element_0x1_u2_t256_cache", [100, 4, 60], 1.0), 24.0);
+        near(begins("dtsmm_element_0x1_u2_t256_cache", [100, 4, 60], 0.0), 7.8);
+        near(begins("ztsmm_element_0x1_u2_t256_cache", [100, 4, 60], 10.0), 24.5);
         // Blocks, and of the vector units steps; of products that are not tall nothing.
         for (an_sm, expected) in [(0.1, 0.44), (10.0, 14.3)] {
             near(begins("dtsm2r_mma_16x8_n8_k32_s3_t128", [1000, 64, 64], an_sm), expected);
