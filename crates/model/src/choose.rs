@@ -166,7 +166,7 @@ fn check(problem: &Problem, force: Option<&str>) -> Result<(), Refusal> {
     if VARIANTS.iter().all(|v| !named(v, force)) {
         return Err(Refusal::UnknownVariant);
     }
-    if VARIANTS.iter().all(|v| !named(v, force) || (v.kernel == Kernel::Gram) != problem.gram) {
+    if VARIANTS.iter().all(|v| !named(v, force) || !computes(v, problem)) {
         return Err(Refusal::OtherOperation { gram: problem.gram });
     }
     Ok(())
@@ -177,10 +177,17 @@ fn named(variant: &Variant, force: Option<&str>) -> bool {
     force.is_none_or(|name| name == variant.name || name == variant.entry)
 }
 
+/// Whether an entry computes such a product: Gram matrices or others.
+fn computes(variant: &Variant, problem: &Problem) -> bool {
+    if problem.gram { variant.computes_gram(problem.triangle) } else { variant.kernel != Kernel::Gram }
+}
+
 /// The places in [`VARIANTS`] of the entries that are in question for a problem.
 fn in_question<'a>(problem: &'a Problem, force: Option<&'a str>) -> impl Iterator<Item = usize> + 'a {
     let asked = move |v: &Variant| if force.is_none() { serves(v, problem) } else { named(v, force) };
-    of_kind(problem.dtype, problem.gram).filter(move |place| asked(&VARIANTS[*place]))
+    let others = problem.gram.then(|| of_kind(problem.dtype, false)).into_iter().flatten();
+    let all = of_kind(problem.dtype, problem.gram).chain(others.filter(|place| computes(&VARIANTS[*place], problem)));
+    all.filter(move |place| asked(&VARIANTS[*place]))
 }
 
 /// The places of the entries of an element type, for Gram matrices or for other products.
@@ -236,9 +243,10 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     let least = problem.m.min(problem.n);
     let has_a_large_operand = problem.k > crate::shape::SKINNY && !are_two_tall(problem);
     match variant.kernel {
-        Kernel::Ring if is_short(problem) => true,
+        Kernel::Ring if is_short(problem) || suits_few_rows(variant, problem) => true,
+        Kernel::Ring if problem.gram => false,
         Kernel::Tsm2r | Kernel::Ring => least <= crate::shape::SKINNY && has_a_large_operand,
-        Kernel::Gemm => true,
+        Kernel::Gemm => !are_two_tall(problem) || problem.operation() != Operation::Tsmttsm,
         // They teach.
         Kernel::Ladder => false,
         Kernel::GemmRing => {
@@ -272,6 +280,20 @@ const FEW_ROWS: u64 = 32_768;
 fn is_short(problem: &Problem) -> bool {
     let Problem { m, n, .. } = *problem;
     problem.operation() == Operation::Tsmm && m.min(n) > 1 && m.max(n) <= FEW_ROWS
+}
+
+/// Most rows of two tall matrices for which rings on the matrix units are considered.
+const FEW_TALL_ROWS: u64 = 8192;
+
+/// Whether an entry of TSM2R is considered for two tall matrices: they have so few rows that what counts is when the last block is done, and more blocks, of less of C, are.
+///
+/// # Source
+/// An H200 on 2026-11-29 (benches/results/trials/two-tall.csv), 16 x 16 to 64 x 64 in f64 and 100 to 5000 rows: 64 x 64 of 1000 rows took 5.7 us in 8 parts of k where the fastest entry for two tall
+/// matrices takes 7.8, cuBLAS 6.2. Of wider tiles, and of the other types, none was faster so.
+fn suits_few_rows(variant: &Variant, problem: &Problem) -> bool {
+    let Problem { a, b, k, .. } = *problem;
+    let are_two_tall = matches!(problem.operation(), Operation::Tsmttsm | Operation::Gram);
+    are_two_tall && variant.computes_gram(false) && (a.row, b.col) == (1, 1) && k <= FEW_TALL_ROWS
 }
 
 /// Whether a tile of lines along k has no more than half of its lines. On an H200 on 2026-11-28 Gram matrices of 8 columns in c64 took 515 us by tiles of 16 x 16 and

@@ -402,13 +402,17 @@ mod tests {
     /// Of whole tiles where blocks join them, of C where they do not; none where k is whole.
     #[test]
     fn a_slot_is_of_what_its_blocks_own() {
-        let len = |entry: &str, splits| {
+        let of = |entry: &str, (m, n), splits| {
             let v = VARIANTS.iter().find(|v| v.entry == entry).expect("an entry");
-            slots_len(v, &tiling(v, 100, 70), 100, 70, splits)
+            slots_len(v, &tiling(v, m, n), m, n, splits)
         };
+        let len = |entry: &str, splits| of(entry, (100, 70), splits);
         assert_eq!([1, 2, 3].map(|splits| len("dgemm_mma_32x32_m64_n64_k32_s3_t128", splits)), [0, 32768, 49152]);
-        let ring = [1, 2, 12, 13].map(|splits| len("dtsm2r_mma_16x48_n48_k16_s3_t256", splits));
-        assert_eq!(ring, [0, 24576, 12 * 12288, 13 * 7000]);
+        let ring = [1, 2, 12, 13].map(|splits| of("dtsm2r_mma_16x48_n48_k16_s3_t256", (200, 70), splits));
+        assert_eq!(ring, [0, 2 * 24576, 12 * 24576, 13 * 14000]);
+        // Of two tall matrices more are joined.
+        let two_tall = [1, 32, 33].map(|splits| of("dtsm2r_mma_16x8_n8_k32_s3_t128", (64, 20), splits));
+        assert_eq!(two_tall, [0, 32 * 64 * 24, 33 * 64 * 20]);
         assert_eq!([1, 2, 3].map(|splits| len("dgemm_tiled_4x4_t256", splits)), [0, 14000, 21000]);
     }
 

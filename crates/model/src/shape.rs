@@ -87,6 +87,8 @@ pub struct Problem {
     pub reads_c: bool,
     /// Whether B is Aᵀ or Aᴴ, in the same memory: C is a Gram matrix.
     pub gram: bool,
+    /// Whether of a Gram matrix a triangle alone is computed.
+    pub triangle: bool,
     /// Whether op(A) has the conjugates of what is stored; of real elements they are the same.
     pub conj_a: bool,
     /// The same of op(B).
@@ -97,7 +99,7 @@ impl Problem {
     /// All three matrices column-major and packed, β = 0.
     pub const fn column_major(dtype: Dtype, m: u64, n: u64, k: u64) -> Self {
         let (a, b, c) = (Strides::column_major(m), Strides::column_major(k), Strides::column_major(m));
-        Problem { dtype, m, n, k, a, b, c, reads_c: false, conj_a: false, conj_b: false, gram: false }
+        Problem { dtype, m, n, k, a, b, c, reads_c: false, conj_a: false, conj_b: false, gram: false, triangle: false }
     }
 
     /// The same product transposed: Cᵀ ← α Bᵀ Aᵀ + β Cᵀ.
@@ -114,6 +116,7 @@ impl Problem {
             conj_a: self.conj_b,
             conj_b: self.conj_a,
             gram: self.gram,
+            triangle: self.triangle,
         }
     }
 
@@ -121,7 +124,7 @@ impl Problem {
     pub const fn gram(dtype: Dtype, m: u64, k: u64, a: Strides) -> Self {
         let c = Strides::column_major(m);
         let (reads_c, conj_a, conj_b) = (false, false, false);
-        Problem { dtype, m, n: m, k, a, b: a.transposed(), c, reads_c, conj_a, conj_b, gram: true }
+        Problem { dtype, m, n: m, k, a, b: a.transposed(), c, reads_c, conj_a, conj_b, gram: true, triangle: false }
     }
 
     /// What the shape asks for.

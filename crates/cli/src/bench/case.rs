@@ -191,6 +191,7 @@ impl Case {
             c: c.strides(self.ldc),
             reads_c: self.beta != 0.0,
             gram: self.family == "gram",
+            triangle: false,
             conj_a: false,
             conj_b: false,
         };

@@ -170,6 +170,7 @@ fn entries(problem: &Problem) -> impl Iterator<Item = (&'static str, &'static st
     let suits = move |v: &&Variant| match v.kernel {
         Kernel::Gemv => vectors == u64::from(v.t2) && !problem.gram,
         Kernel::Gemm | Kernel::GemmRing => !tall,
+        Kernel::Ring if tall => v.computes_gram(false),
         Kernel::Ladder => square,
         _ if square => false,
         _ => v.is_reduced() == tall,
@@ -214,10 +215,12 @@ mod tests {
                 VARIANTS.iter().filter(is_own).count()
             };
             let own = own_of(1) + own_of(2);
-            // Those of any shape are a square's too.
+            // Those of any shape are a square's too, and rings those of two tall matrices.
             let of_any = |v: &&Variant| v.dtype == dtype && matches!(v.kernel, Kernel::Gemm | Kernel::GemmRing);
             let plain = VARIANTS.iter().filter(of_any).count();
-            let distinct = large.len() + tall.len() + own + square.len() - plain;
+            let rings = tall.iter().filter(|entry| large.contains(entry)).count();
+            assert_eq!(rings > 0, dtype == Dtype::F64);
+            let distinct = large.len() + tall.len() - rings + own + square.len() - plain;
             assert_eq!((names.len(), vector.len()), (distinct, large.len() + own_of(1)));
             assert!(two.len() == large.len() + own_of(2) && own_of(2) > 0);
             // More than one of a variant: its block shapes.

@@ -103,6 +103,7 @@ pub(crate) fn problem(a: &Shape, b: &Shape, c: &Shape, reads_c: bool) -> Problem
         c: c.strides,
         reads_c,
         gram: false,
+        triangle: false,
         conj_a: a.conj,
         conj_b: b.conj,
     }

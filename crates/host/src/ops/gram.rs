@@ -73,7 +73,12 @@ pub fn gram_triangle<T: Scalar>(
         Queue::Cpu => on_cpu(triangle, alpha, (a.h(), a), beta, c),
         Queue::Cuda(queue) => {
             let multiplies = alpha != T::zero() && a.nrows() > 0;
-            let problem = Problem { gram: true, ..problem(&a.h().shape(), &a.shape(), &c.shape(), beta != T::zero()) };
+            let triangle_alone = triangle != Triangle::Full;
+            let problem = Problem {
+                gram: true,
+                triangle: triangle_alone,
+                ..problem(&a.h().shape(), &a.shape(), &c.shape(), beta != T::zero())
+            };
             let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
             // Locked until all launches of a product are in the stream: its workspace is theirs till then.
             let mut scratch = hold(&queue.scratch)?;

@@ -135,7 +135,8 @@ impl PlanBuilder {
         let choice = match (device.kind(), variant) {
             _ if m == 0 || n == 0 || k == 0 => None,
             (Kind::Cuda(gpu), variant) => {
-                let problem = Problem { gram: gram.is_some(), ..problem(&a, &b, &c, reads_c) };
+                let triangle = gram.is_some_and(|triangle| triangle != Triangle::Full);
+                let problem = Problem { gram: gram.is_some(), triangle, ..problem(&a, &b, &c, reads_c) };
                 Some(match (determinism, variant.zip(parts)) {
                     (Determinism::AcrossGpus, _) => gpu.choices.choose_across(&problem, variant, parts)?,
                     (Determinism::OneGpu, Some((name, parts))) => gpu.choice_of(&problem, name, parts)?,

@@ -202,7 +202,10 @@ static BY_ENTRY: LazyLock<HashMap<&str, &Variant>> =
 fn variant(entry: &str, dtype: model::Dtype, gram: bool) -> Result<&'static Variant, String> {
     let found = BY_ENTRY.get(entry).copied();
     let found = found.ok_or_else(|| format!("entry {entry} is none of this version's: tune again"))?;
-    if found.dtype != dtype || (found.kernel == model::Kernel::Gram) != gram || found.adds_atomically() {
+    if found.dtype != dtype
+        || !(if gram { found.computes_gram(false) } else { found.kernel != model::Kernel::Gram })
+        || found.adds_atomically()
+    {
         return Err(format!("entry {entry} does not compute this product"));
     }
     Ok(found)

@@ -69,7 +69,7 @@ impl Block {
         let again = (tiling.a_reads as f64 - 1.0) * constants.read_again;
         let detour = detour(variant, problem, constants);
         let a_bytes = m * k * (1.0 + again) * e * detour;
-        let b_bytes = if problem.gram { 0.0 } else { k * n * e };
+        let b_bytes = if variant.kernel == Kernel::Gram { 0.0 } else { k * n * e };
         let drawn_s = (a_bytes + b_bytes) / blocks / machine.read_bytes_per_s;
         // Blocks that share rows or columns draw most of them from the second-level cache, all of them through it.
         let pulled_bytes = f64::from(variant.rows + variant.t2) * k * e;
@@ -86,7 +86,10 @@ impl Block {
             (drawn_s, latencies_s)
         };
         let streamed_s = tsmm::streamed_s(variant, problem, machine) / blocks;
-        let in_flight_bytes = e * loads;
+        // Of a tile that has less rows less is on its way.
+        let there =
+            if variant.kernel == Kernel::Ring && tiling.x == 1 { (m / f64::from(variant.rows)).min(1.0) } else { 1.0 };
+        let in_flight_bytes = e * loads * there;
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
         // Where there are no such units their instructions are the vector units' work.
         let has_units = variant.mma && machine.mma_f64_per_s > 0.0;

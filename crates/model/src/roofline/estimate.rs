@@ -99,6 +99,8 @@ pub struct Estimator<'a> {
     /// The same of a block on its own; 0 before [`Estimator::sharpen`].
     alone_s: f64,
     slots: Slots,
+    /// Whether no block of an SM fills the time in which others of it begin and end: rings of two tall matrices, whose blocks have few stages and begin together.
+    begins_at_once: bool,
     /// How much longer waves take, k whole: [`Constants::strayed`].
     strayed: f64,
     /// What share of a wave is lost at the end of all: [`Constants::uneven`].
@@ -199,6 +201,7 @@ impl<'a> Estimator<'a> {
             alone_s: 0.0,
             block,
             slots: Slots::new(variant, tiling, (c_bytes, written_s, read_s), machine, constants),
+            begins_at_once: variant.kernel == Kernel::Ring && tiling.x == 1,
             strayed: if variant.kernel == Kernel::Ring && variant.stages == 2 && resident == 1 {
                 constants.strayed * problem.k as f64 / 1000.0
             } else {
@@ -300,7 +303,11 @@ impl<'a> Estimator<'a> {
 
     /// What of the time in which blocks begin and end is not filled by other blocks of their SM, in all waves, s.
     fn turns_s(&self, waves: &Waves, splits: u32) -> f64 {
-        let last = if waves.left > 0 { 1.0 / waves.dealt } else { 0.0 };
+        let last = match waves.left {
+            0 => 0.0,
+            _ if self.begins_at_once => 1.0,
+            _ => 1.0 / waves.dealt,
+        };
         self.block.ends.in_waves_s(splits, waves.full, self.per_resident, last)
     }
 

@@ -11,6 +11,12 @@ pub(super) const BYTES_PER_CYCLE: f64 = 128.0;
 /// Bytes that the first-level cache looks up at a time: with rows as long as that each lane's load is one to itself.
 const LINE_BYTES: u64 = 128;
 
+/// Bytes of rows that the first-level cache looks up at a time, for lanes that have rows of their own.
+const LOOKED_UP_BYTES: f64 = 48.0;
+
+/// Most bytes that a lane loads at a time.
+const WIDEST_LOAD: u64 = 16;
+
 /// How many times as long the caches take for such rows of which a tile has less than [`SECTOR_BYTES`].
 const NARROW: f64 = 4.0;
 
@@ -296,12 +302,15 @@ pub(super) fn by_element(variant: &Variant, problem: &Problem) -> f64 {
 }
 
 /// Most rows of the tall matrices for which tiles that are a thread's are taken to end as those of up to 3333 were timed to.
-const FEW_ROWS: u64 = 8192;
+pub(super) const FEW_ROWS: u64 = 16_384;
 
 /// Whether each thread of a block has the whole of its tile, and rows of its own: `tsmttsm_whole` and others of few sums.
 fn is_of_threads(variant: &Variant) -> bool {
     let (rows, cols) = (variant.own_rows(), variant.cols);
-    variant.kernel == Kernel::Tsmttsm && !variant.mma && (variant.rows, variant.t2) == (rows, cols)
+    variant.kernel == Kernel::Tsmttsm
+        && !variant.mma
+        && !variant.is_fitted()
+        && (variant.rows, variant.t2) == (rows, cols)
 }
 
 /// What the blocks of an entry take to begin and to end, which others do not fill: they are all alike, and run all at once. Of as many tiles as C has it is the
@@ -310,13 +319,7 @@ fn is_of_threads(variant: &Variant) -> bool {
 pub(super) fn ends_s(variant: &Variant, problem: &Problem, an_sm: f64, machine: &Machine) -> f64 {
     let sums = f64::from(variant.own_rows() * variant.cols);
     let (once, a_group) = costs(variant).ends;
-    // Of f64's tiles, an H200 on 2026-11-29, in graphs (benches/results/trials/begin.csv): 64 x 64 of 90 to 2896 rows, 4 x 4 of up to 3·10⁶.
-    let sooner = match variant.name {
-        _ if variant.dtype != Dtype::F64 || variant.kernel == Kernel::Gram => 0.0,
-        "tsmttsm_tiled" | "tsmttsm_columns" => 1.3,
-        "tsmttsm_leapfrog" if problem.m.max(problem.n) <= 4 && problem.k < 4_000_000 => 0.4,
-        _ => 0.0,
-    };
+    let sooner = sooner(variant, problem);
     let latencies = match (is_of_threads(variant) && problem.k <= FEW_ROWS, variant.is_fitted()) {
         (true, _) => 0.7 + 0.17 * sums + (0.5 + 0.07 * sums) * an_sm,
         (_, true) => once + a_group * sums / 16.0,
@@ -325,9 +328,77 @@ pub(super) fn ends_s(variant: &Variant, problem: &Problem, an_sm: f64, machine: 
     (latencies - sooner) * machine.memory_latency_s
 }
 
+/// How much sooner than that they end where rows are few, in latencies of the memory.
+///
+/// # Source
+/// Of f64's tiles begin.csv (an H200 on 2026-11-29, in graphs: 64 x 64 of 90 to 2896 rows, 4 x 4 of up to 3·10⁶), of the others few-rows.csv and two-tall.csv, 4 x 4 to 64 x 64 of 64 to 5000 rows
+/// of the same day (all in benches/results/trials).
+fn sooner(variant: &Variant, problem: &Problem) -> f64 {
+    use Dtype::{C64, C128, F32, F64};
+    let widest = problem.m.max(problem.n);
+    let is_large = variant.rows >= 16 && widest > 8;
+    match (variant.name, variant.dtype) {
+        ("tsmttsm_tiled" | "tsmttsm_columns", F64) if problem.k > FEW_ROWS => 1.3,
+        ("tsmttsm_leapfrog", F64) if widest <= 4 && problem.k < 4_000_000 => 0.4,
+        _ if problem.k > FEW_ROWS => 0.0,
+        ("gram_leapfrog", F32) => {
+            if is_large {
+                3.2
+            } else {
+                1.8
+            }
+        }
+        ("gram_leapfrog", C64) => {
+            if is_large {
+                4.0
+            } else {
+                0.7
+            }
+        }
+        ("gram_leapfrog", F64) => {
+            if is_large {
+                3.0
+            } else {
+                0.3
+            }
+        }
+        ("gram_leapfrog", C128) => 2.0,
+        ("gram_whole", F32) => 3.4,
+        ("gram_ring", F64) => 2.3,
+        ("gram_ring", C128) => 4.0,
+        _ if variant.kernel == Kernel::Gram => 0.0,
+        ("tsmttsm_tiled" | "tsmttsm_columns", F64) => 0.6,
+        ("tsmttsm_tiled" | "tsmttsm_columns", F32) => 1.5,
+        ("tsmttsm_columns", C64) | ("tsmttsm_interleaved", _) => 2.2,
+        ("tsmttsm_leapfrog", F64 | C64) if is_large => 2.5,
+        ("tsmttsm_leapfrog", F32) if is_large => {
+            if variant.own_rows() < 8 {
+                1.2
+            } else {
+                -2.0
+            }
+        }
+        ("tsmttsm_leapfrog", C128) if !is_of_threads(variant) => 1.0,
+        ("tsmttsm_lines", C128) => -5.0,
+        ("tsmttsm_ring", C128) if problem.k > 500 && widest > 8 => 2.4,
+        ("tsmttsm_ring", C128) => 0.7,
+        ("tsmttsm_ring", _) => 1.4,
+        _ => 0.0,
+    }
+}
+
 /// Elements that lanes are handed for a multiply-add, each as long as it takes at [`BYTES_PER_CYCLE`].
 pub(super) fn delivered(variant: &Variant, problem: &Problem) -> f64 {
     let (a, b) = (f64::from(variant.own_rows()), f64::from(variant.cols));
+    if is_of_threads(variant) && !is_along(variant, problem) {
+        let e = problem.dtype.bytes();
+        let looked_up = |own: u32, lines: u64| {
+            let loads = (u64::from(own) * e).div_ceil(WIDEST_LOAD) as f64;
+            loads * ((lines * e) as f64 / LOOKED_UP_BYTES).min(1.0)
+        };
+        let looked_up = looked_up(variant.own_rows(), problem.m) + looked_up(variant.cols, problem.n);
+        return ((a + b) * costs(variant).handed).max(looked_up * BYTES_PER_CYCLE / e as f64) / (a * b);
+    }
     let (a_meets, b_meets) = meets(variant, problem);
     let handed = match variant.is_dealt() {
         true => f64::from(crate::launch::dealt::lines(variant)) * a_meets,
@@ -384,7 +455,7 @@ mod tests {
         }
         for (k, entry) in [
             (512, "dtsmttsm_tiled_4x4_m8n8_u2_t256"),
-            (2048, "dtsmttsm_tiled_4x4_m8n8_u2_t256"),
+            (2048, "dtsm2r_mma_16x8_n8_k32_s3_t128"),
             (5792, "dtsmttsm_ring_32x32_m64n64_d1_t128"),
         ] {
             let by_rows = Strides::row_major(64);

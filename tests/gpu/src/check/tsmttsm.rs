@@ -35,9 +35,19 @@ pub fn small<T: Real>(lab: &Lab) -> Outcome {
     sweep::<T>(lab, &[lab.few_rows(4099)])
 }
 
-/// Entries of an element type; the model's choice alone on the CPU.
-fn entries<T: Real>(lab: &Lab, kernel: Kernel) -> Vec<Option<&'static Variant>> {
-    let forced = tried().filter(|v| lab.device.is_cuda() && v.dtype == T::DTYPE && v.kernel == kernel);
+/// Entries of an element type for products; the model's choice alone on the CPU.
+fn entries<T: Real>(lab: &Lab) -> Vec<Option<&'static Variant>> {
+    forced::<T>(lab, &|v| v.kernel == Kernel::Tsmttsm)
+}
+
+/// The same for Gram matrices of a tall matrix that lies so: by rows there are more that compute all than a triangle.
+fn gram_entries<T: Real>(lab: &Lab, spec: Spec, triangle: Triangle) -> Vec<Option<&'static Variant>> {
+    let is_part = triangle != Triangle::Full || !spec.storage[1].row_major;
+    forced::<T>(lab, &|v| v.computes_gram(is_part))
+}
+
+fn forced<T: Real>(lab: &Lab, computes: &dyn Fn(&Variant) -> bool) -> Vec<Option<&'static Variant>> {
+    let forced = tried().filter(|v| lab.device.is_cuda() && v.dtype == T::DTYPE && computes(v));
     [None].into_iter().chain(forced.map(Some)).collect()
 }
 
@@ -84,7 +94,7 @@ fn products<T: Real>(lab: &Lab, spec: Spec) -> Outcome {
     let expected = exact(&case);
     let (m, n, _) = spec.size;
     let suits = |entry: &Option<&Variant>| serves(*entry, m.max(n)) && has_few_tiles(lab, *entry, (m, n));
-    for entry in entries::<T>(lab, Kernel::Tsmttsm).into_iter().filter(suits) {
+    for entry in entries::<T>(lab).into_iter().filter(suits) {
         let result = case.plan(lab, entry.map(|v| v.entry)).map_err(Into::into).and_then(|plan| {
             // Twice: the second finds the ticket that the first has left.
             case.run(lab, &plan)?;
@@ -187,7 +197,7 @@ fn grams<T: Real>(lab: &Lab, spec: Spec, index: usize) -> Outcome {
     let mut gram = Gram::<T>::new(lab, spec, triangle, |l, j| integer(2, l, j, 3))?;
     let expected = gram.exact();
     let suits = |entry: &Option<&Variant>| serves(*entry, n) && has_few_tiles(lab, *entry, (n, n));
-    for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(suits) {
+    for entry in gram_entries::<T>(lab, spec, triangle).into_iter().filter(suits) {
         let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
             gram.run(lab, &plan)?;
             equal(&gram.run(lab, &plan)?, &expected, n)
@@ -271,7 +281,8 @@ fn special<T: Real>(lab: &Lab) -> Outcome {
                 let case = spec.make::<T>(lab, |i, l| value(l, i), value, |i, j| integer(3, i, j, 3))?;
                 let (near, exact) = (near(&case), by_definition(&case));
                 let mut gram = Gram::<T>::new(lab, spec, Triangle::Full, value)?;
-                for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, n)) {
+                for entry in gram_entries::<T>(lab, spec, Triangle::Full).into_iter().filter(|entry| serves(*entry, n))
+                {
                     let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
                         let found = gram.run(lab, &plan)?;
                         match what {
@@ -311,7 +322,7 @@ fn bits_of_products<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut An
     let mut case = spec.make::<T>(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |_, _| 0.0)?;
     let mut poison = spec.make::<T>(lab, |_, _| f64::NAN, |_, _| f64::NAN, |_, _| 0.0)?;
     let suits = |entry: &Option<&Variant>| serves(*entry, spec.size.1) && !entry.is_some_and(Variant::adds_atomically);
-    for entry in entries::<T>(lab, Kernel::Tsmttsm).into_iter().filter(suits) {
+    for entry in entries::<T>(lab).into_iter().filter(suits) {
         let by = by(lab, Kernel::Tsmttsm, entry);
         let plan = case.builder(lab).and_then(|builder| before.plan(builder, by, entry));
         let result = plan.map_err(Into::into).and_then(|plan| {
@@ -329,7 +340,7 @@ fn bits_of_grams<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut Anywh
     let n = spec.size.1;
     let mut gram = Gram::<T>::new(lab, spec, Triangle::Full, |l, j| unit(2, l, j))?;
     let mut poison = Gram::<T>::new(lab, spec, Triangle::Full, |_, _| f64::NAN)?;
-    for entry in entries::<T>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, n)) {
+    for entry in gram_entries::<T>(lab, spec, Triangle::Full).into_iter().filter(|entry| serves(*entry, n)) {
         let by = by(lab, Kernel::Gram, entry);
         let plan = gram.builder(lab).and_then(|builder| before.plan(builder, by, entry));
         let result = plan.map_err(Into::into).and_then(|plan| {
