@@ -15,7 +15,7 @@ use model::launch::reduced::Triangle;
 use num_traits::Zero;
 use std::cmp::Ordering;
 
-/// C ← α Aᴴ A + β C, with A k x n and C n x n, all of C; asynchronous on `stream` on a GPU, where A is read once. The Gram
+/// C ← α Aᴴ A + β C, with A k x n and C n x n, all of C; asynchronous on `stream` on a GPU, where A comes from memory once. The Gram
 /// matrix of A's rows is that of `a.h()`. Of real elements Aᴴ is Aᵀ; Aᵀ A of complex ones is a plan's:
 /// [`PlanBuilder::no_conj`](crate::PlanBuilder::no_conj).
 ///

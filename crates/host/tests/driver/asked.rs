@@ -1,7 +1,7 @@
 //! What the driver is asked of a kernel: its function once, and shared memory where a launch wants more than any before.
 
 use super::*;
-use lanky_host::{BatchMut, BatchRef, Plan, gemm, gemm_batched, gram};
+use lanky_host::{BatchMut, BatchRef, Plan, Triangle, gemm, gemm_batched, gram, gram_triangle};
 use std::collections::BTreeMap;
 
 fn count(calls: &[String], name: &str) -> usize {
@@ -78,6 +78,27 @@ fn what_a_kernel_was_allowed_it_keeps() {
         };
         assert!(seen.values().any(|sizes| asking(&sizes)) && more > 1, "an entry with several amounts: {seen:?}");
         assert_eq!(misused(), [""; 0]);
+        Ok(())
+    });
+}
+
+/// All of a Gram matrix of few rows is computed as any product is, by an entry that writes all of it; of a triangle none is asked that does.
+#[test]
+fn triangles_go_to_entries_that_write_no_more() {
+    const NAME: &str = "asked::triangles_go_to_entries_that_write_no_more";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let stream = device.stream()?;
+        let (rows, mut c) = (device.zeros::<f64>(64, 1000)?, device.zeros::<f64>(64, 64)?);
+        for triangle in [Triangle::Full, Triangle::Lower, Triangle::Upper] {
+            let plan = Plan::gram(&device, rows.view().t().shape(), c.shape()).triangle(triangle).build()?;
+            launches();
+            gram_triangle(&stream, triangle, 1.0, rows.view().t(), 0.0, c.view_mut())?;
+            plan.run_gram(&stream, 1.0, rows.view().t(), 0.0, c.view_mut())?;
+            let launches = launches();
+            let of_gram = launches.iter().filter(|launch| launch.starts_with("dgram_")).count();
+            assert_eq!((launches.len(), of_gram), (2, if triangle == Triangle::Full { 0 } else { 2 }), "{launches:?}");
+        }
         Ok(())
     });
 }

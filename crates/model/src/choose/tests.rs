@@ -158,6 +158,33 @@ fn gram_matrices_of_any_width_are_served() -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Two tall matrices of few rows go to TSM2R's ring of small tiles in f64, in parts that are joined, and so does the whole of their Gram matrix; a triangle, more rows, lines
+/// along k and other types go to entries of their own.
+#[test]
+fn few_rows_of_two_tall_matrices_go_to_a_ring() -> Result<(), Refusal> {
+    let by_rows = |dtype, k| Problem::gram(dtype, 64, k, Strides::row_major(64).transposed());
+    let name = |p: &Problem| choose(p, &Machine::H200, None).map(|choice| choice.variant.name);
+    for k in [1000, 2000, 5000] {
+        let gram = by_rows(Dtype::F64, k);
+        for p in [gram, Problem { gram: false, ..gram }] {
+            let choice = choose(&p, &Machine::H200, None)?;
+            let entry = "dtsm2r_mma_16x8_n8_k32_s3_t128";
+            assert_eq!((choice.variant.entry, choice.finish), (entry, Finish::LastBlock), "{choice}");
+        }
+        assert!(name(&Problem { triangle: true, ..gram })?.starts_with("gram_"));
+        assert!(name(&Problem::gram(Dtype::F64, 64, k, Strides::row_major(k)))?.starts_with("gram_"));
+        for dtype in [Dtype::F32, Dtype::C64, Dtype::C128] {
+            assert!(name(&by_rows(dtype, k))?.starts_with("gram_"), "{dtype} {k}");
+        }
+    }
+    assert!(name(&by_rows(Dtype::F64, 1_000_000))?.starts_with("gram_"));
+    let triangle = Problem { triangle: true, ..by_rows(Dtype::F64, 1000) };
+    let forced = |p: &Problem| choose(p, &Machine::H200, Some("tsm2r_mma")).map(|choice| choice.operation);
+    assert_eq!(forced(&Problem { triangle: false, ..triangle }), Ok(Operation::Gram));
+    assert_eq!(forced(&triangle), Err(Refusal::OtherOperation { gram: true }));
+    Ok(())
+}
+
 /// Of all splits the first whose time is like the least.
 fn has_its_best_splits(choice: &Choice, machine: &Machine) {
     let tiles = tiling(choice.variant, choice.problem.m, choice.problem.n);

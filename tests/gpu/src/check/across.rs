@@ -37,7 +37,7 @@ const FEW: [Case; 7] = [
     (What::Gram, (5, 5, 2053)),
 ];
 /// Their bits, of all element types: the emulator's, which computes as IEEE 754 has it, and so every GPU's.
-const BITS_OF_FEW: u64 = 0x9cc7_bd48_4139_b273;
+const BITS_OF_FEW: u64 = 0xa047_9049_15b1_830c;
 const RUNS: usize = 20;
 
 /// The hash of Fowler, Noll and Vo.
