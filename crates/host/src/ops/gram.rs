@@ -73,10 +73,10 @@ pub fn gram_triangle<T: Scalar>(
         Queue::Cpu => on_cpu(triangle, alpha, (a.h(), a), beta, c),
         Queue::Cuda(queue) => {
             let multiplies = alpha != T::zero() && a.nrows() > 0;
-            let triangle_alone = triangle != Triangle::Full;
+            let is_part = triangle != Triangle::Full;
             let problem = Problem {
                 gram: true,
-                triangle: triangle_alone,
+                triangle: is_part,
                 ..problem(&a.h().shape(), &a.shape(), &c.shape(), beta != T::zero())
             };
             let choice = if multiplies { Some(queue.gpu.choice(&problem, None)?) } else { None };
