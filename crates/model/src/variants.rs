@@ -416,24 +416,6 @@ impl Variant {
         matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv)
     }
 
-    /// Whether it computes Gram matrices, of which a `triangle` alone or all. The ring of the smallest tiles on f64's matrix units computes all of one
-    /// of few rows as any product, exactly symmetric: each sum is one chain, in the order of k, of products that commute.
-    pub const fn computes_gram(&self, triangle: bool) -> bool {
-        match self.kernel {
-            Kernel::Gram => true,
-            Kernel::Ring => {
-                let is_small = self.mma && self.t2 <= 8 && matches!(self.layout, Layout::Columns);
-                !triangle && is_small && matches!(self.dtype, Dtype::F64)
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether the last of a tile's blocks can add the parts of k itself: [`crate::launch::reduced::is_joined`].
-    pub const fn joins(&self) -> bool {
-        matches!(self.kernel, Kernel::Ring | Kernel::GemmRing)
-    }
-
     /// Whether it multiplies two tall matrices, or one by itself.
     pub(crate) const fn is_two_tall(&self) -> bool {
         matches!(self.kernel, Kernel::Tsmttsm | Kernel::Gram)

@@ -1,9 +1,27 @@
 //! The entries for products of any shape: the rungs that teach, and those that go through a ring of stages.
 
 use super::elem;
-use crate::{Kernel, Layout, Variant};
+use crate::{Dtype, Kernel, Layout, Variant};
 
 impl Variant {
+    /// Whether it computes Gram matrices, of which a `triangle` alone or all. The ring of the smallest tiles on f64's matrix units computes all of one
+    /// of few rows as any product, exactly symmetric: each sum is one chain, in the order of k, of products that commute.
+    pub const fn computes_gram(&self, triangle: bool) -> bool {
+        match self.kernel {
+            Kernel::Gram => true,
+            Kernel::Ring => {
+                let is_small = self.mma && self.t2 <= 8 && matches!(self.layout, Layout::Columns);
+                !triangle && is_small && matches!(self.dtype, Dtype::F64)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the last of a tile's blocks can add the parts of k itself: [`crate::launch::reduced::is_joined`].
+    pub const fn joins(&self) -> bool {
+        matches!(self.kernel, Kernel::Ring | Kernel::GemmRing)
+    }
+
     /// Whether it is for products for any shape whose lines are not aligned to 16 bytes.
     pub const fn copies_elements(&self) -> bool {
         matches!(self.name.as_bytes(), b"gemm_mma_elements")
