@@ -234,7 +234,8 @@ fn considered<'a>(
 }
 
 /// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall; those for products of
-/// any shape where neither side is skinny, and from [`most_columns`] on, with long tiles there alone; rings of both also where [`is_short`]; GEMV's where that side is 1, or as many as they take vectors, and they can load the matrix.
+/// any shape where neither side is skinny, and from [`most_columns`] on, with long tiles there alone, and the plainest everywhere but for two tall matrices; rings of both also where [`is_short`], one
+/// for [two tall matrices](suits_few_rows) and their Gram matrices; GEMV's where that side is 1, or as many as they take vectors, and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
     let few = problem.k <= few_steps(problem) || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
     if variant.kernel != Kernel::Gemv && !few && is_vectors(problem) {
@@ -289,11 +290,11 @@ const FEW_TALL_ROWS: u64 = 8192;
 ///
 /// # Source
 /// An H200 on 2026-11-29 (benches/results/trials/two-tall.csv), 16 x 16 to 64 x 64 in f64 and 100 to 5000 rows: 64 x 64 of 1000 rows took 5.7 us in 8 parts of k where the fastest entry for two tall
-/// matrices takes 7.8, cuBLAS 6.2. Of wider tiles, and of the other types, none was faster so.
+/// matrices takes 7.8, cuBLAS 6.3. Of wider tiles, and of the other types' rings (two-tall-rings.csv), none was so much faster.
 fn suits_few_rows(variant: &Variant, problem: &Problem) -> bool {
     let Problem { a, b, k, .. } = *problem;
     let are_two_tall = matches!(problem.operation(), Operation::Tsmttsm | Operation::Gram);
-    are_two_tall && variant.computes_gram(false) && (a.row, b.col) == (1, 1) && k <= FEW_TALL_ROWS
+    are_two_tall && variant.is_small_ring() && (a.row, b.col) == (1, 1) && k <= FEW_TALL_ROWS
 }
 
 /// Whether a tile of lines along k has no more than half of its lines. On an H200 on 2026-11-28 Gram matrices of 8 columns in c64 took 515 us by tiles of 16 x 16 and
@@ -320,7 +321,7 @@ fn comes_by_pieces(problem: &Problem) -> bool {
 }
 
 /// Whether both matrices are tall, and lie as the kernels for them load best: both along their rows, or both along k. Those of TSM2R, which have
-/// few rows to cut then, took 1.1 to 4 times as long on an H200.
+/// few rows to cut then, took 1.1 to 4 times as long on an H200; but [few rows](suits_few_rows).
 fn are_two_tall(problem: &Problem) -> bool {
     let Problem { a, b, m, n, .. } = problem;
     let along = |a: u64, b: u64| (a == 1 || *m == 1) && (b == 1 || *n == 1);

@@ -168,7 +168,7 @@ impl fmt::Display for Refusal {
                 write!(f, "{name} is {value}, its threads compute {least} at least")
             }
             Refusal::AnyOrder => f.write_str("it adds in any order, so that no two runs need give the same bits"),
-            Refusal::OtherOperation { gram: true } => f.write_str("it computes no Gram matrices"),
+            Refusal::OtherOperation { gram: true } => f.write_str("it computes no Gram matrices, or no triangle of one"),
             Refusal::OtherOperation { gram: false } => f.write_str("it computes Gram matrices alone"),
         }
     }

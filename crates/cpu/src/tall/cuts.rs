@@ -16,6 +16,8 @@ const SUMS_BYTES: usize = 128 << 10;
 const A_BYTES: usize = 32 << 10;
 /// Columns of A that the CPU follows at once.
 const LEAST_STEPS: usize = 8;
+/// Fewest columns of a block where there is little room.
+const LEAST_COLUMNS: usize = 8;
 /// Of more columns of C twice as many, and again: its sums are loaded and stored less often.
 const FEW_COLUMNS: usize = 8;
 const MANY_COLUMNS: usize = 32;
@@ -23,7 +25,9 @@ const MANY_COLUMNS: usize = 32;
 const GAP_BYTES: usize = 64;
 
 /// Bytes of the least cuts: eight columns, of two parts, and eight steps, of a vector and the gap.
-pub const LEAST_BYTES: usize = 3 * 8 * (64 + GAP_BYTES) + 64;
+pub const LEAST_BYTES: usize = (2 * LEAST_COLUMNS + LEAST_STEPS) * (MOST_VECTOR_BYTES + GAP_BYTES) + MOST_VECTOR_BYTES;
+/// Bytes of the widest vectors.
+pub const MOST_VECTOR_BYTES: usize = 64;
 
 /// A block of C and some steps of k: rows count parts of numbers, and are whole vectors.
 #[derive(Clone, Copy)]
@@ -70,7 +74,7 @@ impl Cuts {
 
     /// The least: whatever the product is, its sums and its part of A are in [`LEAST_BYTES`].
     pub fn least<S: Simd, const PARTS: usize>(rows: usize, cols: usize, k: usize) -> Cuts {
-        Cuts::of::<S, PARTS>(rows, cols, k, Cut::new(rows.div_ceil(S::LANES), 1), LEAST_STEPS, LEAST_STEPS)
+        Cuts::of::<S, PARTS>(rows, cols, k, Cut::new(rows.div_ceil(S::LANES), 1), LEAST_COLUMNS, LEAST_STEPS)
     }
 
     fn of<S: Simd, const PARTS: usize>(

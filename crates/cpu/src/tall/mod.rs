@@ -28,7 +28,7 @@ use crate::job::Job;
 use crate::route::{Instructions, Kernels};
 use crate::simd::{Real, Simd};
 use crate::{Batch, Element};
-use cuts::{Cuts, LEAST_BYTES};
+use cuts::{Cuts, LEAST_BYTES, MOST_VECTOR_BYTES};
 use product::Product;
 use std::mem::MaybeUninit;
 
@@ -109,6 +109,7 @@ unsafe fn products<S: Simd, const PARTS: usize>(job: &Job<S::Real>, past_caches:
 /// # Safety
 /// As [`products`].
 unsafe fn in_little_room<S: Simd, const PARTS: usize>(job: &Job<S::Real>, past_caches: bool) {
+    const { assert!(S::LANES * size_of::<S::Real>() <= MOST_VECTOR_BYTES && PARTS <= 2) };
     let cuts = Cuts::least::<S, PARTS>(job.m * PARTS, job.n, job.k);
     debug_assert!(cuts.len() * size_of::<S::Real>() <= LEAST_BYTES);
     let mut room = Room([const { MaybeUninit::uninit() }; LEAST_BYTES]);

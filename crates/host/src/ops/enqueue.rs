@@ -52,6 +52,7 @@ pub(crate) fn enqueue<T: Scalar>(
     if choice.variant.is_reduced() {
         return reduced(stream, choice, &kernel, scratch, operands, triangle.unwrap_or_default());
     }
+    debug_assert!(triangle.is_none_or(|triangle| triangle == Triangle::Full), "what is asked for here is all of C");
     let adds = match choice.finish {
         Finish::SecondLaunch => Some(warm(stream, model::variants::sum_slots(T::DTYPE))?),
         Finish::Direct | Finish::LastBlock => None,

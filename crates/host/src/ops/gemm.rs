@@ -39,7 +39,7 @@ use model::Problem;
 /// B, or on a GPU complex elements do not lie at multiples of their size (an operand without elements lies nowhere, and the others
 /// are looked at all the same); [`Error::Unsupported`], on a GPU, if a dimension exceeds [`model::choose::LARGEST_DIMENSION`], C is larger than a
 /// grid, or no kernel is carried for the GPU; [`Error::DriverTooOld`] or [`Error::Jit`] if the kernel does not load;
-/// [`Error::OutOfMemory`] for the workspace; instead of the last three [`Error::ColdPlanInCapture`] while the stream
+/// [`Error::OutOfMemory`] for the workspace, and on the CPU, where C is as it was, for the sums of parts of k; instead of the last three [`Error::ColdPlanInCapture`] while the stream
 /// records a graph. Besides, [those of every GPU call](crate#errors-of-every-gpu-call), which may stem from earlier
 /// asynchronous work.
 ///

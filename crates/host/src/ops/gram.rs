@@ -15,8 +15,8 @@ use model::launch::reduced::Triangle;
 use num_traits::Zero;
 use std::cmp::Ordering;
 
-/// C ← α Aᴴ A + β C, with A k x n and C n x n, all of C; asynchronous on `stream` on a GPU, where A comes from memory once. The Gram
-/// matrix of A's rows is that of `a.h()`. Of real elements Aᴴ is Aᵀ; Aᵀ A of complex ones is a plan's:
+/// C ← α Aᴴ A + β C, with A k x n and C n x n, all of C; asynchronous on `stream` on a GPU, where A comes from memory once (of up to 8192 rows in f64 a few times
+/// from the cache). The Gram matrix of A's rows is that of `a.h()`. Of real elements Aᴴ is Aᵀ; Aᵀ A of complex ones is a plan's:
 /// [`PlanBuilder::no_conj`](crate::PlanBuilder::no_conj).
 ///
 /// Elements (i, j) and (j, i) of Aᴴ A are one number and its conjugate, and those of its diagonal are real: with β = 0, or

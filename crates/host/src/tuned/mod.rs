@@ -18,7 +18,8 @@
 //! entry with the parts that the model expects to be best, times what was best at the cell over what the model expected
 //! there: if that should be faster than the model's own choice, by what the model expects of both, times what the cell
 //! says of such expectations ([`Cell::gain`]), by more than what was timed is sure of ([`SURE`], [`ELSEWHERE`], three
-//! times the cell's noise). It gets neither where the entry cannot run (the rules are those of [`model::choose()`]); then,
+//! times the cell's noise). It gets neither where the entry cannot run (the rules are those of [`model::choose()`]: cells of Gram matrices are of whole ones, and what writes
+//! all of C computes no triangle); then,
 //! where the model has come to the cell's entry by itself, and where there is no cell, the model decides. So it does for
 //! [`tsmm_in_place`](crate::tsmm_in_place) and for variants that are asked for by name.
 //!

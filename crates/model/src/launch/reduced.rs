@@ -16,8 +16,8 @@ pub const WORK_HEAD_BYTES: u32 = TICKETS * 16;
 /// Most parts of k that blocks of TSM2R's rings join: the last block of a tile waits for one part after the other. On H100s on 2026-11-28 2 to 6 parts took
 /// 2.3 us less than with another launch in the middle of 89 comparisons, 9 to 13 as long in that of 33 (benches/results/h100/trials.csv).
 const MOST_JOINED: u32 = 12;
-/// The same of two tall matrices, of which a block has little of C: 64 x 64 of 2000 rows in f64 takes 6.6 us in 16 parts that are joined, with another launch 6.9, and in 24 and 32
-/// of 5000 rows 9.3 and 9.2 where 16 take 9.1 (an H200 on 2026-11-29, benches/results/trials/two-tall.csv).
+/// The same of two tall matrices, of which a block has little of C: 32 x 32 of 5000 rows in f64 took 8.8, 8.1 and 7.9 us in 16, 24 and 32 parts (an H200 on 2026-11-29,
+/// benches/results/trials/two-tall.csv).
 const MOST_JOINED_OF_TWO_TALL: u32 = 32;
 
 /// Whether k may be cut: where none but blocks could join the parts of their tile, each tile has a ticket.
@@ -25,12 +25,17 @@ pub const fn has_tickets(variant: &Variant, tiles: &Tiling) -> bool {
     !matches!(variant.kernel, crate::Kernel::GemmRing) || tiles.of_c() <= TICKETS as u64
 }
 
+/// Whether a ring computes a product of two tall matrices: one of its tiles has all rows of C.
+pub(crate) const fn is_of_two_tall(variant: &Variant, tiles: &Tiling) -> bool {
+    variant.is_small_ring() && tiles.x == 1
+}
+
 /// Most parts of k that the last block of each tile joins; 1 where another launch adds them.
 pub(crate) const fn most_joined(variant: &Variant, tiles: &Tiling) -> u32 {
     match variant.kernel {
         _ if tiles.of_c() > TICKETS as u64 => 1,
         crate::Kernel::GemmRing => u32::MAX,
-        crate::Kernel::Ring if tiles.x == 1 => MOST_JOINED_OF_TWO_TALL,
+        crate::Kernel::Ring if is_of_two_tall(variant, tiles) => MOST_JOINED_OF_TWO_TALL,
         crate::Kernel::Ring => MOST_JOINED,
         _ => 1,
     }

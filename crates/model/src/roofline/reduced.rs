@@ -301,7 +301,7 @@ pub(super) fn by_element(variant: &Variant, problem: &Problem) -> f64 {
     costs(variant).by_element * turned * lines / f64::from(variant.threads)
 }
 
-/// Most rows of the tall matrices for which tiles that are a thread's are taken to end as those of up to 3333 were timed to.
+/// Most rows of the tall matrices for which blocks are taken to end as those of up to 10⁴ were timed to.
 pub(super) const FEW_ROWS: u64 = 16_384;
 
 /// Whether each thread of a block has the whole of its tile, and rows of its own: `tsmttsm_whole` and others of few sums.
@@ -328,57 +328,38 @@ pub(super) fn ends_s(variant: &Variant, problem: &Problem, an_sm: f64, machine: 
     (latencies - sooner) * machine.memory_latency_s
 }
 
-/// How much sooner than that they end where rows are few, in latencies of the memory.
+/// How many latencies of the memory sooner than that they end, or later where it is less than 0: of few rows, and of f64's tiles of any.
 ///
 /// # Source
-/// Of f64's tiles begin.csv (an H200 on 2026-11-29, in graphs: 64 x 64 of 90 to 2896 rows, 4 x 4 of up to 3·10⁶), of the others few-rows.csv and two-tall.csv, 4 x 4 to 64 x 64 of 64 to 5000 rows
-/// of the same day (all in benches/results/trials).
+/// H200s on 2026-11-29, in graphs (benches/results/trials): where there are more than [`FEW_ROWS`] begin.csv, 4 x 4 of up to 3·10⁶ rows; else few-rows.csv and two-tall.csv, 4 x 4 to 64 x 64 of 64 to 10⁴ rows, the
+/// mean of each kind of entry within 1.4 times of the fastest beside that of `tsmttsm_whole`, where it fits those that are not, too.
 fn sooner(variant: &Variant, problem: &Problem) -> f64 {
     use Dtype::{C64, C128, F32, F64};
     let widest = problem.m.max(problem.n);
     let is_large = variant.rows >= 16 && widest > 8;
     match (variant.name, variant.dtype) {
-        ("tsmttsm_tiled" | "tsmttsm_columns", F64) if problem.k > FEW_ROWS => 1.3,
         ("tsmttsm_leapfrog", F64) if widest <= 4 && problem.k < 4_000_000 => 0.4,
+        ("tsmttsm_tiled" | "tsmttsm_columns", F64) if problem.k > FEW_ROWS => 1.3,
         _ if problem.k > FEW_ROWS => 0.0,
-        ("gram_leapfrog", F32) => {
-            if is_large {
-                3.2
-            } else {
-                1.8
-            }
-        }
-        ("gram_leapfrog", C64) => {
-            if is_large {
-                4.0
-            } else {
-                0.7
-            }
-        }
-        ("gram_leapfrog", F64) => {
-            if is_large {
-                3.0
-            } else {
-                0.3
-            }
-        }
+        ("gram_leapfrog", F32) if is_large => 3.2,
+        ("gram_leapfrog", F32) => 1.8,
+        ("gram_leapfrog", C64) if is_large => 4.0,
+        ("gram_leapfrog", C64) => 0.7,
+        ("gram_leapfrog", F64) if is_large => 3.0,
+        ("gram_leapfrog", F64) => 0.3,
         ("gram_leapfrog", C128) => 2.0,
         ("gram_whole", F32) => 3.4,
         ("gram_ring", F64) => 2.3,
         ("gram_ring", C128) => 4.0,
-        _ if variant.kernel == Kernel::Gram => 0.0,
         ("tsmttsm_tiled" | "tsmttsm_columns", F64) => 0.6,
         ("tsmttsm_tiled" | "tsmttsm_columns", F32) => 1.5,
         ("tsmttsm_columns", C64) | ("tsmttsm_interleaved", _) => 2.2,
         ("tsmttsm_leapfrog", F64 | C64) if is_large => 2.5,
-        ("tsmttsm_leapfrog", F32) if is_large => {
-            if variant.own_rows() < 8 {
-                1.2
-            } else {
-                -2.0
-            }
-        }
+        // 8 x 8 sums a thread: 64 x 64 of 2000 to 10⁴ rows take 1 to 3 us longer than by 4 x 4.
+        ("tsmttsm_leapfrog", F32) if is_large && variant.own_rows() >= 8 => -2.0,
+        ("tsmttsm_leapfrog", F32) if is_large => 1.2,
         ("tsmttsm_leapfrog", C128) if !is_of_threads(variant) => 1.0,
+        // One stage on its way at a time.
         ("tsmttsm_lines", C128) => -5.0,
         ("tsmttsm_ring", C128) if problem.k > 500 && widest > 8 => 2.4,
         ("tsmttsm_ring", C128) => 0.7,
@@ -456,7 +437,7 @@ mod tests {
         for (k, entry) in [
             (512, "dtsmttsm_tiled_4x4_m8n8_u2_t256"),
             (2048, "dtsm2r_mma_16x8_n8_k32_s3_t128"),
-            (5792, "dtsmttsm_ring_32x32_m64n64_d1_t128"),
+            (16_384, "dtsmttsm_ring_32x32_m64n64_d1_t128"),
         ] {
             let by_rows = Strides::row_major(64);
             let p = Problem { a: by_rows.transposed(), b: by_rows, ..Problem::column_major(f64, 64, 64, k) };

@@ -4,17 +4,16 @@ use super::elem;
 use crate::{Dtype, Kernel, Layout, Variant};
 
 impl Variant {
-    /// Whether it computes Gram matrices, of which a `triangle` alone or all. The ring of the smallest tiles on f64's matrix units computes all of one
-    /// of few rows as any product, exactly symmetric: each sum is one chain, in the order of k, of products that commute.
+    /// Whether it is the ring of the smallest tiles on f64's matrix units, for an A by columns: for two tall matrices of few rows, too.
+    pub(crate) const fn is_small_ring(&self) -> bool {
+        let is_small = self.mma && self.t2 <= 8 && matches!(self.layout, Layout::Columns);
+        matches!(self.kernel, Kernel::Ring) && is_small && matches!(self.dtype, Dtype::F64)
+    }
+
+    /// Whether it computes Gram matrices, a `triangle` alone or all. The ring of the smallest tiles computes all of a real one as any product,
+    /// exactly symmetric: each sum is one chain, in the order of k, of products that commute.
     pub const fn computes_gram(&self, triangle: bool) -> bool {
-        match self.kernel {
-            Kernel::Gram => true,
-            Kernel::Ring => {
-                let is_small = self.mma && self.t2 <= 8 && matches!(self.layout, Layout::Columns);
-                !triangle && is_small && matches!(self.dtype, Dtype::F64)
-            }
-            _ => false,
-        }
+        matches!(self.kernel, Kernel::Gram) || !triangle && self.is_small_ring()
     }
 
     /// Whether the last of a tile's blocks can add the parts of k itself: [`crate::launch::reduced::is_joined`].
