@@ -166,7 +166,7 @@ fn check(problem: &Problem, force: Option<&str>) -> Result<(), Refusal> {
     if VARIANTS.iter().all(|v| !named(v, force)) {
         return Err(Refusal::UnknownVariant);
     }
-    if VARIANTS.iter().all(|v| !named(v, force) || !computes(v, problem)) {
+    if VARIANTS.iter().all(|v| !named(v, force) || !v.computes(problem)) {
         return Err(Refusal::OtherOperation { gram: problem.gram });
     }
     Ok(())
@@ -177,16 +177,11 @@ fn named(variant: &Variant, force: Option<&str>) -> bool {
     force.is_none_or(|name| name == variant.name || name == variant.entry)
 }
 
-/// Whether an entry computes such a product: Gram matrices or others.
-fn computes(variant: &Variant, problem: &Problem) -> bool {
-    if problem.gram { variant.computes_gram(problem.triangle) } else { variant.kernel != Kernel::Gram }
-}
-
 /// The places in [`VARIANTS`] of the entries that are in question for a problem.
 fn in_question<'a>(problem: &'a Problem, force: Option<&'a str>) -> impl Iterator<Item = usize> + 'a {
     let asked = move |v: &Variant| if force.is_none() { serves(v, problem) } else { named(v, force) };
     let others = problem.gram.then(|| of_kind(problem.dtype, false)).into_iter().flatten();
-    let all = of_kind(problem.dtype, problem.gram).chain(others.filter(|place| computes(&VARIANTS[*place], problem)));
+    let all = of_kind(problem.dtype, problem.gram).chain(others.filter(|place| VARIANTS[*place].computes(problem)));
     all.filter(move |place| asked(&VARIANTS[*place]))
 }
 
@@ -290,7 +285,7 @@ const FEW_TALL_ROWS: u64 = 8192;
 ///
 /// # Source
 /// An H200 on 2026-11-29 (benches/results/trials/two-tall.csv), 16 x 16 to 64 x 64 in f64 and 100 to 5000 rows: 64 x 64 of 1000 rows took 5.7 us in 8 parts of k where the fastest entry for two tall
-/// matrices takes 7.8, cuBLAS 6.3. Of wider tiles, and of the other types' rings (two-tall-rings.csv), none was so much faster.
+/// matrices took 7.9, cuBLAS 6.3. Of wider tiles, and of the other types' rings (two-tall-rings.csv), none was so much faster.
 fn suits_few_rows(variant: &Variant, problem: &Problem) -> bool {
     let Problem { a, b, k, .. } = *problem;
     let are_two_tall = matches!(problem.operation(), Operation::Tsmttsm | Operation::Gram);

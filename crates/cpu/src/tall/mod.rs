@@ -92,8 +92,7 @@ pub unsafe fn by_rows<S: Simd>(job: &Job<S::Real>, parts: usize, past_caches: bo
 /// # Safety
 /// As [`gemm_tall_with`]; PARTS is of the job's elements.
 unsafe fn products<S: Simd, const PARTS: usize>(job: &Job<S::Real>, past_caches: bool) {
-    let size = (job.m * PARTS, job.n, job.k);
-    let cuts = Cuts::new::<S, PARTS>(size.0, size.1, size.2);
+    let cuts = Cuts::new::<S, PARTS>(job.m * PARTS, job.n, job.k);
     let mut room = Vec::<S::Real>::new();
     // SAFETY: the caller promised the instructions and the matrices; the room is as long as the cuts say.
     unsafe {

@@ -178,7 +178,7 @@ fn cell(text: &str) -> Result<Cell, String> {
     let lengths = [whole_number(m, "m")?, whole_number(n, "n")?, whole_number(k, "k")?];
     let problem = class.problem(lengths).ok_or_else(|| format!("{m} x {n} x {k} is no product of family {family}"))?;
     let timed = |entry: &str, parts: &str, expected: &str, ns: &str| -> Result<Timed, String> {
-        let variant = variant(entry, problem.dtype, problem.gram)?;
+        let variant = variant(entry, &problem)?;
         let (parts, expected_parts) = (whole_number(parts, "parts")?, whole_number(expected, "expected_parts")?);
         Ok(Timed { variant, parts, expected_parts, ns: positive(ns, "ns")? })
     };
@@ -198,14 +198,11 @@ fn cell(text: &str) -> Result<Cell, String> {
 static BY_ENTRY: LazyLock<HashMap<&str, &Variant>> =
     LazyLock::new(|| VARIANTS.iter().map(|variant| (variant.entry, variant)).collect());
 
-/// An entry that may be chosen for an element type: sums of atomics are not the same twice.
-fn variant(entry: &str, dtype: model::Dtype, gram: bool) -> Result<&'static Variant, String> {
+/// An entry that may be chosen for a product: sums of atomics are not the same twice.
+fn variant(entry: &str, problem: &model::Problem) -> Result<&'static Variant, String> {
     let found = BY_ENTRY.get(entry).copied();
     let found = found.ok_or_else(|| format!("entry {entry} is none of this version's: tune again"))?;
-    if found.dtype != dtype
-        || !(if gram { found.computes_gram(false) } else { found.kernel != model::Kernel::Gram })
-        || found.adds_atomically()
-    {
+    if found.dtype != problem.dtype || !found.computes(problem) || found.adds_atomically() {
         return Err(format!("entry {entry} does not compute this product"));
     }
     Ok(found)

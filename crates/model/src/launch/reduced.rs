@@ -25,8 +25,8 @@ pub const fn has_tickets(variant: &Variant, tiles: &Tiling) -> bool {
     !matches!(variant.kernel, crate::Kernel::GemmRing) || tiles.of_c() <= TICKETS as u64
 }
 
-/// Whether a ring computes a product of two tall matrices: one of its tiles has all rows of C.
-pub(crate) const fn is_of_two_tall(variant: &Variant, tiles: &Tiling) -> bool {
+/// Whether it is the ring of the smallest tiles, one of which has all rows of C: two tall matrices, or a few rows of one.
+pub(crate) const fn has_all_rows(variant: &Variant, tiles: &Tiling) -> bool {
     variant.is_small_ring() && tiles.x == 1
 }
 
@@ -35,7 +35,7 @@ pub(crate) const fn most_joined(variant: &Variant, tiles: &Tiling) -> u32 {
     match variant.kernel {
         _ if tiles.of_c() > TICKETS as u64 => 1,
         crate::Kernel::GemmRing => u32::MAX,
-        crate::Kernel::Ring if is_of_two_tall(variant, tiles) => MOST_JOINED_OF_TWO_TALL,
+        crate::Kernel::Ring if has_all_rows(variant, tiles) => MOST_JOINED_OF_TWO_TALL,
         crate::Kernel::Ring => MOST_JOINED,
         _ => 1,
     }

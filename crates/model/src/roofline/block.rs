@@ -8,7 +8,7 @@ use super::rings::{fetched_again, ragged, short, turned};
 use super::terms::Alone;
 use super::{Constants, WARP, fma_rate};
 use super::{reduced, tsmm};
-use crate::launch::reduced::{folds, is_of_two_tall, k_step, square_side};
+use crate::launch::reduced::{folds, has_all_rows, k_step, square_side};
 use crate::launch::{Tiling, copies_b, dealt};
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
@@ -87,8 +87,8 @@ impl Block {
         };
         let streamed_s = tsmm::streamed_s(variant, problem, machine) / blocks;
         // Of a tile that has less rows less is on its way.
-        let is_of_two_tall = is_of_two_tall(variant, tiling);
-        let there = if is_of_two_tall { (m / f64::from(variant.rows)).min(1.0) } else { 1.0 };
+        let has_all_rows = has_all_rows(variant, tiling);
+        let there = if has_all_rows { (m / f64::from(variant.rows)).min(1.0) } else { 1.0 };
         let in_flight_bytes = e * loads * there;
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
         // Where there are no such units their instructions are the vector units' work.

@@ -6,7 +6,7 @@ use super::norm::root_of_cubes;
 use super::slots::Slots;
 use super::terms::{Alone, Terms};
 use crate::launch::Tiling;
-use crate::launch::reduced::{has_tickets, is_of_two_tall};
+use crate::launch::reduced::{has_all_rows, has_tickets};
 use crate::occupancy::{bytes_needed_in_flight, registers, resident_blocks};
 use crate::shape::SKINNY;
 use crate::{Kernel, Machine, Problem, Variant};
@@ -99,7 +99,7 @@ pub struct Estimator<'a> {
     /// The same of a block on its own; 0 before [`Estimator::sharpen`].
     alone_s: f64,
     slots: Slots,
-    /// Whether no block of an SM fills the time in which others of it begin and end: a ring of two tall matrices, whose blocks have few stages and begin together.
+    /// Whether no block of an SM fills the time in which others of it begin and end: the ring of two tall matrices, whose blocks have few stages and begin together.
     begins_at_once: bool,
     /// How much longer waves take, k whole: [`Constants::strayed`].
     strayed: f64,
@@ -201,7 +201,7 @@ impl<'a> Estimator<'a> {
             alone_s: 0.0,
             block,
             slots: Slots::new(variant, tiling, (c_bytes, written_s, read_s), machine, constants),
-            begins_at_once: is_of_two_tall(variant, tiling),
+            begins_at_once: has_all_rows(variant, tiling),
             strayed: if variant.kernel == Kernel::Ring && variant.stages == 2 && resident == 1 {
                 constants.strayed * problem.k as f64 / 1000.0
             } else {

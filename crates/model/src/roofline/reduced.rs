@@ -302,7 +302,7 @@ pub(super) fn by_element(variant: &Variant, problem: &Problem) -> f64 {
 }
 
 /// Most rows of the tall matrices for which blocks are taken to end as those of up to 10⁴ were timed to.
-pub(super) const FEW_ROWS: u64 = 16_384;
+const FEW_ROWS: u64 = 16_384;
 
 /// Whether each thread of a block has the whole of its tile, and rows of its own: `tsmttsm_whole` and others of few sums.
 fn is_of_threads(variant: &Variant) -> bool {

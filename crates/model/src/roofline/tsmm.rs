@@ -18,11 +18,6 @@ const LOAD: f64 = 4.0;
 /// Instructions of a load from a tile: the place and the load.
 const PLACED: f64 = 5.0;
 
-/// Whether a product is of two tall matrices of few rows.
-fn are_few_and_tall(problem: &Problem) -> bool {
-    matches!(problem.operation(), Operation::Tsmttsm | Operation::Gram) && problem.k <= super::reduced::FEW_ROWS
-}
-
 /// How many times as long C's bytes take of `tsm2l_columns` with 16 columns where C is read: no register is left to read it ahead. On an H200
 /// on 2026-11-22, m = 10⁷, k = 2 and 4: 2.2 times.
 const LATE_C: f64 = 2.2;
@@ -91,7 +86,8 @@ pub(super) fn begin_s(variant: &Variant, problem: &Problem, an_sm: f64, machine:
         (_, "tsmm_lines") => 3.9 + kept,
         (_, "tsmm_lines_mma") => 8.4,
         (Kernel::Tsmm | Kernel::Tall, _) => 3.5,
-        (Kernel::Ring, _) if are_few_and_tall(problem) => -0.9,
+        // Of two tall matrices: from two-tall.csv, beside what those made for them take.
+        _ if variant.is_small_ring() && matches!(problem.operation(), Operation::Tsmttsm | Operation::Gram) => -0.9,
         _ if problem.operation() != Operation::Tsmm || problem.n == 1 => 0.0,
         // Made for many steps.
         (Kernel::Tsm2r, _) => 10.0,

@@ -1,7 +1,7 @@
 //! The entries for products of any shape: the rungs that teach, and those that go through a ring of stages.
 
 use super::elem;
-use crate::{Dtype, Kernel, Layout, Variant};
+use crate::{Dtype, Kernel, Layout, Problem, Variant};
 
 impl Variant {
     /// Whether it is the ring of the smallest tiles on f64's matrix units, for an A by columns: for two tall matrices of few rows, too.
@@ -14,6 +14,11 @@ impl Variant {
     /// exactly symmetric: each sum is one chain, in the order of k, of products that commute.
     pub const fn computes_gram(&self, triangle: bool) -> bool {
         matches!(self.kernel, Kernel::Gram) || !triangle && self.is_small_ring()
+    }
+
+    /// Whether it computes what is asked for: a Gram matrix, or another product.
+    pub const fn computes(&self, problem: &Problem) -> bool {
+        if problem.gram { self.computes_gram(problem.triangle) } else { !matches!(self.kernel, Kernel::Gram) }
     }
 
     /// Whether the last of a tile's blocks can add the parts of k itself: [`crate::launch::reduced::is_joined`].

@@ -31,7 +31,7 @@
 //! # Parts of k
 //! Where a tile has several blocks, each with a part of k, the last one joins their sums, and it alone writes C: [`crate::slots::join`]. Of many parts each
 //! is a slot, which another launch adds (`model::launch::reduced::is_joined`).
-//! Two tall matrices of few rows are tiles of 16 rows a warp and 8 columns, in up to 32 parts that are joined: f64, 64 x 64 of 1000 rows 5.7 us, by the entries for them 7.8
+//! Two tall matrices of few rows are tiles of 16 rows a warp and 8 columns, in up to 32 parts that are joined: f64, 64 x 64 of 1000 rows 5.7 us, by the entries for them 7.9
 //! (an H200 on 2026-11-29, benches/results/trials/two-tall.csv). Of a Gram matrix all is computed so, each sum as the one across the diagonal.
 
 mod fill;
