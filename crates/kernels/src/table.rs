@@ -362,6 +362,10 @@ mod batched_tables {
         use crate::batched as entries;
         model::batched_bulk_variants!(rows);
     }
+    pub mod over {
+        use crate::batched as entries;
+        model::batched_over_variants!(rows);
+    }
     pub mod complex_fragments {
         use crate::batched as entries;
         model::batched_complex_fragments_variants!(rows);
@@ -374,10 +378,12 @@ mod batched_tables {
 
 /// The kernel of batches with this entry name; `None` if no row of `model::variants::batched::BATCHED` has it.
 pub fn batched(entry: &str) -> Option<Batched> {
-    use batched_tables::{bulk, complex_fragments, flat_complex, flat_lanes, flat_real, fragments, paper, tile, warps};
+    use batched_tables::{bulk, complex_fragments, flat_complex, flat_lanes, flat_real, fragments, over, paper};
+    use batched_tables::{tile, warps};
     let by_warps = [fragments::batched, complex_fragments::batched, warps::batched];
     let flat = [flat_real::batched, flat_complex::batched, flat_lanes::batched];
-    let mut tables = [tile::batched, bulk::batched, paper::batched].into_iter().chain(by_warps).chain(flat);
+    let mut tables =
+        [tile::batched, bulk::batched, over::batched, paper::batched].into_iter().chain(by_warps).chain(flat);
     tables.find_map(|table| table(entry))
 }
 

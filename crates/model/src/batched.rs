@@ -16,6 +16,7 @@ mod bulk;
 mod flat;
 mod fragments;
 mod reasons;
+mod slots;
 mod tile;
 mod warps;
 
@@ -159,7 +160,7 @@ pub fn choose_batched(p: &BatchedProblem, machine: &Machine, force: Option<&str>
             Design::Fragments => Some(fragments::choose(variant, p, machine)),
             Design::Warps => Some(warps::choose(variant, p, machine)),
             Design::Flat => Some(flat::choose(variant, p, machine)),
-            Design::Bulk => bulk::choose(variant, p, machine),
+            Design::Bulk | Design::Over => bulk::choose(variant, p, machine),
             Design::Tile => {
                 let enough_s = best.map_or(f64::INFINITY, |best| best.estimate.seconds);
                 Work::new(variant, p, machine).choose_tile(enough_s)

@@ -128,7 +128,11 @@ fn words(choice: &BatchedChoice, machine: &Machine) -> String {
 fn tile_and_launch(choice: &BatchedChoice) -> (String, String) {
     let BatchedChoice { variant, problems, stages, blocks, threads, shared_bytes, .. } = *choice;
     if !variant.design().is_by_warps() {
-        let of = format!("{problems} problems, {stages} stages");
+        let in_stages = match variant.design() {
+            Design::Over => "C over A and B".to_owned(),
+            _ => format!("{stages} stages"),
+        };
+        let of = format!("{problems} problems, {in_stages}");
         let tile = format!("{of}: {shared_bytes} bytes of shared memory a block of {threads} threads");
         let how = match variant.design() {
             Design::Bulk => "each with tiles that follow one another",

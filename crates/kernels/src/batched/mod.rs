@@ -7,8 +7,8 @@
 //! | C_i     | m x n | the same; no two elements of all of them share an address       |
 //!
 //! [`tile`]'s entries take everything; those of `fragments` and `complex_fragments` multiply on the matrix units, which needs f64 or c128, and sm_90;
-//! [`warps`]' are for larger matrices of the other types; [`flat`]'s for matrices without gaps, [`bulk`]'s for those that lie one behind the
-//! other, too;
+//! [`warps`]' are for larger matrices of the other types; [`flat`]'s for matrices without gaps, [`bulk`]'s and [`over`]'s for those that lie one behind
+//! the other, too;
 //! [`paper`]'s are the variants of MAGMA's paper.
 
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
@@ -20,7 +20,11 @@ pub mod flat;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod fragments;
 mod matrices;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod over;
 pub mod paper;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+mod runs;
 mod side;
 pub mod tile;
 pub mod warps;
@@ -101,24 +105,29 @@ impl<T: Scalar> Batched<T> {
     /// What `scaled` is of many sums, each where its old value was: what they have in common is asked once.
     #[inline(always)]
     pub fn scale<const R: usize, const V: usize>(&self, sums: [[T; V]; R], old: &mut [[T; V]; R]) {
-        let conj = self.conj_sum();
-        let mut each = |of: &dyn Fn(T, T) -> T| {
+        self.scaling(|scaled| {
             for r in 0..R {
                 for v in 0..V {
-                    old[r][v] = of(sums[r][v].conj_if(conj), old[r][v]);
+                    old[r][v] = scaled(sums[r][v], old[r][v]);
                 }
             }
-        };
+        });
+    }
+
+    /// Calls `each` with what `scaled` is, where what many sums have in common was asked already.
+    #[inline(always)]
+    pub fn scaling(&self, mut each: impl FnMut(&dyn Fn(T, T) -> T)) {
+        let conj = self.conj_sum();
         match (self.beta.is_zero(), self.k) {
             (true, 0) => each(&|_, _| T::ZERO),
             (true, _) => match self.alpha.as_real() {
-                Some(alpha) => each(&|sum, _| alpha.scale(sum)),
-                None => each(&|sum, _| self.alpha.scale(sum)),
+                Some(alpha) => each(&|sum, _| alpha.scale(sum.conj_if(conj))),
+                None => each(&|sum, _| self.alpha.scale(sum.conj_if(conj))),
             },
             (false, 0) => each(&|_, old| self.beta.scale(old)),
             (false, _) => match (self.alpha.as_real(), self.beta.as_real()) {
-                (Some(alpha), Some(beta)) => each(&|sum, old| alpha.scale_onto(sum, beta.scale(old))),
-                _ => each(&|sum, old| self.alpha.scale_onto(sum, self.beta.scale(old))),
+                (Some(alpha), Some(beta)) => each(&|sum, old| alpha.scale_onto(sum.conj_if(conj), beta.scale(old))),
+                _ => each(&|sum, old| self.alpha.scale_onto(sum.conj_if(conj), self.beta.scale(old))),
             },
         }
     }
@@ -238,6 +247,16 @@ macro_rules! bulk_entries {
     };
 }
 model::batched_bulk_variants!(bulk_entries);
+
+macro_rules! over_entries {
+    ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $steps:literal, $threads:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            batched_entry!($entry, $elem, over::body::<$elem, $tm, $tn, $steps>);
+        )*
+    };
+}
+model::batched_over_variants!(over_entries);
 
 /// The bodies of the paper's kernels, by their variants' names.
 mod bodies {

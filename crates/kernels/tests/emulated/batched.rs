@@ -221,7 +221,7 @@ pub fn run_with<T: Element>(
                 choice.codes,
             )
         }
-        (Design::Bulk, Ok(choice)) => {
+        (Design::Bulk | Design::Over, Ok(choice)) => {
             let (problems, threads, shared_bytes) = block_of_runs(variant, &case, &choice, &problem);
             let (grid, block) = ([case.count.div_ceil(problems).min(case.blocks), 1, 1], [threads, 1, 1]);
             swapped = choice.swapped;
@@ -340,7 +340,7 @@ fn sizes(variant: &Batched) -> Vec<[u32; 3]> {
         [32, 32, 32],
         [31, 29, 30],
     ];
-    if variant.design() == Design::Bulk {
+    if variant.design().is_by_runs() {
         sizes.extend([[tm.max(tn), tm.max(tn), 1], [8, 20, 12], [12, 8, 4], [16, 16, 8], [10, 14, 6], [9, 13, 0]]);
         sizes.push([tn, tm, 8]);
         sizes.retain(|sizes| takes_runs(variant, *sizes, false) || takes_runs(variant, *sizes, true));
@@ -381,7 +381,7 @@ pub fn cases(variant: &Batched) -> Vec<Case> {
                 _ => Follow::Listed(4),
             };
             let by_rows = [bits & 1 == 1, bits & 2 == 2, bits & 4 == 4];
-            let runs = variant.design() == Design::Bulk;
+            let runs = variant.design().is_by_runs();
             cases.push(Case {
                 sizes,
                 count: [2 * problems + 1, 3 * problems, 5, 1][turn / 2 % 4],
@@ -413,12 +413,13 @@ pub fn cases(variant: &Batched) -> Vec<Case> {
 
 /// Sizes without steps that an entry takes.
 fn no_steps(variant: &Batched) -> [u32; 3] {
-    if variant.design() == Design::Bulk { [8, 8, 0] } else { [3, 2, 0] }
+    let least = variant.tm.max(variant.tn).max(8).next_multiple_of(4);
+    if variant.design().is_by_runs() { [least, least, 0] } else { [3, 2, 0] }
 }
 
 /// Whether an entry for packed batches takes it.
 fn is_packed(variant: &Batched, case: &Case) -> bool {
-    if variant.design() == Design::Bulk {
+    if variant.design().is_by_runs() {
         return takes_runs(variant, case.sizes, case.by_rows[0]); // all of its cases lie so
     }
     let [m, n, k] = case.sizes;
@@ -436,7 +437,7 @@ fn is_packed(variant: &Batched, case: &Case) -> bool {
 fn a_product_of_no_steps_reads_neither_a_nor_b() {
     for variant in BATCHED.iter().filter(|variant| variant.design().is_ours()) {
         for sizes in [[8, 7, 0], [3, 5, 0], [8, 8, 0]] {
-            if variant.design() == Design::Bulk && !takes_runs(variant, sizes, false) {
+            if variant.design().is_by_runs() && !takes_runs(variant, sizes, false) {
                 continue;
             }
             let counters = check(variant, Case { beta: 0.5, ..plain(sizes) });
@@ -453,9 +454,9 @@ fn a_product_of_no_steps_is_plus_zero() {
     for variant in BATCHED {
         for (at, alpha) in [1.0, -1.0, 0.0, f64::INFINITY].into_iter().enumerate() {
             for conj in 0..4 {
-                let (runs, by_rows) = (variant.design() == Design::Bulk, (at + conj) % 2 == 1);
+                let (runs, by_rows) = (variant.design().is_by_runs(), (at + conj) % 2 == 1);
                 let (sizes, by_rows) =
-                    if runs { ([8, 8, 0], [by_rows; 3]) } else { ([7, 5, 0], [false, false, by_rows]) };
+                    if runs { (no_steps(variant), [by_rows; 3]) } else { ([7, 5, 0], [false, false, by_rows]) };
                 let case = Case { sizes, by_rows, alpha, conj: conj as u32, is_rounded: true, ..plain([1; 3]) };
                 let bits = bits(variant, case);
                 assert_eq!(bits.len() as u64, u64::from(9 * sizes[0] * sizes[1]) * variant.dtype.bytes());
@@ -507,6 +508,7 @@ tests!(
     batched_warps,
     batched_flat,
     batched_bulk,
+    batched_over,
     batched_single,
     batched_aggregated,
     batched_prefetch,
@@ -524,7 +526,7 @@ fn cases_cover_layouts_factors_and_ways_to_follow() {
     for variant in BATCHED {
         let cases = cases(variant);
         let has = |what: &dyn Fn(&Case) -> bool| assert!(cases.iter().any(what), "{}", variant.entry);
-        let runs = variant.design() == Design::Bulk;
+        let runs = variant.design().is_by_runs();
         for layout in (0..8).filter(|layout| !runs || matches!(layout, 0 | 7)) {
             let by_rows = [layout & 1 == 1, layout & 2 == 2, layout & 4 == 4];
             has(&|case| case.by_rows == by_rows);
@@ -556,7 +558,7 @@ fn packed_batches_are_moved_once_and_by_pieces() {
         for sizes in [[3, 3, 3], [4, 4, 4], [8, 8, 8], [7, 5, 9], [16, 16, 16]] {
             let [m, n, k] = sizes;
             let is_too_large = variant.design().is_by_warps() && m.max(n) > variant.tm;
-            let is_too_large = is_too_large || variant.design() == Design::Bulk && !takes_runs(variant, sizes, false);
+            let is_too_large = is_too_large || variant.design().is_by_runs() && !takes_runs(variant, sizes, false);
             if !variant.design().is_ours() || is_too_large || variant.owners(m, n, k) * 2 > variant.threads {
                 continue;
             }

@@ -1,15 +1,15 @@
-//! `batched_bulk`: every size, by columns and by rows, with the bits of the other entries.
+//! `batched_bulk` and `batched_over`: every size, by columns and by rows, with the bits of the other entries.
 
 use crate::batched::{Case, LARGE, bits, plain};
 use crate::flat::moves_each_once;
 use model::launch::batched::BulkTile;
-use model::variants::batched::{BATCHED, Batched};
+use model::variants::batched::{BATCHED, Batched, Design};
 use model::{BatchedChoice, BatchedProblem, Machine, choose_batched};
 use std::collections::BTreeSet;
 use watched::Share;
 
 fn entries() -> impl Iterator<Item = &'static Batched> {
-    BATCHED.iter().filter(|variant| variant.name == "batched_bulk")
+    BATCHED.iter().filter(|variant| variant.design().is_by_runs())
 }
 
 /// The fewest problems whose matrices are all whole pieces of 16 bytes.
@@ -41,7 +41,10 @@ pub fn block_of_runs(
     let sizes = if choice.swapped { [n, m, k] } else { case.sizes };
     let (units, least) = (variant.owners(sizes[0], sizes[1], k), least_of_runs(sizes, bytes));
     let block = |problems: u32| {
-        let shared_bytes = BulkTile::new(sizes, problems, 16 / bytes).shared_bytes(case.stages, bytes);
+        let shared_bytes = match variant.design() {
+            Design::Over => BulkTile::over(sizes, problems, 16 / bytes).shared_bytes(1, bytes),
+            _ => BulkTile::new(sizes, problems, 16 / bytes).shared_bytes(case.stages, bytes),
+        };
         (problems, (problems * units).next_multiple_of(32), shared_bytes)
     };
     let fits = |(_, threads, shared): &(u32, u32, u32)| {
@@ -52,7 +55,8 @@ pub fn block_of_runs(
     for choice in [choice, &large.expect("it takes this batch")] {
         let (_, threads, shared_bytes) = block(choice.problems);
         assert!(choice.problems % least == 0 && choice.threads == threads, "{}", variant.entry);
-        assert!(choice.stages != case.stages || choice.shared_bytes == shared_bytes, "{}", variant.entry);
+        let is_over = variant.design() == Design::Over;
+        assert!(!is_over && choice.stages != case.stages || choice.shared_bytes == shared_bytes, "{}", variant.entry);
     }
     found.expect("the fewest problems fit")
 }

@@ -1,26 +1,33 @@
 //! Batches whose problems lie one behind the other, which blocks take several at a time by bulk copies.
 
 use super::fragments::{WAVES, upright};
+use super::slots::slots;
 use super::{BatchedChoice, BatchedEstimate, BatchedProblem, codes, is_faster, narrow};
 use crate::launch::batched::{BulkTile, Laid, MOST_PROBLEMS};
 use crate::occupancy::resident_blocks;
 use crate::roofline::root_of_fourths;
-use crate::variants::batched::Batched;
+use crate::variants::batched::{Batched, Design};
 use crate::{Dtype, Machine, Refusal};
 
-/// Fewest and most stages of a ring.
-const STAGES: core::ops::RangeInclusive<u32> = 2..=3;
-/// Instructions of a multiply-add of c64, of four. Fitted, as the other numbers are, to 2 GB of n x n, n = 3 to 32, by every entry on an H200
-/// on 2026-11-28 (batched-variants.csv in benches/results/h200), and to half a gigabyte in blocks of all sizes.
-const COMPLEX_SUM: f64 = 0.88;
-/// How many times as long instructions take as they would if each scheduler issued one each cycle; wavefronts of shared memory as if
-/// there was one each cycle; and both by one block of two stages, and by one warp, more than by many: while one waits others multiply.
-const ISSUED: f64 = 1.5;
-const WAVEFRONTS: f64 = 0.5;
-const ALONE: f64 = 0.65;
-const LONE_WARP: f64 = 1.1;
-/// Cycles from asking for a stage to having it, of which turns with several stages wait for their share.
-const STAGE_WAITS: f64 = 4500.0;
+/// Fewest and most stages of a block.
+fn stages(variant: &Batched) -> core::ops::RangeInclusive<u32> {
+    if variant.design() == Design::Over { 1..=1 } else { 2..=3 }
+}
+
+/// Cycles in which a scheduler issues a slot of the listing ([`super::slots`]), of single and of double precision; cycles of a wavefront of shared
+/// memory; cycles that a step waits for its loads. Fitted, as the next number is, to the least times of 2 GB of n x n, n = 3 to 32, in blocks of all
+/// sizes of all entries on H200s on 2026-11-30 (by-runs.csv in benches/results/trials), the more the nearer to the fastest; with them the best block
+/// by the estimate takes 1.01 times as long as the fastest of 38 blocks in the geometric mean of 240 cases.
+const ISSUED: f64 = 1.2;
+const ISSUED_DOUBLE: f64 = 1.4;
+const WAVEFRONTS: f64 = 0.7;
+const STEP_WAITS: f64 = 25.0;
+/// Cycles from asking for a stage to having it, of which turns with several stages wait for their share; C's leaving is in it.
+const STAGE_WAITS: f64 = 3500.0;
+/// Bytes that the memory moves more for each matrix of a group whose run ends within a sector of so many bytes, which is moved with the next group's, too,
+/// and of C is written in two parts.
+const SPLIT_SECTOR: f64 = 128.0;
+const SECTOR: f64 = 32.0;
 
 /// Units of a problem as the entry sees it: down, and across.
 fn units(variant: &Batched, of: &BatchedProblem) -> (u32, u32) {
@@ -55,17 +62,18 @@ fn threads(variant: &Batched, of: &BatchedProblem, problems: u32) -> u32 {
 }
 
 /// Bytes of shared memory of its block.
-fn shared_bytes(of: &BatchedProblem, problems: u32, stages: u32) -> u32 {
+fn shared_bytes(variant: &Batched, of: &BatchedProblem, problems: u32, stages: u32) -> u32 {
     let bytes = narrow(of.dtype.bytes());
     let sizes = [narrow(of.m), narrow(of.n), narrow(of.k)];
-    BulkTile::new(sizes, problems, 16 / bytes).shared_bytes(stages, bytes)
+    let tile = if variant.design() == Design::Over { BulkTile::over } else { BulkTile::new };
+    tile(sizes, problems, 16 / bytes).shared_bytes(stages, bytes)
 }
 
 /// Threads and bytes of shared memory of the smallest block.
 pub(super) fn least_block(variant: &Batched, p: &BatchedProblem) -> (u32, u32) {
     let (of, _) = upright(p);
     let problems = least_problems(&of);
-    (threads(variant, &of, problems), shared_bytes(&of, problems, *STAGES.start()))
+    (threads(variant, &of, problems), shared_bytes(variant, &of, problems, *stages(variant).start()))
 }
 
 /// Why it cannot compute a batch, by how it lies and by its sizes.
@@ -103,8 +111,8 @@ pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Ma
             continue;
         }
         before = problems;
-        for stages in STAGES {
-            let shared_bytes = shared_bytes(&of, problems, stages);
+        for stages in stages(variant) {
+            let shared_bytes = shared_bytes(variant, &of, problems, stages);
             let resident = resident_blocks(machine, threads, variant.registers(machine), shared_bytes);
             if resident == 0 {
                 continue;
@@ -153,32 +161,27 @@ impl ByUnits<'_> {
     fn estimate(&self, [problems, stages, resident]: [u32; 3], turns: u64) -> BatchedEstimate {
         let ByUnits { variant, of, machine, .. } = *self;
         let (k, bytes, count) = (of.k as f64, of.dtype.bytes() as f64, of.count as f64);
-        let (tm, tn) = (f64::from(variant.tm), f64::from(variant.tn));
         let is_double = matches!(of.dtype, Dtype::F64 | Dtype::C128);
         let reads_c = f64::from(u8::from(of.reads_c));
-        let (each, ahead) = (f64::from(problems), f64::from(stages - 1));
+        let (each, ahead) = (f64::from(problems), f64::from((stages - 1).max(1)));
         let warps = f64::from(threads(variant, of, problems) / 32);
-        let fmas = tm * tn * f64::from(of.dtype.fmas());
-        // With copies of B's parts: of both in c64, of imaginary ones in c128.
-        let sums = match of.dtype {
-            Dtype::C64 => COMPLEX_SUM * fmas + 2.0 * tn,
-            Dtype::C128 => fmas + tn,
-            Dtype::F32 | Dtype::F64 => fmas,
-        };
-        let step = sums + (tm + tn) / f64::from(piece(variant));
+        let fmas = f64::from(variant.tm * variant.tn * of.dtype.fmas());
         // The units of double precision take two cycles for a warp.
-        let issued = step.max(fmas * if is_double { 2.0 } else { 1.0 });
-        let alone = ISSUED * (1.0 + (ALONE / ahead + LONE_WARP / warps) / f64::from(resident));
+        let (least, each_s) = if is_double { (2.0, ISSUED_DOUBLE) } else { (1.0, ISSUED) };
+        let issued = fmas * slots(variant).max(least) * each_s;
         let (mk, kn, mn) = ((of.m * of.k) as f64, (of.k * of.n) as f64, (of.m * of.n) as f64);
         let Waves { step: of_step, of_c } = self.waves;
         let copied = (mk + kn + mn * (1.0 + reads_c)) * bytes / 128.0;
         let wavefronts = warps * (k * of_step + of_c * (1.0 + reads_c)) / each + copied;
         let sms_s = |cycles: f64| cycles * count / (f64::from(machine.sms) * machine.clock_hz);
-        let in_flight = f64::from(resident) * ahead * each * (mk + kn + reads_c * mn) * bytes;
-        let memory_s = self.memory_s;
-        let shared_s = sms_s(wavefronts * WAVEFRONTS * alone);
-        let arithmetic_s = sms_s(k * issued * warps / each / 4.0 * alone);
-        let turns_s = turns as f64 * (k * step + STAGE_WAITS / ahead) / machine.clock_hz;
+        let with_c = if variant.design() == Design::Over { 0.0 } else { reads_c * mn };
+        let in_flight = f64::from(resident) * ahead * each * (mk + kn + with_c) * bytes;
+        let runs = [mk, kn, mn].map(|len| len * bytes * each);
+        let split = runs.iter().filter(|run| **run % SECTOR != 0.0).count() as f64 * SPLIT_SECTOR;
+        let memory_s = self.memory_s * (1.0 + split / runs.iter().sum::<f64>());
+        let shared_s = sms_s(wavefronts * WAVEFRONTS);
+        let arithmetic_s = sms_s(k * issued * warps / each / 4.0);
+        let turns_s = turns as f64 * (k * (issued + STEP_WAITS) + STAGE_WAITS / ahead) / machine.clock_hz;
         // Nothing of it is done by the same parts of an SM.
         let seconds = root_of_fourths([memory_s, shared_s, arithmetic_s, turns_s]);
         let seconds = seconds + machine.launch_s + machine.memory_latency_s;
@@ -255,11 +258,11 @@ fn wavefronts(places: [u32; 32], bytes: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::launch::batched::Lie;
-    use crate::variants::batched::{BATCHED, Design};
+    use crate::variants::batched::BATCHED;
     use crate::{Strides, choose_batched};
 
     fn entries() -> impl Iterator<Item = &'static Batched> {
-        BATCHED.iter().filter(|variant| variant.design() == Design::Bulk)
+        BATCHED.iter().filter(|variant| variant.design().is_by_runs())
     }
 
     fn forced(p: &BatchedProblem, entry: &str) -> Result<BatchedChoice, Refusal> {
@@ -320,7 +323,7 @@ mod tests {
             let p = BatchedProblem::column_major(dtype, (n, n, n), 2_000_000_000 / (4 * dtype.bytes() * n * n));
             let p = BatchedProblem { reads_c, ..p };
             let Ok(choice) = choose_batched(&p, &Machine::H200, None) else { panic!("{dtype} {n}") };
-            assert_eq!(choice.variant.name, "batched_bulk", "{dtype} {n} {reads_c}");
+            assert!(choice.variant.design().is_by_runs(), "{dtype} {n} {reads_c}: {}", choice.variant.entry);
             let times = choice.estimate.seconds / choice.bound.seconds();
             assert!((1.0..1.25).contains(&times), "{dtype} {n} {reads_c}: {times}");
         }

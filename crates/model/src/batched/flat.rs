@@ -202,8 +202,8 @@ mod tests {
                 let shared = choice.shared_bytes * choice.estimate.resident;
                 assert!(shared <= Machine::H200.shared_per_sm && choice.stages >= 2, "{dtype} {n}");
             }
-            // Of double precision also where all are one run, for rows of whole octets.
-            for n in [24, 28, 32].into_iter().filter(|_| matches!(dtype, Dtype::F64 | Dtype::C128)) {
+            // Of double precision also where all are one run.
+            for n in [32].into_iter().filter(|_| matches!(dtype, Dtype::F64 | Dtype::C128)) {
                 let choice = choose_batched(&square(dtype, n, reads_c), &Machine::H200, None);
                 assert_eq!(choice.map(|choice| choice.variant.name), Ok("batched_flat"), "{dtype} {n}");
             }

@@ -250,8 +250,9 @@ mod tests {
                 assert!(choice.estimate.in_flight > NEEDED_IN_FLIGHT && choice.shared_bytes == 0, "{n}");
             }
             for n in 1..=8 {
-                let expected = if n == 1 { "batched_packed" } else { "batched_bulk" };
-                assert_eq!(name(&square(dtype, n, reads_c), &Machine::H200), Ok(expected), "{n}");
+                let found = name(&square(dtype, n, reads_c), &Machine::H200);
+                let expected: &[&str] = if n == 1 { &["batched_packed"] } else { &["batched_bulk", "batched_over"] };
+                assert!(found.is_ok_and(|name| expected.contains(&name)), "{n}: {found:?}");
             }
         }
     }

@@ -25,7 +25,7 @@ pub(super) fn reasons(variant: &Batched, p: &BatchedProblem, machine: &Machine) 
     if p.m.max(p.n).max(p.k) > LARGEST {
         return [m, n, k, too_old, None, None, None, None, None];
     }
-    if variant.design() == Design::Bulk {
+    if variant.design().is_by_runs() {
         let [small, runs, pieces] = bulk::reasons(variant, p);
         if small.is_some() || runs.is_some() || pieces.is_some() {
             return [m, n, k, too_old, small, runs, pieces, None, None];
@@ -35,11 +35,11 @@ pub(super) fn reasons(variant: &Batched, p: &BatchedProblem, machine: &Machine) 
     let (least_threads, shared_bytes) = least_block(variant, p, owners);
     let [shared, registers, threads] =
         too_large(&residency(machine, least_threads, registers, shared_bytes), registers, shared_bytes, machine);
-    let needed = if variant.design() == Design::Bulk { least_threads } else { owners };
+    let needed = if variant.design().is_by_runs() { least_threads } else { owners };
     let threads = if needed > variant.threads { Some(Refusal::Threads { threads: needed }) } else { threads };
     let is_packed = || p.sides(owners).iter().all(Laid::is_packed);
     let not_packed =
-        (variant.is_packed() && variant.design() != Design::Bulk && !is_packed()).then_some(Refusal::NotPacked);
+        (variant.is_packed() && !variant.design().is_by_runs() && !is_packed()).then_some(Refusal::NotPacked);
     let is_flat = || p.sides(owners).iter().all(Laid::is_flat);
     let gaps = (variant.design() == Design::Flat && !is_flat()).then_some(Refusal::Gaps);
     [m, n, k, too_old, not_packed, gaps, shared, registers, threads]
@@ -50,7 +50,7 @@ fn least_block(variant: &Batched, p: &BatchedProblem, owners: u32) -> (u32, u32)
     let bytes = narrow(p.dtype.bytes());
     match variant.design() {
         Design::Fragments => (variant.threads, 0),
-        Design::Bulk => bulk::least_block(variant, p),
+        Design::Bulk | Design::Over => bulk::least_block(variant, p),
         Design::Flat => (variant.threads, flat::shared_bytes(variant, p, 1, 2)),
         Design::Warps => warps::block(variant, &fragments::upright(p).0),
         Design::Tile => {

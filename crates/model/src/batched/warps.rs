@@ -85,8 +85,7 @@ mod tests {
                 }
                 let without_gaps = chosen(p);
                 let is_one_of = |names: &[&str]| without_gaps.is_ok_and(|name| names.contains(&name));
-                let others: &[&str] = if n < 24 { &["batched_bulk"] } else { &["batched_bulk", "batched_flat"] };
-                assert!(is_one_of(others), "{dtype} {n} {reads_c}: {without_gaps:?}");
+                assert!(is_one_of(&["batched_bulk", "batched_over"]), "{dtype} {n} {reads_c}: {without_gaps:?}");
             }
         }
     }

@@ -272,6 +272,13 @@ impl BulkTile {
         BulkTile { b_at, c_at, stage_len: c_at + (problems * m * n).next_multiple_of(width) }
     }
 
+    /// The same where C lies over A and B.
+    pub const fn over([m, n, k]: [u32; 3], problems: u32, width: u32) -> BulkTile {
+        let BulkTile { b_at, c_at: factors_len, .. } = BulkTile::new([m, n, k], problems, width);
+        let c_len = (problems * m * n).next_multiple_of(width);
+        BulkTile { b_at, c_at: 0, stage_len: if c_len > factors_len { c_len } else { factors_len } }
+    }
+
     /// Bytes of so many stages, and of their mbarriers, of elements of so many bytes.
     pub const fn shared_bytes(&self, stages: u32, bytes: u32) -> u32 {
         stages * (self.stage_len * bytes + 8)

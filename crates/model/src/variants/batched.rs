@@ -16,6 +16,8 @@ pub enum Design {
     Flat,
     /// Ours: blocks take several problems that lie one behind the other by bulk copies, threads parts of them.
     Bulk,
+    /// Ours: the same in one stage a block, where C lies over A and B.
+    Over,
     /// MAGMA's: one product a block, a thread an element.
     Single,
     /// Several products a block.
@@ -29,7 +31,12 @@ pub enum Design {
 impl Design {
     /// Whether it is chosen where nobody names one: the paper's are there to be named.
     pub const fn is_ours(self) -> bool {
-        matches!(self, Design::Tile | Design::Fragments | Design::Warps | Design::Flat | Design::Bulk)
+        matches!(self, Design::Tile | Design::Fragments | Design::Warps | Design::Flat | Design::Bulk | Design::Over)
+    }
+
+    /// Whether blocks take several problems, which lie one behind the other, by bulk copies.
+    pub const fn is_by_runs(self) -> bool {
+        matches!(self, Design::Bulk | Design::Over)
     }
 
     /// Whether warps have problems of their own, of at most [`Batched::tm`] rows and columns and [`Batched::tn`] steps.
@@ -55,7 +62,7 @@ pub struct Batched {
     pub parts: u32,
     /// Of these the warps beside each other, which have the same rows and other columns.
     pub across: u32,
-    /// Threads a block, of [`Design::Bulk`] at most.
+    /// Threads a block, where it is [by runs](Design::is_by_runs) at most.
     pub threads: u32,
     /// Blocks an SM for which registers are allotted.
     pub min_blocks: u32,
@@ -64,7 +71,7 @@ pub struct Batched {
 impl Batched {
     /// Whether it takes packed batches alone.
     pub const fn is_packed(&self) -> bool {
-        matches!(self.name.as_bytes(), b"batched_packed" | b"batched_bulk")
+        matches!(self.name.as_bytes(), b"batched_packed" | b"batched_bulk" | b"batched_over")
     }
 
     /// 32-bit registers a thread, as the assembler allotted them for the nearest architecture, or as launch bounds allow.
@@ -80,6 +87,7 @@ impl Batched {
             b"batched_warps" => Design::Warps,
             b"batched_flat" => Design::Flat,
             b"batched_bulk" => Design::Bulk,
+            b"batched_over" => Design::Over,
             b"batched_single" => Design::Single,
             b"batched_aggregated" => Design::Aggregated,
             b"batched_prefetch" => Design::Prefetch,
@@ -91,7 +99,7 @@ impl Batched {
     /// The oldest compute capability that has its instructions.
     pub const fn since(&self) -> (u32, u32) {
         match self.design() {
-            Design::Fragments | Design::Flat | Design::Bulk => (9, 0),
+            Design::Fragments | Design::Flat | Design::Bulk | Design::Over => (9, 0),
             _ => SINCE,
         }
     }
@@ -341,6 +349,45 @@ macro_rules! bulk_rows {
 }
 batched_bulk_variants!(bulk_rows);
 
+/// The entries that take these in one stage a block, over which C lies: `entry: element, TM, TN, steps before places are moved on, threads at most,
+/// blocks an SM`. The tiles that were faster than all else of some size (benches/results/trials/one-stage.csv).
+#[macro_export]
+macro_rules! batched_over_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                   elem  TM  TN  steps threads blocks
+            sbatched_over_7x7_t128:    f32,  7,  7,  1,    128,    4;
+            sbatched_over_9x4_t128:    f32,  9,  4,  1,    128,    4;
+            dbatched_over_3x5_t128:    f64,  3,  5,  1,    128,    4;
+            dbatched_over_7x4_t128:    f64,  7,  4,  1,    128,    4;
+            dbatched_over_15x2_t128:   f64,  15, 2,  4,    128,    4;
+            cbatched_over_5x3_t128:    c64,  5,  3,  1,    128,    4;
+            cbatched_over_5x5_t128:    c64,  5,  5,  1,    128,    4;
+            cbatched_over_6x3_t128:    c64,  6,  3,  4,    128,    4;
+            cbatched_over_7x3_t128:    c64,  7,  3,  4,    128,    4;
+            cbatched_over_7x4_t128:    c64,  7,  4,  1,    128,    3;
+            cbatched_over_8x4_t128:    c64,  8,  4,  4,    128,    4;
+            cbatched_over_9x4_t128:    c64,  9,  4,  1,    128,    4;
+            cbatched_over_11x3_t128:   c64,  11, 3,  1,    128,    4;
+            cbatched_over_13x3_t128:   c64,  13, 3,  1,    128,    3;
+            cbatched_over_15x2_t128:   c64,  15, 2,  4,    128,    3;
+            zbatched_over_3x4_t128:    c128, 3,  4,  1,    128,    3;
+            zbatched_over_5x3_t128:    c128, 5,  3,  1,    128,    3;
+            zbatched_over_5x4_t128:    c128, 5,  4,  1,    128,    3;
+        }
+    };
+}
+
+macro_rules! over_rows {
+    ($($entry:ident: $elem:ident, $tm:literal, $tn:literal, $steps:literal, $threads:literal, $blocks:literal;)*) => {
+        const OVER: &[Batched] = &[$(Batched {
+            name: "batched_over", entry: stringify!($entry), dtype: elem::$elem,
+            tm: $tm, tn: $tn, parts: 1, across: 1, threads: $threads, min_blocks: $blocks,
+        }),*];
+    };
+}
+batched_over_variants!(over_rows);
+
 /// The entries of MAGMA's paper: `entry: element, variant, threads at most`. In f32 and f64: the paper shows f64.
 #[macro_export]
 macro_rules! batched_paper_variants {
@@ -371,8 +418,8 @@ batched_paper_variants!(paper_rows);
 
 /// Every entry of a batch.
 pub const BATCHED: &[Batched] = &{
-    const TABLES: [&[Batched]; 9] =
-        [TILE, FRAGMENTS, COMPLEX_FRAGMENTS, FLAT_REAL, FLAT_COMPLEX, FLAT_LANES, BULK, WARPS, PAPER];
+    const TABLES: [&[Batched]; 10] =
+        [TILE, FRAGMENTS, COMPLEX_FRAGMENTS, FLAT_REAL, FLAT_COMPLEX, FLAT_LANES, BULK, OVER, WARPS, PAPER];
     const LEN: usize = {
         let (mut len, mut table) = (0, 0);
         while table < TABLES.len() {

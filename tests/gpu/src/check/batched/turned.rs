@@ -1,4 +1,4 @@
-//! Batches of so many problems that each block of `batched_bulk` has several groups of them, one after the other in the same stages.
+//! Batches of so many problems that each block of `batched_bulk` and `batched_over` has several groups of them, one after the other in the same stages.
 
 use super::{Case, Follow, Spec, is_refused};
 use crate::entries::tried_of_batches;
@@ -26,7 +26,7 @@ fn turns<T: Element>(spec: &Spec, entry: &str) -> u64 {
 
 /// Integers of every problem, by columns and by rows, so that what a stage had before is told from what it has.
 fn of<T: Element>(lab: &Lab) -> Outcome {
-    let is_ours = |v: &&Batched| v.name == "batched_bulk" && v.dtype == T::DTYPE && lab.device.is_cuda();
+    let is_ours = |v: &&Batched| v.design().is_by_runs() && v.dtype == T::DTYPE && lab.device.is_cuda();
     let entries: Vec<&Batched> = tried_of_batches().filter(is_ours).collect();
     let mut most = vec![0; entries.len()];
     for ((size, count), by_rows) in SIZES.into_iter().flat_map(|size| [(size, false), (size, true)]) {
