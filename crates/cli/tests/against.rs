@@ -161,12 +161,12 @@ fn choices_of_short_launches_are_nearly_the_fastest_on_an_h200() {
         cases
     });
     for (cases, family, count, loss, slower, untimed) in [
-        (&begin, "tsm2l", 92, 1.04, 4, 0),
+        (&begin, "tsm2l", 92, 1.034, 2, 0),
         (&begin, "tsmm", 82, 1.025, 3, 0),
         // Rings were not timed of two tall matrices there, and in the next file.
         (&begin, "tsmttsm", 105, 1.03, 5, 11),
         (&begin, "gram", 24, 1.035, 1, 0),
-        (&few_rows, "tsmm", 488, 1.07, 140, 13),
+        (&few_rows, "tsmm", 488, 1.023, 94, 5),
         (&few_rows, "tsmttsm", 136, 1.035, 2, 11),
         (&few_rows, "gram", 96, 1.025, 3, 21),
         (&two_tall, "tsmttsm", 101, 1.03, 14, 0),

@@ -229,7 +229,7 @@ fn considered<'a>(
 }
 
 /// Whether the model considers an entry for a shape: TSM2R's where one side is skinny and k is not, but not where both are tall; those for products of
-/// any shape where neither side is skinny, and from [`most_columns`] on, with long tiles there alone, and the plainest everywhere but for two tall matrices; rings of both also where [`is_short`], one
+/// any shape where neither side is skinny, and from [`most_columns`] on, with long tiles there alone, and the plainest everywhere but for two tall matrices; rings of both also where [it is short](Problem::is_short), and there what [has no stages](is_soon_there), one
 /// for [two tall matrices](suits_few_rows) and their Gram matrices; GEMV's where that side is 1, or as many as they take vectors, and they can load the matrix.
 fn serves(variant: &Variant, problem: &Problem) -> bool {
     let few = problem.k <= few_steps(problem) || variant.is_reduced() && problem.m.max(problem.n) <= FEW_SUMS;
@@ -239,15 +239,16 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     let least = problem.m.min(problem.n);
     let has_a_large_operand = problem.k > crate::shape::SKINNY && !are_two_tall(problem);
     match variant.kernel {
-        Kernel::Ring if is_short(problem) || suits_few_rows(variant, problem) => true,
+        Kernel::Ring if problem.is_short() || suits_few_rows(variant, problem) => true,
         Kernel::Ring if problem.gram => false,
+        Kernel::Tsm2r if problem.is_short() && is_soon_there(variant, problem) => true,
         Kernel::Tsm2r | Kernel::Ring => least <= crate::shape::SKINNY && has_a_large_operand,
         Kernel::Gemm => !are_two_tall(problem) || problem.operation() != Operation::Tsmttsm,
         // They teach.
         Kernel::Ladder => false,
         Kernel::GemmRing => {
             let is_wide = least > most_columns(problem) && has_a_large_operand;
-            (is_wide || problem.operation() == Operation::Gemm || is_short(problem))
+            (is_wide || problem.operation() == Operation::Gemm || problem.is_short())
                 && (!variant.mma || variant.dtype.is_complex() || variant.copies_elements() != comes_by_pieces(problem))
                 && (!variant.is_along_k() || problem.a.col == 1 && problem.b.row == 1)
                 && (!variant.is_long() || laid(variant, problem).1.n <= u64::from(variant.t2))
@@ -265,17 +266,14 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     }
 }
 
-/// Most rows of a tall product for which rings are considered.
-const FEW_ROWS: u64 = 32_768;
-
-/// Whether a tall product has so few rows that it is done when its slowest block is: rings, which cut C into more of them, are the fastest then where k is not small.
+/// Whether an entry of TSM2R that has no stages is considered for few rows: in f32 by columns those of one or two columns a thread are many blocks that begin at once.
 ///
 /// # Source
-/// An H200 on 2026-11-29 (benches/results/trials/few-rows.csv), 488 cases of 4 to 100000 rows, 2 to 64 columns and 3 to 64 steps of all types: of all entries a
-/// ring was the fastest in 241, of f64 and 64 x 64 by up to 5.8 times as fast as what was chosen without them.
-fn is_short(problem: &Problem) -> bool {
-    let Problem { m, n, .. } = *problem;
-    problem.operation() == Operation::Tsmm && m.min(n) > 1 && m.max(n) <= FEW_ROWS
+/// As of [`Problem::is_short`]: of 46 cases in f32 by columns `tsm2r_outer_1x2` and `_prefetch_1x1` were the fastest in 20, 0.65 to 0.98 of the time of what was chosen without them; of
+/// the other types and by rows in 7 of 442.
+fn is_soon_there(variant: &Variant, problem: &Problem) -> bool {
+    let is_plain = matches!(variant.name, "tsm2r_outer" | "tsm2r_prefetch") && variant.t2 <= 2;
+    is_plain && variant.dtype == Dtype::F32 && laid(variant, problem).1.a.row == 1
 }
 
 /// Most rows of two tall matrices for which rings on the matrix units are considered.

@@ -132,6 +132,16 @@ impl Problem {
         if self.gram { Operation::Gram } else { classify(self.m, self.n, self.k) }
     }
 
+    /// Whether a product is tall and of so few rows that it is done when its slowest block is: what comes before the first product is most of its time, and who cuts C into more blocks is the
+    /// fastest where k is not small.
+    ///
+    /// # Source
+    /// An H200 on 2026-11-29 (benches/results/trials/few-rows.csv), 488 cases of 4 to 100000 rows, 2 to 64 columns and 3 to 64 steps of all types: of all entries a
+    /// ring was the fastest in 241, of f64 and 64 x 64 by up to 5.8 times as fast as what was chosen without them.
+    pub(crate) fn is_short(&self) -> bool {
+        self.operation() == Operation::Tsmm && self.m.max(self.n) <= FEW_ROWS
+    }
+
     /// 2mnk, of complex elements 8mnk.
     pub fn flops(&self) -> f64 {
         2.0 * f64::from(self.dtype.fmas()) * self.m as f64 * self.n as f64 * self.k as f64
@@ -140,6 +150,9 @@ impl Problem {
 
 /// Widths up to this are skinny.
 pub const SKINNY: u64 = 64;
+
+/// Most rows of a tall product that are few.
+const FEW_ROWS: u64 = 32_768;
 
 /// The operation that a shape asks for. Its Display is the name used everywhere: `tsm2r`.
 #[non_exhaustive]

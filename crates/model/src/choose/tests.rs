@@ -6,6 +6,7 @@ use crate::{Dtype, Operation, Strides};
 
 mod columns;
 mod exhaustive;
+mod short;
 
 #[test]
 fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
@@ -482,32 +483,6 @@ fn squares_entries_serve_what_is_nearly_as_wide_as_their_tiles() -> Result<(), R
     for (m, name) in [(20_480, "gemm_mma"), (20_481, "gemm_mma_elements")] {
         let chosen = choose(&Problem::column_major(Dtype::F64, m, 64, 20_480), &Machine::H200, None)?;
         assert_eq!(chosen.variant.name, name);
-    }
-    Ok(())
-}
-
-/// Where no size is large, rows are shared out to blocks as a ring's are if there are steps enough; f64 goes to the matrix units where there are some.
-#[test]
-fn small_products_have_many_blocks() -> Result<(), Refusal> {
-    let is_ring = |choice: &Choice| matches!(choice.variant.kernel, Kernel::Ring | Kernel::GemmRing);
-    for dtype in Dtype::ALL {
-        for (m, n, k) in
-            [(64, 64, 64), (64, 64, 45), (48, 48, 48), (33, 64, 64), (65, 64, 64), (64, 65, 64), (3000, 64, 64)]
-        {
-            let choice = choose(&Problem::column_major(dtype, m, n, k), &Machine::H200, None)?;
-            let is_double = matches!(dtype, Dtype::F64 | Dtype::C128);
-            assert!(is_ring(&choice), "{choice}");
-            assert_eq!(choice.variant.mma, is_double, "{choice}");
-            let p = Problem::column_major(dtype, m, n, k);
-            assert!(choose(&p, &Machine::A100, None).is_ok_and(|choice| !choice.variant.mma));
-        }
-        // Far more rows, few steps, a vector, and two tall matrices: others are.
-        let two_tall = Problem { a: Strides::row_major(65), ..Problem::column_major(dtype, 64, 64, 65) };
-        let of_sizes = |m, n, k| Problem::column_major(dtype, m, n, k);
-        for p in [of_sizes(100_000, 64, 64), of_sizes(64, 64, 1), of_sizes(64, 1, 64), two_tall] {
-            let choice = choose(&p, &Machine::H200, None)?;
-            assert!(!is_ring(&choice), "{choice}");
-        }
     }
     Ok(())
 }

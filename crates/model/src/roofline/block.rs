@@ -60,6 +60,7 @@ impl Block {
         problem: &Problem,
         machine: &Machine,
         constants: &Constants,
+        wave: f64,
     ) -> Block {
         let e = problem.dtype.bytes() as f64;
         let (m, n, k) = (problem.m as f64, problem.n as f64, problem.k as f64);
@@ -74,7 +75,8 @@ impl Block {
         // Blocks that share rows or columns draw most of them from the second-level cache, all of them through it.
         let pulled_bytes = f64::from(variant.rows + variant.t2) * k * e;
         let fit = variant.is_two_tall().then(|| reduced::costs(variant));
-        let latencies_s = drawn_s * sms * bytes_needed_in_flight(machine);
+        let sooner = if tsmm::loads_apart(variant, problem) { unqueued(detour, blocks / wave) } else { 1.0 };
+        let latencies_s = drawn_s / sooner * sms * bytes_needed_in_flight(machine);
         let (bandwidth_s, latencies_s) = if variant.kernel == Kernel::GemmRing {
             (
                 drawn_s.max(constants.gemm_pulls * pulled_bytes / cache_rate(machine)),
@@ -185,6 +187,15 @@ impl Block {
             issue_s: fullest_sm * self.issue_s,
         }
     }
+}
+
+/// How many times as long loads are thought to take that are longer for what the memory moves beside what they ask for, where `full` is a wave's share that there is:
+/// nobody waits behind the bytes of blocks that are not there.
+///
+/// # Source
+/// An H200 on 2026-11-29 in graphs (benches/results/trials/few-rows.csv): f32 by rows, 100 to 3333 x 8 of 32 steps by `tsmm_element`, took 3.5 to 4.9 us where 11 to 13 were expected.
+fn unqueued(detour: f64, full: f64) -> f64 {
+    detour / (1.0 + (detour - 1.0) * full.min(1.0))
 }
 
 /// The least whole number that is no less than a positive one.
@@ -482,11 +493,32 @@ mod tests {
         ] {
             let variant = VARIANTS.iter().find(|v| v.entry == entry).expect("an entry");
             let problem = Problem::column_major(variant.dtype, 4096, 64, 4096);
-            let block = Block::new(variant, &tiling(variant, 4096, 64), &problem, &h200, &fitted);
+            let block = Block::new(variant, &tiling(variant, 4096, 64), &problem, &h200, &fitted, 132.0);
             for (blocks, more) in (1..=4).zip(wanted) {
                 let found = block.unfilled(f64::from(blocks)) - 1.0;
                 assert!((found - more).abs() <= 1e-12, "{entry}, {blocks}: {found}");
             }
+        }
+    }
+
+    /// Lanes' own loads: of few blocks as long as what they ask for takes, of a wave of them as long as all that the memory moves; of vectors and many rows, and of tiles, always that.
+    #[test]
+    fn nobody_waits_behind_blocks_that_are_not_there() {
+        assert_eq!([0.0, 0.5, 1.0, 3.0].map(|full| unqueued(8.0, full)), [8.0, 8.0 / 4.5, 1.0, 1.0]);
+        let latency_s = |entry: &str, n: u64, m: u64, wave: f64| {
+            let variant = VARIANTS.iter().find(|v| v.entry == entry).expect("an entry");
+            let rows = Strides::row_major;
+            let p = Problem { a: rows(8), b: rows(n), c: rows(n), ..Problem::column_major(variant.dtype, m, n, 8) };
+            Block::new(variant, &tiling(variant, m, n), &p, &Machine::H200, &Constants::FITTED, wave).latency_s
+        };
+        for (entry, n, m, waits) in [
+            ("stsmm_element_0x1_u2_t256_cache", 8, 1000, false),
+            ("stsmm_element_0x1_u2_t256_cache", 1, 1000, true),
+            ("stsmm_element_0x1_u2_t256_cache", 8, 100_000, true),
+            ("dtsmm_staged_2x4_n8_k8_s3_t128", 8, 1000, true),
+        ] {
+            let times = [1e9, 1.0].map(|wave| latency_s(entry, n, m, wave));
+            assert!((times[0] == times[1]) == waits && times[0] <= times[1], "{entry}, {m} x {n}: {times:?}");
         }
     }
 
@@ -508,7 +540,7 @@ mod tests {
             let Some(variant) = VARIANTS.iter().find(|v| v.entry == entry) else { panic!("{entry}") };
             let problem = Problem { dtype: variant.dtype, ..problem };
             let tiles = tiling(variant, problem.m, problem.n);
-            let block = Block::new(variant, &tiles, &problem, &h200, &Constants::FITTED);
+            let block = Block::new(variant, &tiles, &problem, &h200, &Constants::FITTED, 132.0);
             assert!((block.idle_units(blocks) - wanted).abs() <= 1e-12, "{entry}: {}", block.idle_units(blocks));
             let wave = block.wave(blocks, blocks).arithmetic_s;
             assert!(wave >= wanted * block.multiplied_s(blocks), "{entry}");

@@ -1,7 +1,7 @@
 //! What a block takes to begin and to end, while it does not do both, load and multiply.
 
 use super::Constants;
-use crate::{Kernel, Machine, Problem, Variant};
+use crate::{Kernel, Machine, Operation, Problem, Variant};
 
 /// Bytes that the cache takes in one piece.
 const SECTOR: f64 = 32.0;
@@ -93,10 +93,17 @@ impl Ends {
 /// Time in which a block stores its part of C, whose rows are `stride` elements apart, s.
 ///
 /// The threads of a warp have a row each. Unless rows are neighbours, each of their elements takes a sector, or as much of
-/// it as lies between two rows.
+/// it as lies between two rows. Of few rows, with no other blocks that store, it takes half a sector at most, and twice its own bytes, as it is stored by itself: by what was fitted of rings
+/// to an H200's times of 2026-11-29 (benches/results/trials/few-rows.csv) 0.5 of a sector in f32, f64 and c64 by rows, and 1.4 to 1.9 of its bytes by columns.
 fn store_s(variant: &Variant, problem: &Problem, stride: u64, machine: &Machine, constants: &Constants) -> f64 {
     let elements = u64::from(variant.rows).min(problem.m) * u64::from(variant.t2).min(problem.n);
-    let taken = (stride as f64 * problem.dtype.bytes() as f64).min(SECTOR);
+    let bytes = problem.dtype.bytes() as f64;
+    let apart = stride as f64 * bytes;
+    let taken = if problem.operation() == Operation::Tsmm {
+        apart.min(SECTOR / 2.0).max(2.0 * bytes)
+    } else {
+        apart.min(SECTOR)
+    };
     elements as f64 * taken / (constants.stored_bytes_per_cycle * machine.clock_hz)
 }
 
@@ -126,6 +133,20 @@ mod tests {
         // Two elements a row: 8 bytes from one to the next.
         let narrow = ends(entry, Strides::row_major(2));
         assert!((narrow.store_s / columns.store_s - 2.0).abs() <= 1e-9);
+    }
+
+    /// Of few steps, and so of few rows, half a sector, or an element twice.
+    #[test]
+    fn few_rows_are_stored_by_themselves() {
+        let variant = VARIANTS.iter().find(|v| v.entry == "stsm2r_staged_4x8_n16_k32_s3_t128_rows").expect("an entry");
+        let taken = |k, c| {
+            let problem = Problem { c, ..Problem::column_major(Dtype::F32, 1000, 16, k) };
+            Ends::of(variant, &problem, &Machine::H200, Machine::H200.fma_f32_per_s, &PLAIN).store_s
+        };
+        let (columns, rows) = (Strides::column_major(1000), Strides::row_major(16));
+        for (of, times) in [(columns, 2.0), (rows, 0.5)] {
+            assert!((taken(64, of) / taken(65, of) - times).abs() <= 1e-9, "{of:?}");
+        }
     }
 
     /// 32 KiB at 35.2 GB/s take 0.930 us, 131072 multiply-adds by 128 lanes at 1.98 GHz 0.517 us; 580 ns of latency. Of 64

@@ -162,7 +162,7 @@ impl<'a> Estimator<'a> {
         let blocks = tiling.x.saturating_mul(tiling.z);
         let all = blocks as f64;
         let an_sm = all / f64::from(machine.sms);
-        let block = Block::new(variant, tiling, problem, machine, constants);
+        let block = Block::new(variant, tiling, problem, machine, constants, wave as f64);
         let steps = problem.k.div_ceil(u64::from(tiling.k_step));
         // Past a few waves, unevenness of the last one is lost among them, and each part costs a slot.
         // Blocks of two tall matrices are alike and run all at once: more of them than places are slots for nothing.
@@ -210,7 +210,7 @@ impl<'a> Estimator<'a> {
             uneven: if variant.kernel == Kernel::Gemv { constants.uneven } else { 0.0 },
             fixed_s: machine.launch_s
                 + if variant.is_two_tall() { super::reduced::ends_s(variant, problem, an_sm, machine) } else { 0.0 }
-                + super::tsmm::begin_s(variant, problem, an_sm, machine)
+                + super::begin::begin_s(variant, problem, an_sm, machine)
                 + if super::tsmm::streams(variant) {
                     0.0
                 } else {

@@ -1,5 +1,6 @@
 //! Bounds: what no kernel can beat, and what an entry is expected to reach.
 
+mod begin;
 mod block;
 mod columns;
 mod constants;
