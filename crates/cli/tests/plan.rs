@@ -420,6 +420,10 @@ fn a_batch_explains_itself() {
     let plan = ["--gpu", "h200", "--batch", "100000", "8", "8", "8"];
     let chosen = says(&bench, &["--gpu", "h200", "--batch", "100000", "32", "32", "32"]);
     assert!(chosen.contains("batched_flat") && chosen.contains("whose warps take problems in turn"), "{chosen}");
+    let over = says(&bench, &["--gpu", "h200", "--dtype", "c64", "--batch", "100000", "20", "20", "20"]);
+    for line in ["batched_over", "problems, C over A and B", "which take tiles in turn"] {
+        assert!(over.contains(line), "{line}: {over}");
+    }
     let words = says(&bench, &plan);
     for line in [
         "100000 products   f64   A 8 x 8",

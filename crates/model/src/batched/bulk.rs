@@ -24,8 +24,10 @@ const WAVEFRONTS: f64 = 0.7;
 const STEP_WAITS: f64 = 25.0;
 /// Cycles from asking for a stage to having it, of which turns with several stages wait for their share; C's leaving is in it.
 const STAGE_WAITS: f64 = 3500.0;
-/// Turns that a launch's first and last ones take longer: half a gigabyte takes more than a quarter of the time of two.
+/// Turns that a launch's first and last ones take longer, where there are that many and others: half a gigabyte takes more than a quarter of the time of
+/// two.
 const LAST_TURNS: f64 = 0.7;
+const FEW_TURNS: u64 = 2;
 /// Bytes that the memory moves more for each matrix of a group whose run ends within a sector of so many bytes, which is moved with the next group's, too,
 /// and of C is written in two parts.
 const SPLIT_SECTOR: f64 = 128.0;
@@ -185,7 +187,8 @@ impl ByUnits<'_> {
         let arithmetic_s = sms_s(k * issued * warps / each / 4.0);
         let turns_s = turns as f64 * (k * (issued + STEP_WAITS) + STAGE_WAITS / ahead) / machine.clock_hz;
         // Nothing of it is done by the same parts of an SM.
-        let seconds = root_of_fourths([memory_s, shared_s, arithmetic_s, turns_s]) * (1.0 + LAST_TURNS / turns as f64);
+        let last = if turns > FEW_TURNS { LAST_TURNS / turns as f64 } else { 0.0 };
+        let seconds = root_of_fourths([memory_s, shared_s, arithmetic_s, turns_s]) * (1.0 + last);
         let seconds = seconds + machine.launch_s + machine.memory_latency_s;
         BatchedEstimate { resident, in_flight, memory_s, shared_s, arithmetic_s, turns_s, seconds }
     }

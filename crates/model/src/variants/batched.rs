@@ -350,7 +350,7 @@ macro_rules! bulk_rows {
 batched_bulk_variants!(bulk_rows);
 
 /// The entries that take these in one stage a block, over which C lies: `entry: element, TM, TN, steps before places are moved on, threads at most,
-/// blocks an SM`. The tiles that were faster than all else of some size (benches/results/trials/one-stage.csv).
+/// blocks an SM`. The tiles that were faster than all else of some size (benches/results/trials/by-runs.csv).
 #[macro_export]
 macro_rules! batched_over_variants {
     ($emit:ident) => {

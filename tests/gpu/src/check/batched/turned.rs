@@ -10,8 +10,7 @@ use model::variants::batched::Batched;
 use model::{BatchedProblem, Machine, choose_batched};
 
 /// m, n, k, and problems.
-const SIZES: [((usize, usize, usize), usize); 3] =
-    [((8, 8, 8), 120_000), ((9, 13, 11), 40_000), ((16, 20, 12), 40_000)];
+const SIZES: [((usize, usize, usize), usize); 3] = [((8, 8, 8), 60_000), ((9, 13, 11), 30_000), ((16, 20, 12), 45_000)];
 /// Groups a block, at least, of one of the sizes.
 const TURNS: u64 = 4;
 
