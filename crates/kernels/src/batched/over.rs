@@ -4,7 +4,8 @@
 //! [`bulk`](super::bulk)'s ring needs two stages or more of A, B and C. Of large problems an SM has room for few of these, and so for few lanes with
 //! few sums each, whose loads are as many as their multiply-adds. Here a block has A and B of one group, and when all of it is multiplied, C in
 //! their place; while it waits, the SM's other blocks multiply. Registers decide how many these are, and lanes have larger tiles: 20 x 20 in c64
-//! by 5 x 5 sums takes 0.95 of the bound where the ring takes 0.69. Where memory alone is the bound both are as fast.
+//! by 5 x 5 sums took 0.95 of the bound on an H200 on 2026-11-30, the ring 0.67. Where that is near the bound, too, it is within 2% in most sizes, and
+//! far behind where tiles with an odd side meet in banks or reach far past a matrix: of multiples of four.
 //!
 //! # Thread mapping
 //! The units of a stage's problems, TM x TN sums each, are the block's lanes': [`super::runs`]. Blocks take groups in turn.
@@ -31,8 +32,9 @@ pub unsafe fn body<T: Scalar, const TM: usize, const TN: usize, const STEPS: u32
     let runs = Runs::<T, TM, TN, STEPS>::new(&x, BulkTile::over([x.m, x.n, x.k], x.problems, T::WIDTH as u32));
     let (stage, ready) = (runs.stage(0), runs.ready(1).address(0));
     let mut parity = 0;
-    // SAFETY: shared memory is as the launch promised, and nothing else is in it. Threads meet between all uses of the stage: before C comes
-    // they have multiplied, before it leaves they have written, and before A and B come again it has left.
+    // SAFETY: shared memory is as the launch promised, and nothing else is in it. Threads meet before C comes, when they have multiplied, and before it
+    // leaves, when they have written. Before A and B come again it has left: the one thread that asks for them has waited for that, and where
+    // all threads copy they meet.
     unsafe {
         if runs.lane == 0 {
             ptx::mbarrier_init(ready, 1);
@@ -60,6 +62,7 @@ pub unsafe fn body<T: Scalar, const TM: usize, const TN: usize, const STEPS: u32
                 let unit = Unit::new(&runs, runs.lane);
                 rc = runs.sums(stage.starting_at(unit.a), stage.starting_at(unit.b));
             }
+            // PTX's model orders what bulk copies write behind what threads read, as behind what they write, by a fence alone.
             ptx::fence_proxy_async();
             thread::sync_threads(); // A and B are done with
             if !x.beta.is_zero() {

@@ -334,6 +334,54 @@ mod tests {
         }
     }
 
+    /// Large ones whose sides tiles divide, where rings have room for few lanes.
+    #[test]
+    fn one_stage_is_chosen_for_large_problems() {
+        for (dtype, n) in [
+            (Dtype::C64, 19),
+            (Dtype::C64, 20),
+            (Dtype::C64, 21),
+            (Dtype::C64, 28),
+            (Dtype::F32, 25),
+            (Dtype::F32, 27),
+            (Dtype::F64, 26),
+            (Dtype::C128, 17),
+            (Dtype::C128, 19),
+        ] {
+            let p = BatchedProblem::column_major(dtype, (n, n, n), 2_000_000_000 / (4 * dtype.bytes() * n * n));
+            let choice = choose_batched(&p, &Machine::H200, None);
+            assert!(
+                choice.is_ok_and(|choice| choice.variant.design() == Design::Over && choice.stages == 1),
+                "{dtype} {n}: {choice:?}"
+            );
+        }
+    }
+
+    /// A run that ends within a sector moves that sector twice; a launch of a turn or two has no others that its first and last could be longer than.
+    #[test]
+    fn ends_of_runs_and_of_launches_count() {
+        let of = BatchedProblem::column_major(Dtype::F32, (17, 17, 17), 1_000_000);
+        let Some(variant) = entries().find(|v| v.entry == "sbatched_over_9x4_t128") else { panic!("it is gone") };
+        let memory_s = of.bound(&Machine::H200).memory_s;
+        let by = ByUnits { variant, of: &of, machine: &Machine::H200, memory_s, waves: Waves::new(variant, &of) };
+        // 8 problems are 9248 bytes, which are whole sectors, 12 are 13872.
+        let [whole, split] = [8, 12].map(|problems| by.estimate([problems, 1, 4], 100).memory_s);
+        assert!(whole == memory_s && (split / whole - 1.0 - 128.0 / 13872.0).abs() < 1e-9, "{whole} {split}");
+        let [two, three] = [2, 3].map(|turns| by.estimate([8, 1, 4], turns).seconds);
+        assert!(three > two + 0.99 * LAST_TURNS / 3.0 * memory_s, "{two} {three}");
+    }
+
+    /// C that is larger than A and B together has its place, all of it in whole pieces.
+    #[test]
+    fn a_stage_holds_the_larger_of_c_and_its_factors() {
+        for (sizes, problems, expected) in
+            [([8, 8, 8], 3, 2 * 192), ([9, 7, 2], 4, 252), ([9, 7, 3], 1, 64), ([5, 3, 1], 1, 16)]
+        {
+            let tile = BulkTile::over(sizes, problems, 4);
+            assert_eq!((tile.c_at, tile.stage_len), (0, expected), "{sizes:?}");
+        }
+    }
+
     /// As few problems as are whole pieces, if no more fit.
     #[test]
     fn few_problems_are_taken_where_many_do_not_fit() {

@@ -93,8 +93,9 @@ impl Ends {
 /// Time in which a block stores its part of C, whose rows are `stride` elements apart, s.
 ///
 /// The threads of a warp have a row each. Unless rows are neighbours, each of their elements takes a sector, or as much of
-/// it as lies between two rows. Of few rows, with no other blocks that store, it takes half a sector at most, and twice its own bytes, as it is stored by itself: by what was fitted of rings
-/// to an H200's times of 2026-11-29 (benches/results/trials/few-rows.csv) 0.5 of a sector in f32, f64 and c64 by rows, and 1.4 to 1.9 of its bytes by columns.
+/// it as lies between two rows. Of tall matrices times a small B, whose blocks have few steps and seldom store together, it takes half a sector, but twice its own bytes at
+/// least: by what was fitted of rings to an H200's times of 2026-11-29 (benches/results/trials/few-rows.csv) 0.5 of a sector in f32, f64 and c64 by rows, and 1.4 to 1.9 of
+/// its bytes by columns.
 fn store_s(variant: &Variant, problem: &Problem, stride: u64, machine: &Machine, constants: &Constants) -> f64 {
     let elements = u64::from(variant.rows).min(problem.m) * u64::from(variant.t2).min(problem.n);
     let bytes = problem.dtype.bytes() as f64;
@@ -135,7 +136,7 @@ mod tests {
         assert!((narrow.store_s / columns.store_s - 2.0).abs() <= 1e-9);
     }
 
-    /// Of few steps, and so of few rows, half a sector, or an element twice.
+    /// Of few steps half a sector, or an element twice.
     #[test]
     fn few_rows_are_stored_by_themselves() {
         let variant = VARIANTS.iter().find(|v| v.entry == "stsm2r_staged_4x8_n16_k32_s3_t128_rows").expect("an entry");
