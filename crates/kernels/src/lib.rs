@@ -22,7 +22,7 @@
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, stdarch_nvptx))]
 // Indices are the algorithm's, and loops over const ranges are unrolled into registers.
-#![allow(clippy::needless_range_loop)]
+#![allow(clippy::needless_range_loop, clippy::manual_memcpy)]
 
 pub mod batched;
 pub mod ceiling;

@@ -6,7 +6,7 @@
 //! registers of the lanes and no instructions, for odd sizes as for even ones, so that all that lanes do is multiply.
 //!
 //! # Thread mapping
-//! The units of a stage's problems, TM x TN sums each, are the block's lanes': [`super::runs`].
+//! The units of a stage's problems, TM x TN sums each, are the block's lanes': `runs.rs`.
 //! # Preconditions
 //! All matrices are by columns, without gaps and one behind the other, from a multiple of 16 bytes on; m >= TM, n >= TN; where TM is whole pieces
 //! of 16 bytes, m and k are. So many problems a stage that each matrix's part of it is whole pieces.

@@ -8,7 +8,7 @@
 //! far behind where tiles with an odd side meet in banks or reach far past a matrix: of multiples of four.
 //!
 //! # Thread mapping
-//! The units of a stage's problems, TM x TN sums each, are the block's lanes': [`super::runs`]. Blocks take groups in turn.
+//! The units of a stage's problems, TM x TN sums each, are the block's lanes': `runs.rs`. Blocks take groups in turn.
 //! # Preconditions
 //! As of [`bulk`](super::bulk).
 //! # Zero β, tails
