@@ -248,7 +248,7 @@ fn columns_by_bulk_copies_are_chosen_where_they_are_faster_on_an_h200() {
 /// Of batches, those that take long enough: how many times as long as the fastest entry the choices take, in the geometric mean.
 const BATCHES_LOSE: f64 = 1.006;
 /// The same of the one that loses most.
-const A_BATCH_LOSES: f64 = 1.08;
+const A_BATCH_LOSES: f64 = 1.12;
 
 #[test]
 fn choices_of_batches_are_nearly_the_fastest_on_an_h200() {
