@@ -3,9 +3,10 @@
 mod common;
 
 use common::{Bench, RESULTS, object, says};
+use model::variants::batched::BATCHED;
 use model::{BatchedProblem, Dtype, Machine, Problem, Strides, choose, choose_batched};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Those of all entries, beside those of the choices.
 const VARIANTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/tsm2r-variants.csv");
@@ -23,6 +24,8 @@ const TWO_TALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/resul
 const LINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/trials/lines.csv");
 /// Times of all entries of batches.
 const BATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/batched-variants.csv");
+/// Of the entries that take batches by runs, blocks of all sizes that took at most 1.2 times as long as the fastest of a case.
+const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/trials/by-runs.csv");
 /// Of the matrix units' entries for squares in f64.
 const SQUARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/gemm-variants.csv");
 /// Of tall matrices by rows times a small B, cases and forced entries, f64 and c128, and f32 and c64 with those of few columns; cases of which the
@@ -280,6 +283,41 @@ fn choices_of_batches_are_nearly_the_fastest_on_an_h200() {
     }
     let mean = (losses.iter().sum::<f64>() / losses.len() as f64).exp();
     assert!(mean <= BATCHES_LOSE, "{mean}");
+}
+
+/// How many times as long as the fastest block the one takes that is chosen for the entries that were timed, of 2 GB and of half a gigabyte, in the geometric
+/// mean; and what one counts as that took more than 1.2 times as long.
+const BLOCKS_LOSE: [f64; 2] = [1.011, 1.026];
+const NOT_KEPT: f64 = 1.25;
+
+#[test]
+fn blocks_of_batches_by_runs_are_nearly_the_fastest_on_an_h200() {
+    let text = std::fs::read_to_string(RUNS).expect("results");
+    let mut cases: HashMap<(Dtype, u64, bool, u64), BTreeMap<(&str, [u32; 3]), f64>> = HashMap::new();
+    for row in text.lines().skip(1).map(|row| row.split(',').collect::<Vec<_>>()) {
+        // The others are of trials.
+        let Some(variant) = BATCHED.iter().find(|variant| variant.entry == row[0]) else { continue };
+        let number = |at: usize| row[at].parse::<u64>().expect("a number");
+        let case = (variant.dtype, number(1), number(2) == 1, number(3));
+        let block = [4, 5, 6].map(|at| u32::try_from(number(at)).expect("problems, threads or stages"));
+        cases.entry(case).or_default().insert((variant.entry, block), row[10].parse().expect("a time"));
+    }
+    let mut losses = [Vec::new(), Vec::new()];
+    for (&(dtype, n, reads_c, count), took) in &cases {
+        let p = BatchedProblem { reads_c, ..BatchedProblem::column_major(dtype, (n, n, n), count) };
+        let entries: BTreeSet<&str> = took.keys().map(|(entry, _)| *entry).collect();
+        let chosen = entries.into_iter().map(|entry| choose_batched(&p, &Machine::H200, Some(entry)).expect("a block"));
+        let choice = chosen.min_by(|one, other| one.estimate.seconds.total_cmp(&other.estimate.seconds));
+        let choice = choice.expect("an entry");
+        let time = took.get(&(choice.variant.entry, [choice.problems, choice.threads, choice.stages]));
+        let fastest = took.values().copied().fold(f64::INFINITY, f64::min);
+        let is_half = p.bound(&Machine::H200).memory_s < 200e-6;
+        losses[usize::from(is_half)].push(time.map_or(NOT_KEPT, |time| time / fastest).ln());
+    }
+    for (losses, most) in losses.iter().zip(BLOCKS_LOSE) {
+        let mean = (losses.iter().sum::<f64>() / losses.len() as f64).exp();
+        assert!(losses.len() >= 150 && mean <= most, "{} cases: {mean}", losses.len());
+    }
 }
 
 #[test]

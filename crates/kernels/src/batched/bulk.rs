@@ -105,7 +105,9 @@ impl<T: Scalar, const TM: usize, const TN: usize> Ring<'_, T, TM, TN> {
             ptx::bulk_wait_group::<0>();
         }
     }
-    /// C ← α · op(A) op(B) + β C of this lane's unit.
+
+    /// C ← α · op(A) op(B) + β C of this lane's unit. All of it here: with a function of their own for places, or for C, the assembler runs out of
+    /// registers.
     ///
     /// # Safety
     /// The stage is filled, and has the unit.

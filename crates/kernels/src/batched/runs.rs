@@ -11,8 +11,6 @@ use model::launch::batched::BulkTile;
 
 /// Most elements in 16 bytes.
 const MOST_PIECE: usize = 4;
-/// Which of A, B and C are copied.
-pub type Which = [bool; 3];
 
 /// What a lane knows of its block, whose lanes each have a unit of TM x TN sums, STEPS steps of k before places of B are moved on.
 pub struct Runs<'a, T, const TM: usize, const TN: usize, const STEPS: u32> {
@@ -49,17 +47,16 @@ impl Divisor {
 }
 
 impl<'a, T: Scalar, const TM: usize, const TN: usize, const STEPS: u32> Runs<'a, T, TM, TN, STEPS> {
-    pub const BYTES: u32 = size_of::<T>() as u32;
-    /// Elements of a column that a lane loads or stores at a time, and of them of B, whose columns are along k.
+    const BYTES: u32 = size_of::<T>() as u32;
+    /// Elements of a column that a lane loads or stores at a time.
     pub const PIECE: usize = if TM % T::WIDTH == 0 { T::WIDTH } else { 1 };
-    const B_PIECE: usize = if STEPS == 1 { 1 } else { Self::PIECE };
 
     /// Of a launch with stages like this.
     #[inline(always)]
     pub fn new(x: &'a Batched<T>, tile: BulkTile) -> Self {
         const {
             assert!(TM > 0 && TN > 0, "a unit has rows and columns");
-            assert!(STEPS as usize % Self::B_PIECE == 0 && T::WIDTH <= MOST_PIECE, "steps are whole pieces");
+            assert!(STEPS as usize % Self::PIECE == 0 && T::WIDTH <= MOST_PIECE, "steps are whole pieces");
         }
         let (down, across) = (x.m.div_ceil(TM as u32), x.n.div_ceil(TN as u32));
         let (lane, lanes) = (thread::thread_idx_x(), thread::block_dim_x());
@@ -108,13 +105,13 @@ impl<'a, T: Scalar, const TM: usize, const TN: usize, const STEPS: u32> Runs<'a,
         [x.m * x.k, x.k * x.n, x.m * x.n]
     }
 
-    /// Starts copying a group's matrices into a stage; when they are there, `ready` is. Of a group that is no whole pieces they are when all
+    /// Starts copying those of a group's A, B and C that are asked for into a stage; when they are there, `ready` is. Of a group that is no whole pieces they are when all
     /// threads have returned.
     ///
     /// # Safety
     /// Nobody else uses their places; all threads of the block are here.
     #[inline(always)]
-    pub unsafe fn fetch(&self, which: Which, into: Shared<T>, ready: ptx::SharedAddress, group: u32) {
+    pub unsafe fn fetch(&self, which: [bool; 3], into: Shared<T>, ready: ptx::SharedAddress, group: u32) {
         let (x, problems) = (self.x, self.problems(group));
         let places = [0, self.tile.b_at, self.tile.c_at];
         let operands = [x.a.base, x.b.base, x.c.base];
@@ -187,12 +184,12 @@ impl<'a, T: Scalar, const TM: usize, const TN: usize, const STEPS: u32> Runs<'a,
         let (m, k, signs) = (self.x.m, self.x.k, self.x.signs());
         let mut sb: [Shared<T>; TN] = core::array::from_fn(|j| sb.starting_at(j as u32 * k));
         let mut rc = [[T::ZERO; TN]; TM]; // (TM, TN)
-        // B_PIECE steps from one on.
+        // PIECE steps from one on.
         let mut multiply = |sb: &[Shared<T>; TN], first: u32| {
             // SAFETY: there are the steps, as the caller promised of the elements.
             let rb: [[T; MOST_PIECE]; TN] =
-                core::array::from_fn(|j| unsafe { load_piece(sb[j].starting_at(first), Self::B_PIECE) });
-            for d in 0..Self::B_PIECE {
+                core::array::from_fn(|j| unsafe { load_piece(sb[j].starting_at(first), Self::PIECE) });
+            for d in 0..Self::PIECE {
                 let mut ra = [T::ZERO; TM]; // (TM)
                 for i in (0..TM).step_by(Self::PIECE) {
                     // SAFETY: the same.
@@ -210,12 +207,12 @@ impl<'a, T: Scalar, const TM: usize, const TN: usize, const STEPS: u32> Runs<'a,
             if STEPS == 1 {
                 ptx::nounroll();
             }
-            for step in (0..STEPS).step_by(Self::B_PIECE) {
+            for step in (0..STEPS).step_by(Self::PIECE) {
                 multiply(&sb, step);
             }
             sb = sb.map(|at| at.starting_at(STEPS));
         }
-        for step in (0..k % STEPS).step_by(Self::B_PIECE) {
+        for step in (0..k % STEPS).step_by(Self::PIECE) {
             multiply(&sb, step);
         }
         rc

@@ -75,7 +75,7 @@ fn aligned(variant: &Variant) -> [Case; 4] {
     })
 }
 
-/// Eight cases for a ring that takes its operands either way: all lines are aligned to 16 bytes, more stages than the ring has,
+/// Cases for a ring that takes its operands either way: all lines are aligned to 16 bytes, more stages than the ring has,
 /// more blocks than one; what hangs over is whole pieces of 16 bytes or is not.
 fn either_way(variant: &Variant) -> Vec<Case> {
     let [rows, cols, step] = tile(variant);
@@ -88,7 +88,9 @@ fn either_way(variant: &Variant) -> Vec<Case> {
     };
     // More tiles side by side than a band has.
     let wide = Case::plain(rows + 1, (model::launch::GEMM_BAND + 1) * cols - 3, 3);
-    (0..8).map(case).chain([wide]).collect()
+    // C by columns that is read, whose last rows are no whole pieces.
+    let read = Case { by_rows: ways[0], gap: 3, beta: -1.0, ..Case::plain(rows + 1, cols + 1, step) };
+    (0..8).map(case).chain([wide, read]).collect()
 }
 
 /// Cases of whole tiles alone, of each operand either way.

@@ -10,14 +10,13 @@ use crate::variants::batched::{Batched, Design};
 use crate::{Dtype, Machine, Refusal};
 
 /// Fewest and most stages of a block.
-fn stages(variant: &Batched) -> core::ops::RangeInclusive<u32> {
+fn possible_stages(variant: &Batched) -> core::ops::RangeInclusive<u32> {
     if variant.design() == Design::Over { 1..=1 } else { 2..=3 }
 }
 
 /// Cycles in which a scheduler issues a slot of the listing ([`super::slots`]), of single and of double precision; cycles of a wavefront of shared
 /// memory; cycles that a step waits for its loads. Fitted, as the next number is, to the least times of 2 GB of n x n, n = 3 to 32, in blocks of all
-/// sizes of all entries on H200s on 2026-11-30 (by-runs.csv in benches/results/trials), the more the nearer to the fastest; with them the best block
-/// by the estimate takes 1.01 times as long as the fastest of 38 blocks in the geometric mean of 240 cases.
+/// sizes of all entries on H200s on 2026-11-30 (by-runs.csv in benches/results/trials), the more the nearer to the fastest.
 const ISSUED: f64 = 1.2;
 const ISSUED_DOUBLE: f64 = 1.4;
 const WAVEFRONTS: f64 = 0.7;
@@ -77,7 +76,7 @@ fn shared_bytes(variant: &Batched, of: &BatchedProblem, problems: u32, stages: u
 pub(super) fn least_block(variant: &Batched, p: &BatchedProblem) -> (u32, u32) {
     let (of, _) = upright(p);
     let problems = least_problems(&of);
-    (threads(variant, &of, problems), shared_bytes(variant, &of, problems, *stages(variant).start()))
+    (threads(variant, &of, problems), shared_bytes(variant, &of, problems, *possible_stages(variant).start()))
 }
 
 /// Why it cannot compute a batch, by how it lies and by its sizes.
@@ -115,7 +114,7 @@ pub(super) fn choose(variant: &'static Batched, p: &BatchedProblem, machine: &Ma
             continue;
         }
         before = problems;
-        for stages in stages(variant) {
+        for stages in possible_stages(variant) {
             let shared_bytes = shared_bytes(variant, &of, problems, stages);
             let resident = resident_blocks(machine, threads, variant.registers(machine), shared_bytes);
             if resident == 0 {
@@ -171,8 +170,8 @@ impl ByUnits<'_> {
         let warps = f64::from(threads(variant, of, problems) / 32);
         let fmas = f64::from(variant.tm * variant.tn * of.dtype.fmas());
         // The units of double precision take two cycles for a warp.
-        let (least, each_s) = if is_double { (2.0, ISSUED_DOUBLE) } else { (1.0, ISSUED) };
-        let issued = fmas * slots(variant).max(least) * each_s;
+        let (least, a_slot) = if is_double { (2.0, ISSUED_DOUBLE) } else { (1.0, ISSUED) };
+        let issued = fmas * slots(variant).max(least) * a_slot;
         let (mk, kn, mn) = ((of.m * of.k) as f64, (of.k * of.n) as f64, (of.m * of.n) as f64);
         let Waves { step: of_step, of_c } = self.waves;
         let copied = (mk + kn + mn * (1.0 + reads_c)) * bytes / 128.0;

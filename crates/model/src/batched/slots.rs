@@ -2,10 +2,9 @@
 
 use crate::variants::batched::Batched;
 
-/// Issue slots of a real multiply-add, by the listing of the innermost loop (nvdisasm, of what ptxas 13.0.88 makes of each entry for sm_90, on 2026-11-30): its
-/// instructions, and in single precision half
-/// a slot for each multiply-add two of whose registers are of one bank, unless one of them is that of the one before. These are the assembler's
-/// choice: of equal tiles one has a third more than another.
+/// Issue slots of a real multiply-add, by the listing of the innermost loop (nvdisasm, of what ptxas 13.0.88 makes of each entry for sm_90, on
+/// 2026-11-30): its instructions, and in single precision half a slot for each multiply-add two of whose registers are of one bank, unless one of
+/// them is that of the one before. These are the assembler's choice: of equal tiles one has a third more than another.
 const SLOTS: &[(&str, f64)] = &[
     ("cbatched_bulk_2x2_t256", 1.95),
     ("cbatched_bulk_2x4_t256", 1.75),
