@@ -290,10 +290,13 @@ fn choices_of_batches_are_nearly_the_fastest_on_an_h200() {
 const BLOCKS_LOSE: [f64; 2] = [1.011, 1.026];
 const NOT_KEPT: f64 = 1.25;
 
+/// An entry, and problems, threads and stages of its blocks.
+type Block<'a> = (&'a str, [u32; 3]);
+
 #[test]
 fn blocks_of_batches_by_runs_are_nearly_the_fastest_on_an_h200() {
     let text = std::fs::read_to_string(RUNS).expect("results");
-    let mut cases: HashMap<(Dtype, u64, bool, u64), BTreeMap<(&str, [u32; 3]), f64>> = HashMap::new();
+    let mut cases: HashMap<(Dtype, u64, bool, u64), BTreeMap<Block<'_>, f64>> = HashMap::new();
     for row in text.lines().skip(1).map(|row| row.split(',').collect::<Vec<_>>()) {
         // The others are of trials.
         let Some(variant) = BATCHED.iter().find(|variant| variant.entry == row[0]) else { continue };
