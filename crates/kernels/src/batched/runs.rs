@@ -105,8 +105,8 @@ impl<'a, T: Scalar, const TM: usize, const TN: usize, const STEPS: u32> Runs<'a,
         [x.m * x.k, x.k * x.n, x.m * x.n]
     }
 
-    /// Starts copying those of a group's A, B and C that are asked for into a stage; when they are there, `ready` is. Of a group that is no whole pieces they are when all
-    /// threads have returned.
+    /// Starts copying those of a group's A, B and C that are asked for into a stage; when they are there, `ready` is. Of a group that is no whole
+    /// pieces they are when all threads have returned.
     ///
     /// # Safety
     /// Nobody else uses their places; all threads of the block are here.
