@@ -235,6 +235,9 @@ pub struct HowArgs {
     /// Plan for the same bits on every GPU of compute capability 8.0 or later, fast or not
     #[arg(long)]
     pub across_gpus: bool,
+    /// Allow f32 to be multiplied in two parts by the matrix units, where that is faster: nearly as exact, or more, but for infinities
+    #[arg(long, conflicts_with = "across_gpus")]
+    pub split_f32: bool,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
@@ -294,6 +297,9 @@ pub struct PlanArgs {
     /// Force a kernel, by the name of its variant or of its entry
     #[arg(long, value_name = "NAME", conflicts_with = "paper")]
     pub variant: Option<String>,
+    /// Allow f32 to be multiplied in two parts by the matrix units
+    #[arg(long, conflicts_with = "paper")]
+    pub split_f32: bool,
     #[command(flatten)]
     pub lies: LiesArgs,
     /// Plan for A, B and C that are in the GPU's second-level cache already, as those of a solver's loop are

@@ -76,6 +76,7 @@ impl HowArgs {
     fn told(&self, builder: PlanBuilder) -> PlanBuilder {
         let determinism = if self.across_gpus { Determinism::AcrossGpus } else { Determinism::OneGpu };
         let builder = builder.determinism(determinism);
+        let builder = if self.split_f32 { builder.split_f32() } else { builder };
         self.variant.iter().fold(builder, |builder, name| builder.variant(name))
     }
 }
@@ -240,5 +241,7 @@ mod tests {
         assert!(told(&[]).contains("OneGpu") && told(&[]).contains("variant: None"));
         let both = told(&["--across-gpus", "--variant", "tsm2r_outer"]);
         assert!(both.contains("AcrossGpus") && both.contains("tsm2r_outer"), "{both}");
+        assert!(told(&[]).contains("splits: false") && told(&["--split-f32"]).contains("splits: true"));
+        assert!(Told::try_parse_from(["lanky", "--across-gpus", "--split-f32"]).is_err(), "one excludes the other");
     }
 }

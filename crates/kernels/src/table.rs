@@ -108,6 +108,12 @@ mod mma {
     model::mma_variants!(rows);
 }
 
+mod split {
+    use super::{Product, elem};
+    use crate::tsm2r as entries;
+    model::split_variants!(rows);
+}
+
 mod gemm {
     use super::{Product, elem};
     use crate::gemm as entries;
@@ -449,6 +455,7 @@ pub fn product(entry: &str) -> Option<Product> {
         tsm2r::product,
         staged::product,
         mma::product,
+        split::product,
         gemm::product,
         gemm_ladder::product,
         gemm_staged::product,

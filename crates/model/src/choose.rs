@@ -239,6 +239,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     let least = problem.m.min(problem.n);
     let has_a_large_operand = problem.k > crate::shape::SKINNY && !are_two_tall(problem);
     match variant.kernel {
+        _ if variant.splits() && !problem.splits => false,
         Kernel::Ring if problem.is_short() || suits_few_rows(variant, problem) => true,
         Kernel::Ring if problem.gram => false,
         Kernel::Tsm2r if problem.is_short() && is_soon_there(variant, problem) => true,

@@ -80,7 +80,7 @@ pub const fn ring_gap(a_by_rows: bool, mma: bool, steps: u32, elem_bytes: u32) -
     match (a_by_rows, mma) {
         _ if ring_turns(a_by_rows, steps, elem_bytes) => 0,
         (true, _) => 32,
-        (false, true) if elem_bytes == 16 => 64,
+        (false, true) if elem_bytes != 8 => 64,
         (false, _) => 16,
     }
 }

@@ -93,13 +93,16 @@ pub struct Problem {
     pub conj_a: bool,
     /// The same of op(B).
     pub conj_b: bool,
+    /// Whether f32 may be multiplied in two parts on the matrix units ([`Variant::splits`](crate::Variant::splits)).
+    pub splits: bool,
 }
 
 impl Problem {
     /// All three matrices column-major and packed, β = 0.
     pub const fn column_major(dtype: Dtype, m: u64, n: u64, k: u64) -> Self {
         let (a, b, c) = (Strides::column_major(m), Strides::column_major(k), Strides::column_major(m));
-        Problem { dtype, m, n, k, a, b, c, reads_c: false, conj_a: false, conj_b: false, gram: false, triangle: false }
+        let (reads_c, conj_a, conj_b, splits) = (false, false, false, false);
+        Problem { dtype, m, n, k, a, b, c, reads_c, conj_a, conj_b, splits, gram: false, triangle: false }
     }
 
     /// The same product transposed: Cᵀ ← α Bᵀ Aᵀ + β Cᵀ.
@@ -117,14 +120,13 @@ impl Problem {
             conj_b: self.conj_a,
             gram: self.gram,
             triangle: self.triangle,
+            splits: self.splits,
         }
     }
 
     /// C (m x m) ← α A Aᵀ + β C, where A is m x k of these strides.
     pub const fn gram(dtype: Dtype, m: u64, k: u64, a: Strides) -> Self {
-        let c = Strides::column_major(m);
-        let (reads_c, conj_a, conj_b) = (false, false, false);
-        Problem { dtype, m, n: m, k, a, b: a.transposed(), c, reads_c, conj_a, conj_b, gram: true, triangle: false }
+        Problem { a, b: a.transposed(), gram: true, ..Problem::column_major(dtype, m, m, k) }
     }
 
     /// What the shape asks for.

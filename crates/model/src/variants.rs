@@ -6,6 +6,7 @@ mod dealt;
 mod gemm;
 mod gemv;
 pub mod lines;
+mod split;
 pub mod tsmm;
 mod tsmttsm;
 
@@ -318,10 +319,11 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 47] = [
+const TABLES: [&[Variant]; 48] = [
     TSM2R,
     STAGED,
     MMA,
+    split::TSM2R,
     GEMM,
     gemm::LADDER,
     gemm::STAGED,

@@ -15,7 +15,8 @@ usage: lanky-gpu-tests COMMAND [--device cuda:N|cpu] [options]
   busy                  multiplies until its input ends
   beyond                touches what is not mapped   --only behind|before|written
   first                 the first call of this process              [--limit SECONDS]
-With --share I/N checks try an N-th of the entries, and occupancy of their blocks, one of 0/N to N-1/N; all without. The checks local and grids try all.
+With --share I/N checks try an N-th of the entries, and occupancy of their blocks, one of 0/N to N-1/N; with --entries NAME those whose own name or
+variant's begins so; all without. The checks local and grids try all.
 The device is cuda:0 unless another is named. Exit codes: 0 all passed, 1 a failure, 2 wrong usage, 3 no device.";
 
 /// The options of all commands.
@@ -32,14 +33,16 @@ pub struct Args {
     pub csv: Option<String>,
     /// What loading may add to a first call, s.
     pub limit: f64,
-    /// The entries that are tried.
+    /// The entries that are tried: a share of those whose names begin so.
     pub share: Share,
+    pub entries: String,
 }
 
 impl Args {
     fn new(command: String) -> Args {
         let (device, share) = ("cuda:0".to_owned(), Share::WHOLE);
-        Args { command, device, only: Vec::new(), log2: 32, csv: None, limit: f64::INFINITY, share }
+        let entries = String::new();
+        Args { command, device, only: Vec::new(), log2: 32, csv: None, limit: f64::INFINITY, share, entries }
     }
 
     /// From the words behind the program's name.
@@ -65,6 +68,7 @@ impl Args {
             "--csv" => self.csv = Some(value),
             "--limit" => self.limit = value.parse()?,
             "--share" => self.share = share(&value)?,
+            "--entries" => self.entries = value,
             _ => return Err(format!("there is no option {option}").into()),
         }
         Ok(())
@@ -117,6 +121,7 @@ mod tests {
         assert_eq!(args.only, ["a", "b"]);
         assert_eq!(parse("check --device cpu")?.ordinal()?, None);
         assert_eq!(parse("small --share 2/3")?.share, Share { at: 2, of: 3 });
+        assert_eq!([parse("check")?.entries, parse("check --entries tsm2r_split")?.entries], ["", "tsm2r_split"]);
         for wrong in [
             "check --device",
             "check --sort x",

@@ -16,12 +16,12 @@ use watched::Share;
 /// What a plan is asked for: an entry, or nothing, so that the model chooses.
 pub type Entry = Option<&'static str>;
 
-/// Which of so many shares of the entries is tried: all of the one where none was asked for.
-static SHARE: OnceLock<Share> = OnceLock::new();
+/// Which of so many shares of the entries is tried, and how their names or their variants' begin: all where nothing was asked for.
+static CHOSEN: OnceLock<(Share, String)> = OnceLock::new();
 
-/// Makes a share the one that is tried, before anything is.
-pub fn choose(share: Share) {
-    assert!(SHARE.set(share).is_ok(), "entries were tried already, of another share");
+/// Makes these the ones that are tried, before anything is.
+pub fn choose(share: Share, start: String) {
+    assert!(CHOSEN.set((share, start)).is_ok(), "entries were tried already, of another share");
 }
 
 /// Whether what has this number in a list is tried.
@@ -29,18 +29,28 @@ pub fn is_tried(index: usize) -> bool {
     share().has(index)
 }
 
+fn chosen() -> &'static (Share, String) {
+    CHOSEN.get_or_init(|| (Share::WHOLE, String::new()))
+}
+
 fn share() -> Share {
-    *SHARE.get_or_init(|| Share::WHOLE)
+    chosen().0
+}
+
+/// Whether an entry or its variant is named so.
+fn is_named(entry: &str, variant: &str) -> bool {
+    let start = chosen().1.as_str();
+    entry.starts_with(start) || variant.starts_with(start)
 }
 
 /// The entries that are tried, but those of batches.
 pub fn tried() -> impl Iterator<Item = &'static Variant> {
-    share().of(VARIANTS)
+    share().of(VARIANTS).filter(|v| is_named(v.entry, v.name))
 }
 
 /// Those of batches.
 pub fn tried_of_batches() -> impl Iterator<Item = &'static Batched> {
-    share().of(BATCHED)
+    share().of(BATCHED).filter(|v| is_named(v.entry, v.name))
 }
 
 /// The model's choice, and if asked for each entry of an element type; those of two tall matrices and of vectors are in

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             return ExitCode::from(USAGE_ERROR);
         }
     };
-    entries::choose(args.share);
+    entries::choose(args.share, args.entries.clone());
     let result = match args.command.as_str() {
         "cold" => cold::run(&args.device),
         "busy" => check::company::busy(ordinal),

@@ -62,6 +62,9 @@ pub struct BenchArgs {
     /// that can compute a case; of several, those that take 1.5 times as long as the fastest are timed once
     #[arg(long, value_name = "NAME|NAME*|all")]
     pub variant: Option<String>,
+    /// Allow f32 to be multiplied in two parts by the matrix units
+    #[arg(long)]
+    pub split_f32: bool,
     /// Whom to compare with, by the first letters of their names, or none [default: all that are found]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub against: Vec<String>,

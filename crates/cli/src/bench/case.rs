@@ -194,6 +194,7 @@ impl Case {
             triangle: false,
             conj_a: false,
             conj_b: false,
+            splits: false,
         };
         Some(Job { problem, reals, batch: self.batch, steps, shares_a: self.family == "gram" })
     }

@@ -25,6 +25,11 @@ impl Job {
         Self { problem, reals: 1, batch: 1, steps: [0; 3], shares_a: false }
     }
 
+    /// The same, which may be multiplied in parts, or not.
+    pub fn split(self, splits: bool) -> Self {
+        Self { problem: Problem { splits, ..self.problem }, ..self }
+    }
+
     /// Whether it is one product of real numbers.
     pub fn is_single_real(&self) -> bool {
         self.reals == 1 && self.batch == 1

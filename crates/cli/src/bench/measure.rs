@@ -65,7 +65,7 @@ pub fn all(args: &BenchArgs, stream: &Stream, cases: Cases, journal: Journal) ->
             (_, Some(why)) if bench.opponents.is_empty() => bench.outcome.not_run(why),
             (None, _) => bench.outcome.not_run(TOO_LARGE.into()),
             (Some(job), _) if job.problem.dtype == Dtype::F64 => double.push((case, job)),
-            (Some(job), _) => single.push((case, job)),
+            (Some(job), _) => single.push((case, job.split(args.split_f32))),
         }
     }
     pending::expect(double.iter().chain(&single).map(|(case, _)| case.name()));

@@ -112,6 +112,7 @@ fn shapes(p: &Problem) -> lanky::Result<[Shape; 3]> {
 fn builder(device: &Device, p: &Problem, [a, b, c]: [Shape; 3], variant: Option<&str>) -> PlanBuilder {
     let builder = if p.gram { Plan::gram(device, b, c).no_conj() } else { Plan::gemm(device, a, b, c) };
     let builder = if p.reads_c { builder.reads_c() } else { builder };
+    let builder = if p.splits { builder.split_f32() } else { builder };
     variant.into_iter().fold(builder, |builder, name| builder.variant(name))
 }
 

@@ -100,12 +100,12 @@ struct Loss {
 ///
 /// # Errors
 /// [`Fault::Input`] for a file that is not results, and where no row can be compared.
-pub fn compare(files: &[PathBuf], machine: Option<&Machine>) -> Result<Object, Fault> {
+pub fn compare(files: &[PathBuf], machine: Option<&Machine>, splits: bool) -> Result<Object, Fault> {
     let mut rows = Vec::new();
     for file in files {
         rows.extend(result::read(file)?);
     }
-    let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, machine)).collect();
+    let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, machine, splits)).collect();
     if timed.is_empty() {
         return Err(Fault::Input(format!("none of {} rows can be predicted: see --gpu", rows.len())));
     }
@@ -124,12 +124,13 @@ struct Timed<'r> {
 }
 
 impl<'r> Timed<'r> {
-    fn of(row: &'r Row, machine: Option<&Machine>) -> Option<Self> {
+    /// A row that is predicted: what is chosen beside it may be split, or not.
+    fn of(row: &'r Row, machine: Option<&Machine>, splits: bool) -> Option<Self> {
         let own = || TABLE.iter().map(|(_, machine)| machine).find(|machine| machine.name.as_str() == row.device);
         let uncached = row.variant.strip_suffix(CACHED);
         let (cached, name) = (uncached.is_some(), uncached.unwrap_or(&row.variant));
         let entry = VARIANTS.iter().find(|variant| variant.entry == name)?.entry;
-        let (ns, problem) = (row.ns_median()?, row.case.job()?.of_elements());
+        let (ns, problem) = (row.ns_median()?, row.case.job()?.split(splits).of_elements());
         let mut machine = *machine.or_else(own)?;
         if cached {
             machine = match machine.warm(bound(&problem, &machine).bytes()) {
@@ -154,6 +155,11 @@ impl<'r> Timed<'r> {
     /// Whether both have the same choice.
     fn is_like(&self, other: &Timed<'_>) -> bool {
         self.row.case == other.row.case && self.cached == other.cached && self.machine == other.machine
+    }
+
+    /// Whether it is one of those that are chosen from: what splits f32 only where that is allowed.
+    fn may_be_chosen(&self) -> bool {
+        self.problem.splits || !VARIANTS.iter().any(|variant| variant.entry == self.entry && variant.splits())
     }
 
     /// `None` where the entry no longer takes such a product.
@@ -241,7 +247,7 @@ impl Object {
 impl Choices {
     fn of(timed: &[Timed<'_>]) -> Option<Self> {
         let mut cases: Vec<Vec<&Timed<'_>>> = Vec::new();
-        for one in timed {
+        for one in timed.iter().filter(|one| one.may_be_chosen()) {
             match cases.iter_mut().find(|case| case[0].is_like(one)) {
                 Some(case) => case.push(one),
                 None => cases.push(vec![one]),
@@ -323,6 +329,7 @@ fn summary(within: f64, median: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::case::Case;
     use crate::bench::result::Timing;
     use crate::bench::result::tests::row;
 
@@ -340,8 +347,26 @@ mod tests {
     }
 
     fn of(rows: &[Row]) -> Object {
-        let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, None)).collect();
+        let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, None, false)).collect();
         Object::of(&timed, rows.len() - timed.len())
+    }
+
+    /// What splits f32 is compared with the choice where it may be chosen.
+    #[test]
+    fn who_allows_f32_to_be_split_is_told_of_it() {
+        let entries = ["stsm2r_staged_16x8_n32_k16_s2_t128", "stsm2r_split_32x64_n64_k32_s3_t256"];
+        let rows = entries.map(|entry| {
+            let case = Case { dtype: "f32", m: 20_480, k: 20_480, ..row(64, None).case };
+            let row = Row { device: "NVIDIA H200".into(), variant: entry.into(), splits: None, case, ..row(64, None) };
+            taking(1e6, row)
+        });
+        let choices = |splits| {
+            let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, None, splits)).collect();
+            Object::of(&timed, 0).choices
+        };
+        assert!(choices(false).is_none(), "one of them is none that could be chosen");
+        let split = choices(true).expect("two entries");
+        assert_eq!((split.cases, split.losses[0].picked), (1, entries[1]));
     }
 
     /// The results of tall products, of two tall matrices and of Gram matrices are of entries that the model chose; what it chooses otherwise
@@ -351,7 +376,7 @@ mod tests {
         let benches = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches");
         let counted = |name: &str| {
             let rows = result::read(&benches.join("results/h200").join(name)).expect("results");
-            let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, None)).collect();
+            let timed: Vec<Timed<'_>> = rows.iter().filter_map(|row| Timed::of(row, None, false)).collect();
             let gone = rows.len() - timed.len();
             let least = if name == "tall.csv" || name == "tsm2l.csv" { 120 } else { 150 };
             assert!(rows.len() >= least && gone == 0, "{name}: {gone} of {} name entries that are gone", rows.len());
@@ -419,7 +444,7 @@ mod tests {
         // The entries of a case compete where its operands are: in the cache, and in the memory.
         assert_eq!(object.choices.map(|choices| choices.cases + choices.unmeasured), Some(2));
         // Of a cache that nobody has measured, no time is known.
-        let on_v100 = |row: Row| Timed::of(&row, Some(&Machine::V100)).is_some();
+        let on_v100 = |row: Row| Timed::of(&row, Some(&Machine::V100), false).is_some();
         assert!(on_v100(measured(4, ENTRY, 1.0)) && !on_v100(cached(4, ENTRY)));
     }
 

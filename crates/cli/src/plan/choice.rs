@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use model::launch::tiling;
 use model::occupancy::{Residency, registers, residency};
-use model::roofline::{Estimator, Terms, bound, peak_fma_rate};
+use model::roofline::{Estimator, Terms, bound, peak_rate};
 use model::{Choice, Machine, Problem, Refusal, Refusals};
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ pub fn intensity(choice: &Choice) -> f64 {
 
 /// Operations a byte from which a machine's multipliers bind.
 fn knee(problem: &Problem, machine: &Machine) -> f64 {
-    2.0 * peak_fma_rate(machine, problem.dtype) / machine.read_bytes_per_s
+    2.0 * peak_rate(machine, problem) / machine.read_bytes_per_s
 }
 
 /// The plan in words.
@@ -180,7 +180,7 @@ fn words(problem: &Problem, machine: &Machine) -> String {
         machine.sms,
         say::rate(machine.read_bytes_per_s / 1e9),
         say::rate(machine.write_bytes_per_s / 1e9),
-        2.0 * peak_fma_rate(machine, problem.dtype) / 1e12,
+        2.0 * peak_rate(machine, problem) / 1e12,
         problem.dtype
     )
 }

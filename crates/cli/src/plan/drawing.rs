@@ -1,6 +1,6 @@
 //! The roofline of a GPU with the choice marked.
 
-use model::roofline::{fma_rate, peak_fma_rate};
+use model::roofline::{fma_rate, peak_rate};
 use model::{Choice, Problem};
 
 use super::choice::{Plan, intensity};
@@ -15,7 +15,7 @@ pub fn roofline(plan: &Plan, problem: &Problem) -> Plot {
     let Plan { machine, cached, choice, .. } = plan;
     let across = intensity(choice);
     let gflops = |seconds: f64| choice.bound.flops / seconds / 1e9;
-    let (gbs, peak) = (machine.read_bytes_per_s / 1e9, 2.0 * peak_fma_rate(machine, problem.dtype) / 1e9);
+    let (gbs, peak) = (machine.read_bytes_per_s / 1e9, 2.0 * peak_rate(machine, problem) / 1e9);
     let knee = peak / gbs;
     let (bound, expected) = (gflops(choice.bound.seconds()), gflops(choice.estimate.seconds));
     let slowest = plan.candidates.iter().map(|other| gflops(other.estimate.seconds)).fold(expected, f64::min);

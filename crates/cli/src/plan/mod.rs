@@ -12,7 +12,7 @@ pub mod lies;
 mod paper;
 mod tuned;
 
-use model::Dtype;
+use model::{Dtype, Problem};
 use serde::Serialize;
 
 use choice::Plan;
@@ -39,6 +39,7 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
         return say::print(&text);
     }
     let (problem, unusual) = args.lies.problem(dtype, [m, n, k], args.beta)?;
+    let problem = Problem { splits: args.split_f32, ..problem };
     let text = if args.paper {
         if args.json { say::json(&paper::Object::of(&problem, &machine))? } else { paper::text(&problem, &machine) }
     } else {
@@ -64,7 +65,7 @@ fn against(args: &PlanArgs) -> Result<(), Fault> {
     if args.ceilings.is_some() && machine.is_none() {
         return Err(Fault::Input("--ceilings with --against: name the GPU that they are of with --gpu".into()));
     }
-    let compared = against::compare(&args.against, machine.as_ref())?;
+    let compared = against::compare(&args.against, machine.as_ref(), args.split_f32)?;
     if args.json { say::print_json(&compared) } else { say::print(&compared.text()) }
 }
 

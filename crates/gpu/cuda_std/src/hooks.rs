@@ -154,6 +154,8 @@ pub trait Hooks: Sync {
     /// `mma.m16n8k8` or `.m16n8k16` in f64 over the warp: this lane's fragments in, of 4 and 2 or of 8 and 4 numbers,
     /// its sums out.
     fn mma_f64(&self, a: &[f64], b: &[f64], c: [f64; 4], location: &'static Location<'static>) -> [f64; 4];
+    /// `mma.m16n8k8` of f32 without their last 13 bits over the warp, likewise.
+    fn mma_tf32(&self, a: &[f32], b: &[f32], c: [f32; 4], location: &'static Location<'static>) -> [f32; 4];
 }
 
 static HOOKS: OnceLock<&'static dyn Hooks> = OnceLock::new();

@@ -300,6 +300,7 @@ fn execute(sm: &mut Sm, group: &Group, kind: Kind) -> Result<(), Box<Fault>> {
         Kind::Shuffle => sm.shuffle(group)?,
         Kind::Vote => sm.vote(group),
         Kind::Mma => sm.mma(group),
+        Kind::MmaTf32 => sm.mma_tf32(group),
         Kind::MbarrierWait | Kind::SyncWarp | Kind::Fence | Kind::Nothing | Kind::Barrier | Kind::Endless => {}
     }
     Ok(())

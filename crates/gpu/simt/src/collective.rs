@@ -49,31 +49,78 @@ impl Sm<'_> {
 
     /// `mma.m16n8k8` or `.m16n8k16` in f64: every lane of the warp waits with a [`Call::Mma`].
     ///
-    /// With g = lane / 4 and q = lane % 4: `a[i]` is A(g + 8 (i % 2), q + 4 (i / 2)), `b[i]` is B(q + 4 i, g), and
-    /// `c[i]` is C(g + 8 (i / 2), 2 q + i % 2). Sums are chains of fused multiply-adds over ascending k, from C on, as
-    /// on an H200.
+    /// Sums are chains of fused multiply-adds over ascending k, from C on, as on an H200.
     pub(crate) fn mma(&mut self, group: &Group) {
-        let (mut a, mut b) = ([[0.0; 16]; 16], [[0.0; 16]; 8]); // A by rows, B by columns
-        let mut steps = 0;
+        let fragments = Fragments::of(group, |lane| match call(group, lane) {
+            Call::Mma { a, b, .. } => (*a, *b),
+            _ => (&[], &[]),
+        });
         for lane in Lanes(group.lanes) {
-            let (g, q) = (lane as usize / 4, lane as usize % 4);
-            if let Call::Mma { a: ra, b: rb, .. } = call(group, lane) {
-                steps = 2 * ra.len();
-                ra.iter().enumerate().for_each(|(i, &x)| a[g + 8 * (i % 2)][q + 4 * (i / 2)] = x);
-                rb.iter().enumerate().for_each(|(i, &x)| b[g][q + 4 * i] = x);
+            if let Call::Mma { c, result, .. } = call(group, lane) {
+                *result = fragments.sums(lane, *c, |terms, c| terms.fold(c, |sum, (a, b)| a.mul_add(b, sum)));
             }
         }
+        self.counters.mma += 1;
+    }
+
+    /// `mma.m16n8k8` of f32 without their last 13 bits: every lane of the warp waits with a [`Call::MmaTf32`].
+    ///
+    /// Products are exact; sums are those of f64, rounded towards 0. A device keeps fewer bits, and may differ in the last one of the largest term.
+    pub(crate) fn mma_tf32(&mut self, group: &Group) {
+        let fragments = Fragments::of(group, |lane| match call(group, lane) {
+            Call::MmaTf32 { a, b, .. } => (*a, *b),
+            _ => (&[], &[]),
+        });
+        let seen = |x: f32| f64::from(f32::from_bits(x.to_bits() & !((1 << 13) - 1)));
         for lane in Lanes(group.lanes) {
-            let (g, q) = (lane as usize / 4, lane as usize % 4);
-            if let Call::Mma { c, result, .. } = call(group, lane) {
-                *result = std::array::from_fn(|i| {
-                    let (row, col) = (g + 8 * (i / 2), 2 * q + i % 2);
-                    a[row].iter().zip(&b[col]).take(steps).fold(c[i], |sum, (a, &b): (&f64, &f64)| a.mul_add(b, sum))
+            if let Call::MmaTf32 { c, result, .. } = call(group, lane) {
+                *result = fragments.sums(lane, *c, |terms, c| {
+                    towards_zero(terms.fold(f64::from(c), |sum, (a, b)| seen(a).mul_add(seen(b), sum)))
                 });
             }
         }
         self.counters.mma += 1;
     }
+}
+
+/// What the lanes of a warp hand to an `mma`: with g = lane / 4 and q = lane % 4, `a[i]` is A(g + 8 (i % 2), q + 4 (i / 2)), `b[i]` is B(q + 4 i, g), and
+/// `c[i]` is C(g + 8 (i / 2), 2 q + i % 2).
+struct Fragments<T> {
+    a: [[T; 16]; 16], // by rows
+    b: [[T; 16]; 8],  // by columns
+    steps: usize,
+}
+
+impl<T: Copy + Default> Fragments<T> {
+    fn of<'a>(group: &Group, held: impl Fn(u32) -> (&'a [T], &'a [T])) -> Self
+    where
+        T: 'a,
+    {
+        let mut all = Fragments { a: [[T::default(); 16]; 16], b: [[T::default(); 16]; 8], steps: 0 };
+        for lane in Lanes(group.lanes) {
+            let (g, q) = (lane as usize / 4, lane as usize % 4);
+            let (a, b) = held(lane);
+            all.steps = 2 * a.len();
+            a.iter().enumerate().for_each(|(i, &x)| all.a[g + 8 * (i % 2)][q + 4 * (i / 2)] = x);
+            b.iter().enumerate().for_each(|(i, &x)| all.b[g][q + 4 * i] = x);
+        }
+        all
+    }
+
+    /// A lane's sums, each of the factors of an element of A B over ascending k, and of what C was.
+    fn sums(&self, lane: u32, c: [T; 4], add: impl Fn(&mut dyn Iterator<Item = (T, T)>, T) -> T) -> [T; 4] {
+        let (g, q) = (lane as usize / 4, lane as usize % 4);
+        std::array::from_fn(|i| {
+            let (row, col) = (g + 8 * (i / 2), 2 * q + i % 2);
+            add(&mut self.a[row].iter().copied().zip(self.b[col].iter().copied()).take(self.steps), c[i])
+        })
+    }
+}
+
+/// The f32 next to x that is no further from 0.
+fn towards_zero(x: f64) -> f32 {
+    let nearest = x as f32;
+    if f64::from(nearest).abs() > x.abs() { f32::from_bits(nearest.to_bits() - 1) } else { nearest }
 }
 
 /// The call that a lane of the group waits with.

@@ -162,4 +162,10 @@ impl Hooks for Emulator {
         submit_call(Request { mask: u32::MAX, ..Request::new(Kind::Mma, location) }, &mut call);
         if let Call::Mma { result, .. } = call { result } else { c }
     }
+
+    fn mma_tf32(&self, a: &[f32], b: &[f32], c: [f32; 4], location: Place) -> [f32; 4] {
+        let mut call = Call::MmaTf32 { a, b, c, result: c };
+        submit_call(Request { mask: u32::MAX, ..Request::new(Kind::MmaTf32, location) }, &mut call);
+        if let Call::MmaTf32 { result, .. } = call { result } else { c }
+    }
 }

@@ -40,6 +40,7 @@ pub(crate) enum Kind {
     Shuffle,
     Vote,
     Mma,
+    MmaTf32,
     Barrier,
     Endless,
 }
@@ -47,7 +48,7 @@ pub(crate) enum Kind {
 impl Kind {
     /// Whether lanes take part by a mask and wait for one another.
     pub(crate) fn is_collective(self) -> bool {
-        matches!(self, Kind::SyncWarp | Kind::Shuffle | Kind::Vote | Kind::Mma)
+        matches!(self, Kind::SyncWarp | Kind::Shuffle | Kind::Vote | Kind::Mma | Kind::MmaTf32)
     }
 }
 
@@ -105,6 +106,12 @@ pub(crate) enum Call<'a> {
         b: &'a [f64],
         c: [f64; 4],
         result: [f64; 4],
+    },
+    MmaTf32 {
+        a: &'a [f32],
+        b: &'a [f32],
+        c: [f32; 4],
+        result: [f32; 4],
     },
     Barrier {
         barrier: Barrier,

@@ -262,6 +262,25 @@ fn the_fragments_of_a_matrix_product_are_those_of_the_isa_and_its_sums_are_chain
     }
 }
 
+/// Of f32 without their last 13 bits, rounded towards 0.
+#[test]
+fn a_product_of_short_numbers_drops_bits_and_rounds_towards_zero() {
+    let mut memory = Memory::new();
+    let d = memory.output::<f32>("D", 32 * 4);
+    let dropped = f32::from_bits(((1 << 13) - 1) | 1.0f32.to_bits()); // 1, as it is looked at
+    let run = |m: &Handles| unsafe {
+        // 1 and -1 and three quarters of 1's last bit, 2²⁴ + 6, and 2²⁴ + 7, which has one bit too many.
+        let (small, c) = (3.0 / (1u32 << 28) as f32, (1 << 24) as f32);
+        let sums = ptx::mma_m16n8k8_tf32([small, dropped, small, dropped], [dropped; 2], [1.0, -1.0, c - 2.0, c - 1.0]);
+        for (i, sum) in sums.into_iter().enumerate() {
+            m.global(d).store(u64::from(4 * warp::lane_id()) + i as u64, sum);
+        }
+    };
+    fine(launch("short", 1, 32, 0).run(&mut memory, run));
+    let expected = [1.0, f32::EPSILON - 1.0, (1 << 24) as f32 + 6.0, (1 << 24) as f32 + 6.0];
+    assert_eq!(memory.read(d), [expected; 32].concat());
+}
+
 #[test]
 fn lanes_that_left_a_loop_wait_for_the_others() {
     let mut memory = Memory::new();

@@ -8,7 +8,7 @@ use crate::ops::gemm::{PRODUCT, problem};
 use crate::ops::{gemv, gram};
 use crate::shape::{Shape, agree, check_distinct, check_not_conjugated, wide};
 use model::launch::reduced::Triangle;
-use model::{Operation, Problem, VARIANTS, classify};
+use model::{Dtype, Operation, Problem, VARIANTS, classify};
 use std::sync::Mutex;
 
 /// What a plan is made from; see [`Plan::gemm`].
@@ -24,6 +24,7 @@ pub struct PlanBuilder {
     pub(super) reads_c: bool,
     pub(super) gram: Option<Triangle>,
     pub(super) determinism: Determinism,
+    pub(super) splits: bool,
     /// As the caller calls A, B and C.
     pub(crate) names: [Operand; 3],
 }
@@ -58,6 +59,26 @@ impl PlanBuilder {
     /// ```
     pub fn determinism(mut self, determinism: Determinism) -> Self {
         self.determinism = determinism;
+        self
+    }
+
+    /// Allows products of f32 by the matrix units, which multiply each element in two parts, where the model expects that to be faster: of a large matrix
+    /// and 17 to 64 columns, from compute capability 9.0 on. Of another product, of other elements, and with [`Determinism::AcrossGpus`] it says nothing.
+    ///
+    /// An element is off by at most (k/16 + parts of k + 40) · 2⁻²⁴ · Σ|a b| before α and β, where fused multiply-adds are by k · 2⁻²⁴ · Σ|a b|: of few steps it is
+    /// less exact by some bits, of many more exact. An element of A or B that is infinite, or at least 2¹²⁸ (1 - 2⁻¹²), makes NaN of its row or column of
+    /// C, and parts below 2⁻¹²⁶ may be taken for 0. The same plan gives the same bits, as ever.
+    ///
+    /// # Example
+    /// ```no_run
+    /// use lanky_host::{Device, Dtype, Layout, Plan, Shape};
+    /// let shape = |rows, cols| Shape::packed(rows, cols, Layout::RowMajor, Dtype::F32);
+    /// let plan = Plan::gemm(&Device::cuda(0)?, shape(20_480, 20_480), shape(20_480, 32), shape(20_480, 32)).split_f32().build()?;
+    /// assert!(plan.to_string().contains("tsm2r_split"));
+    /// # Ok::<(), lanky_host::Error>(())
+    /// ```
+    pub fn split_f32(mut self) -> Self {
+        self.splits = true;
         self
     }
 
@@ -110,7 +131,7 @@ impl PlanBuilder {
     /// cannot serve the shape or the device (the CPU has none), or a dimension exceeds
     /// [`model::choose::LARGEST_DIMENSION`] on a GPU.
     pub fn build(self) -> Result<Plan> {
-        let PlanBuilder { device, a, b, c, variant, parts, reads_c, gram, determinism, names } = self;
+        let PlanBuilder { device, a, b, c, variant, parts, reads_c, gram, determinism, splits, names } = self;
         let variant = variant.as_deref();
         if let Kind::Refused(error) = device.kind() {
             return Err(Error::clone(error));
@@ -136,7 +157,8 @@ impl PlanBuilder {
             _ if m == 0 || n == 0 || k == 0 => None,
             (Kind::Cuda(gpu), variant) => {
                 let triangle = gram.is_some_and(|triangle| triangle != Triangle::Full);
-                let problem = Problem { gram: gram.is_some(), triangle, ..problem(&a, &b, &c, reads_c) };
+                let splits = splits && determinism == Determinism::OneGpu && c.dtype == Dtype::F32;
+                let problem = Problem { gram: gram.is_some(), triangle, splits, ..problem(&a, &b, &c, reads_c) };
                 Some(match (determinism, variant.zip(parts)) {
                     (Determinism::AcrossGpus, _) => gpu.choices.choose_across(&problem, variant, parts)?,
                     (Determinism::OneGpu, Some((name, parts))) => gpu.choice_of(&problem, name, parts)?,

@@ -88,6 +88,7 @@ impl Plan {
             reads_c: false,
             gram: None,
             determinism: Determinism::OneGpu,
+            splits: false,
             names: PRODUCT,
         }
     }

@@ -16,6 +16,7 @@ mod leaks;
 mod memory;
 mod programs;
 mod slice;
+mod split;
 mod threads;
 mod tuned;
 

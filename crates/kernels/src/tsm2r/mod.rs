@@ -16,6 +16,7 @@
 //! | [`prefetch`] | Algorithm 4 | what the next step needs is loaded before this one's arithmetic |
 //! | [`staged`] | | A too comes through shared memory, several stages ahead ([`ring`]); several rows a thread; A by rows |
 //! | [`mma`], [`complex_mma`] | | the same, multiplied by the matrix units: f64 and c128, from sm_90 on |
+//! | [`split`] | | f32 by those units, each element in two parts: for who allows it |
 //!
 //! # Thread mapping
 //! Thread t of block (x, y, z) owns row x·T1 + t and columns z·T2 .. of C; y is its part of k.
@@ -47,6 +48,8 @@ pub mod prefetch;
 pub mod ring;
 pub mod shared;
 pub mod shared_rowmajor;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod split;
 pub mod staged;
 
 use crate::product::{Product, c64, c128, product_entry};
@@ -128,6 +131,20 @@ macro_rules! mma_entries {
     };
 }
 model::mma_variants!(mma_entries);
+
+macro_rules! split_entries {
+    ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            product_entry!(
+                $entry,
+                $elem,
+                split::Split::<ring::Block<{ 32 * $warps }, { 16 * $rb * $warps }, $bn, $kt, $stages, $by_rows>, $rb, $nt>::body
+            );
+        )*
+    };
+}
+model::split_variants!(split_entries);
 
 macro_rules! complex_mma_entries {
     ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {

@@ -62,6 +62,11 @@ pub fn batches() -> Vec<Vec<Job>> {
 }
 
 impl Job {
+    /// Whether its entry multiplies in parts.
+    pub fn splits(&self) -> bool {
+        matches!(self, Job::One(variant, _) if variant.splits())
+    }
+
     pub fn dtype(&self) -> Dtype {
         match self {
             Job::One(variant, _) => variant.dtype,

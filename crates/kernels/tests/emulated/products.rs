@@ -147,6 +147,7 @@ tests!(
     tsm2r_prefetch,
     tsm2r_staged,
     tsm2r_mma,
+    tsm2r_split,
     gemm_naive,
     gemm_uncoalesced,
     gemm_coalesced,

@@ -7,6 +7,7 @@ use crate::{Dtype, Operation, Strides};
 mod columns;
 mod exhaustive;
 mod short;
+mod split;
 
 #[test]
 fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {

@@ -4,9 +4,9 @@ use super::ends::Ends;
 use super::gemv;
 use super::issue::issue_s;
 use super::reduced::Owned;
-use super::rings::{fetched_again, ragged, short, turned};
+use super::rings::{by_elements_in_parts, fetched_again, ragged, short, turned};
 use super::terms::Alone;
-use super::{Constants, WARP, fma_rate};
+use super::{Constants, SPLIT_PRODUCTS, WARP, fma_rate};
 use super::{reduced, tsmm};
 use crate::launch::reduced::{folds, has_all_rows, k_step, square_side};
 use crate::launch::{Tiling, copies_b, dealt};
@@ -19,6 +19,9 @@ const MANY_SUMS: u32 = 64;
 /// multiply-adds a step. On an H200 on 2026-11-27, c64, 10240 x 32 x 10240 by 240 blocks of 4 warps on 132 SMs took 1.14 times what was expected
 /// without it.
 const LOADS: f64 = 0.15;
+/// What of the matrix units' rate f32 in parts gets. On H200s on 2026-11-30 m = k = 20480 of 32, 48 and 64 columns took 26.8 multiply-adds of whole elements a picosecond, 10240
+/// 24 to 27, at 700 W, which is all that the GPU may take: its clocks were at 1.7 to 1.8 GHz (benches/results/trials/split.csv).
+const SPLIT_SHARE: f64 = 0.33;
 
 /// A block, k whole, and the times that follow from it.
 pub(super) struct Block {
@@ -94,10 +97,17 @@ impl Block {
         let in_flight_bytes = e * loads * there;
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
         // Where there are no such units their instructions are the vector units' work.
-        let has_units = variant.mma && machine.mma_f64_per_s > 0.0;
-        let rate = if has_units { machine.mma_f64_per_s } else { fma_rate(machine, problem.dtype) };
-        let share =
-            if variant.mma { constants.mma_share / turned(variant, problem) / short(variant, problem) } else { 1.0 };
+        let units = if variant.splits() { machine.mma_tf32_per_s } else { machine.mma_f64_per_s };
+        let has_units = variant.mma && units > 0.0;
+        let rate = match has_units {
+            true if variant.splits() => units / SPLIT_PRODUCTS * SPLIT_SHARE / by_elements_in_parts(variant, problem),
+            true => units,
+            false => fma_rate(machine, problem.dtype),
+        };
+        let share = match variant.mma && !variant.splits() {
+            true => constants.mma_share / turned(variant, problem) / short(variant, problem),
+            false => 1.0,
+        };
         // A vector is loaded by 16 bytes too, from the first-level cache.
         let wide = variant.wide_shared || variant.kernel == Kernel::Gemv;
         let handed = match (variant.kernel, wide) {

@@ -93,7 +93,7 @@ pub fn bound(problem: &Problem, machine: &Machine) -> Bound {
         read_bytes_per_s: machine.read_bytes_per_s,
         write_bytes_per_s: machine.write_bytes_per_s,
         copy_bytes_per_s: 2.0 / (1.0 / machine.read_bytes_per_s + 1.0 / machine.write_bytes_per_s),
-        fma_per_s: peak_fma_rate(machine, problem.dtype),
+        fma_per_s: peak_rate(machine, problem),
     };
     bound_at(problem, &rates, problem.reads_c)
 }
@@ -135,6 +135,16 @@ pub fn peak_fma_rate(machine: &Machine, dtype: Dtype) -> f64 {
         Dtype::F64 | Dtype::C128 => machine.fma_f64_per_s.max(machine.mma_f64_per_s),
     }
 }
+
+/// [`peak_fma_rate`] for a product: of f32 that may be split also that of the matrix units, which multiply thrice then.
+pub fn peak_rate(machine: &Machine, problem: &Problem) -> f64 {
+    let split =
+        if problem.splits && problem.dtype == Dtype::F32 { machine.mma_tf32_per_s / SPLIT_PRODUCTS } else { 0.0 };
+    peak_fma_rate(machine, problem.dtype).max(split)
+}
+
+/// Products of parts for one of whole elements.
+const SPLIT_PRODUCTS: f64 = 3.0;
 
 #[cfg(test)]
 mod tests {

@@ -50,6 +50,7 @@ pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
     let own = f64::from(variant.own_rows() * variant.cols);
     match problem.dtype {
         Dtype::F64 => {}
+        Dtype::F32 if variant.splits() => return by_elements_in_parts(variant, problem),
         Dtype::F32 if !by_rows && own <= 16.0 => return FEW_SUMS,
         Dtype::C64 if !by_rows && line % 2 != 0 => return if own < 32.0 { 1.0 + 2.9 / own } else { 1.03 },
         _ => return 1.0,
@@ -66,6 +67,17 @@ pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
         false => 0.2,
     };
     drawn * if line % 2 == 0 { 1.0 } else { 1.0 + elements }
+}
+
+/// How many times as long a ring that splits f32 takes where A's lines, as its shape has them, are not whole 16 bytes, so that it copies elements, once for each tile of columns. On an H200 on
+/// 2026-11-30, m = k = 10001 (benches/results/trials/split-entries.csv), measured by what was expected without it 1.27 to 1.52 for 24 to 48 columns a block and 1.10 to 1.13 for 64 of 64.
+pub(super) fn by_elements_in_parts(variant: &Variant, problem: &Problem) -> f64 {
+    let line = if problem.a.row != 1 && problem.m > 1 { problem.k } else { problem.m };
+    match line % 4 {
+        0 => 1.0,
+        _ if variant.cols == 64 => 1.12,
+        _ => 1.38,
+    }
 }
 
 /// How many times as long a ring to the matrix units of f64 takes whose tiles fetch more of B from the cache than an eighth of A's bytes. On an H200 on 2026-11-28, A of 10240 to

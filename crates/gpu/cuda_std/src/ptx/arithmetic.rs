@@ -62,6 +62,37 @@ mma_f64!(
     [0, 1, 2, 3]
 );
 
+/// D (16 x 8) = A (16 x 8) B (8 x 8) + C over a warp, of f32 whose last 13 bits are not looked at, as if they were 0.
+/// `mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32`, from sm_80, PTX 7.0.
+///
+/// The lanes hold A, B, C and D as for [`mma_m16n8k8_f64`]. Products are exact. How their sum with C is rounded is the device's affair: it is off by
+/// little more than the last bit of the largest of its terms.
+///
+/// # Safety
+/// All 32 lanes of the warp make the same call, at once: it is not in code that depends on the lane.
+#[inline(always)]
+#[track_caller]
+pub unsafe fn mma_m16n8k8_tf32(a: [f32; 4], b: [f32; 2], c: [f32; 4]) -> [f32; 4] {
+    #[cfg(target_arch = "nvptx64")]
+    {
+        let [mut d0, mut d1, mut d2, mut d3] = c;
+        // Not `pure`, as of `mma_m16n8k8_f64`.
+        // SAFETY: all 32 lanes are at this call, as the caller promised and `.aligned` needs; registers alone.
+        unsafe {
+            core::arch::asm!(
+                "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {{{0}, {1}, {2}, {3}}}, {{{4}, {5}, {6}, {7}}}, {{{8}, {9}}}, {{{0}, {1}, {2}, {3}}};",
+                inout(reg32) d0, inout(reg32) d1, inout(reg32) d2, inout(reg32) d3,
+                in(reg32) a[0].to_bits(), in(reg32) a[1].to_bits(), in(reg32) a[2].to_bits(), in(reg32) a[3].to_bits(),
+                in(reg32) b[0].to_bits(), in(reg32) b[1].to_bits(),
+                options(nomem, nostack)
+            );
+        }
+        [d0, d1, d2, d3]
+    }
+    #[cfg(not(target_arch = "nvptx64"))]
+    crate::hooks::hooks().mma_tf32(&a, &b, c, core::panic::Location::caller())
+}
+
 /// The same number, which stays in its register: no compiler works it out again where it is used. `shfl.sync.bfly.b32`
 /// with the lane itself, from sm_30, PTX 6.0.
 ///

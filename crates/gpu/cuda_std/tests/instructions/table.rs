@@ -342,7 +342,22 @@ fn product(a: &[f64], b: &[f64], c: &[f64]) -> Vec<f64> {
     (0..128).map(element).collect()
 }
 
-fn matrices() -> [Case; 7] {
+/// The same by the instruction that drops the last 13 bits of f32: numbers that have them, and sums that need no rounding.
+fn short_product() -> Case {
+    let (a, b) = (each(128, |i| 1.0 + (i + 1) as f32), each(64, |i| 1001.0 + i as f32));
+    let c = each(128, |i| 5001.0 + i as f32);
+    let element = |place: usize| (0..8).fold(c[place], |sum, l| sum + a[8 * (place / 8) + l] * b[8 * l + place % 8]);
+    let d: Vec<f32> = (0..128).map(element).collect();
+    // A bit behind the eleventh: of A of the last that is looked at half, of B all that are not.
+    let more = |x: &f32, bits: u32| f32::from_bits(x.to_bits() | bits);
+    let (a, b): (Vec<f32>, Vec<f32>) =
+        (a.iter().map(|x| more(x, 1 << 12)).collect(), b.iter().map(|x| more(x, (1 << 13) - 1)).collect());
+    Case::new("mma_m16n8k8_tf32", &["mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"])
+        .input(&[a, b, c].concat())
+        .gives(&d)
+}
+
+fn matrices() -> [Case; 8] {
     let case = |a: Vec<f64>, b: Vec<f64>, c: Vec<f64>| {
         let d = product(&a, &b, &c);
         let (entry, mnemonic) = match b.len() {
@@ -368,6 +383,7 @@ fn matrices() -> [Case; 7] {
         case(each(128, rough(0.7)), each(64, rough(1.3)), each(128, rough(2.9))),
         case(each(256, whole(1)), each(128, whole(1001)), each(128, whole(5001))),
         case(each(256, rough(0.7)), each(128, rough(1.3)), each(128, rough(2.9))),
+        short_product(),
         Case::new("mma_for_some", MMA).needs_sm_90().input(&each(32, f64::from)).gives(&some),
     ]
 }

@@ -69,10 +69,10 @@ pub unsafe fn dynamic_shared(_input: Global<f32>, out: Global<f32>) {
 
 /// D = A B + C: A (16 x k), B (k x 8), C (16 x 8) one after the other, each with unit stride along its rows.
 macro_rules! mma {
-    ($name:ident, $k:literal) => {
-        #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+    ($(#[$when:meta])* $name:ident, $elem:ty, $k:literal) => {
+        $(#[$when])*
         #[kernel]
-        pub unsafe fn $name(input: Global<f64>, out: Global<f64>) {
+        pub unsafe fn $name(input: Global<$elem>, out: Global<$elem>) {
             const B: u64 = 16 * $k;
             const C: u64 = B + 8 * $k;
             let lane = u64::from(warp::lane_id());
@@ -96,9 +96,10 @@ macro_rules! mma {
         }
     };
 }
-mma!(mma_m16n8k4_f64, 4);
-mma!(mma_m16n8k8_f64, 8);
-mma!(mma_m16n8k16_f64, 16);
+mma!(#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))] mma_m16n8k4_f64, f64, 4);
+mma!(#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))] mma_m16n8k8_f64, f64, 8);
+mma!(#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))] mma_m16n8k16_f64, f64, 16);
+mma!(mma_m16n8k8_tf32, f32, 8);
 
 /// Each thread's number.
 #[kernel]
