@@ -27,6 +27,11 @@ const BATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/result
 /// Of the entries that take batches by runs, blocks of all sizes that took at most 1.2 times as long as the fastest of a case.
 const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/trials/by-runs.csv");
 /// Of the matrix units' entries for squares in f64.
+/// Of f32 that may be split: what is chosen where it may not, and every entry that splits.
+const SPLIT: [&str; 2] = [
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/split.csv"),
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/split-variants.csv"),
+];
 const SQUARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/gemm-variants.csv");
 /// Of tall matrices by rows times a small B, cases and forced entries, f64 and c128, and f32 and c64 with those of few columns; cases of which the
 /// choice and another entry were measured, at least.
@@ -321,6 +326,21 @@ fn blocks_of_batches_by_runs_are_nearly_the_fastest_on_an_h200() {
         let mean = (losses.iter().sum::<f64>() / losses.len() as f64).exp();
         assert!(losses.len() >= 150 && mean <= most, "{} cases: {mean}", losses.len());
     }
+}
+
+#[test]
+fn choices_of_what_may_be_split_are_nearly_the_fastest_on_an_h200() {
+    let args = [&["--split-f32", "--against"][..], &SPLIT].concat();
+    let compared = object(&Bench::new(), &args);
+    only_the_gone_are_skipped(&compared, &SPLIT);
+    let choices = &compared["choices"];
+    assert_eq!((choices["cases"].as_u64(), choices["unmeasured"].as_u64()), (Some(100), Some(0)));
+    let losses: Vec<f64> =
+        choices["losses"].as_array().expect("losses").iter().filter_map(|loss| loss["loss"].as_f64()).collect();
+    let mean = losses.iter().map(|loss| (1.0 + loss).ln()).sum::<f64>() / losses.len() as f64;
+    assert!(losses.len() == 100 && losses.iter().all(|loss| *loss <= 0.05) && mean.exp() <= 1.004, "{losses:?}");
+    let picks = choices["losses"].as_array().expect("losses").iter().filter_map(|loss| loss["picked"].as_str());
+    assert!(picks.filter(|picked| picked.contains("_split_")).count() >= 95, "{choices}");
 }
 
 #[test]

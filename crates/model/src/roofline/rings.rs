@@ -69,15 +69,12 @@ pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
     drawn * if line % 2 == 0 { 1.0 } else { 1.0 + elements }
 }
 
-/// How many times as long a ring that splits f32 takes where A's lines, as its shape has them, are not whole 16 bytes, so that it copies elements, once for each tile of columns. On an H200 on
-/// 2026-11-30, m = k = 10001 (benches/results/trials/split-entries.csv), measured by what was expected without it 1.27 to 1.52 for 24 to 48 columns a block and 1.10 to 1.13 for 64 of 64.
+/// How many times as long a ring that splits f32 takes where A's lines, as its shape has them, are not whole 16 bytes, and it has several tiles of columns, for each of which it
+/// copies A by elements. On an H200 on 2026-11-30, m = k = 10001 and 64 columns (benches/results/h200/split-variants.csv), measured by what was expected without it 1.3 to 1.4 for two
+/// tiles and 1.1 for one; of 24 columns 1.3 to 1.5, as much as on the vector units, of which nothing is said either.
 pub(super) fn by_elements_in_parts(variant: &Variant, problem: &Problem) -> f64 {
     let line = if problem.a.row != 1 && problem.m > 1 { problem.k } else { problem.m };
-    match line % 4 {
-        0 => 1.0,
-        _ if variant.cols == 64 => 1.12,
-        _ => 1.38,
-    }
+    if line % 4 != 0 && problem.n > u64::from(variant.t2) { 1.23 } else { 1.0 }
 }
 
 /// How many times as long a ring to the matrix units of f64 takes whose tiles fetch more of B from the cache than an eighth of A's bytes. On an H200 on 2026-11-28, A of 10240 to
