@@ -235,7 +235,7 @@ pub struct HowArgs {
     /// Plan for the same bits on every GPU of compute capability 8.0 or later, fast or not
     #[arg(long)]
     pub across_gpus: bool,
-    /// Allow f32 to be multiplied in two parts by the matrix units, where that is faster: nearly as exact, or more, but for infinities
+    /// Allow f32 of a large matrix and 17 to 64 columns to be multiplied in two parts by the matrix units, where that is faster: about as exact, but NaN for infinities and what is next to them
     #[arg(long, conflicts_with = "across_gpus")]
     pub split_f32: bool,
     /// Print one JSON object

@@ -241,7 +241,7 @@ mod tests {
         assert!(told(&[]).contains("OneGpu") && told(&[]).contains("variant: None"));
         let both = told(&["--across-gpus", "--variant", "tsm2r_outer"]);
         assert!(both.contains("AcrossGpus") && both.contains("tsm2r_outer"), "{both}");
-        assert!(told(&[]).contains("splits: false") && told(&["--split-f32"]).contains("splits: true"));
+        assert!(told(&[]).contains("splits_f32: false") && told(&["--split-f32"]).contains("splits_f32: true"));
         assert!(Told::try_parse_from(["lanky", "--across-gpus", "--split-f32"]).is_err(), "one excludes the other");
     }
 }

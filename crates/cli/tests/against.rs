@@ -26,12 +26,12 @@ const LINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/
 const BATCHES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/batched-variants.csv");
 /// Of the entries that take batches by runs, blocks of all sizes that took at most 1.2 times as long as the fastest of a case.
 const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/trials/by-runs.csv");
-/// Of the matrix units' entries for squares in f64.
 /// Of f32 that may be split: what is chosen where it may not, and every entry that splits.
 const SPLIT: [&str; 2] = [
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/split.csv"),
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/split-variants.csv"),
 ];
+/// Of the matrix units' entries for squares in f64.
 const SQUARES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benches/results/h200/gemm-variants.csv");
 /// Of tall matrices by rows times a small B, cases and forced entries, f64 and c128, and f32 and c64 with those of few columns; cases of which the
 /// choice and another entry were measured, at least.

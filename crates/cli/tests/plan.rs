@@ -146,6 +146,22 @@ fn an_error_stands_alone_wherever_the_machine_is_from() {
     assert_eq!(text(&output.stderr).starts_with("planned for an H200 ("), !here, "{}", text(&output.stderr));
 }
 
+/// Where a database knows the shape, too.
+#[test]
+fn f32_is_planned_in_two_parts_if_that_is_allowed() {
+    let bench = Bench::new();
+    for lengths in [["20480", "48", "20480"], ["10000", "32", "10000"]] {
+        let plan = |more: &[&str]| {
+            let args = [&["plan"][..], &lengths, &["--dtype", "f32", "--gpu", "h200", "--json"], more].concat();
+            let output = bench.run(&args);
+            let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
+            said["variant"].as_str().expect("a name").to_owned()
+        };
+        assert_eq!(plan(&["--split-f32"]), "tsm2r_split", "{lengths:?}");
+        assert_ne!(plan(&[]), "tsm2r_split", "{lengths:?}");
+    }
+}
+
 #[test]
 fn a_forced_variant_is_refused_with_every_reason() {
     let bench = Bench::new();

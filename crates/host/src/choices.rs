@@ -126,11 +126,7 @@ impl Choices {
             Made { changes, .. } => *changes,
         };
         let own = model::choose(problem, machine, None).map_err(of)?;
-        // Databases are of products that nobody allowed to be split.
-        let choice = match own.variant.splits() {
-            true => own,
-            false => self.tuned().and_then(|tuned| tuned.choose(problem, machine, &own)).unwrap_or(own),
-        };
+        let choice = self.tuned().and_then(|tuned| tuned.choose(problem, machine, &own)).unwrap_or(own);
         let mut made = lock(&self.made);
         // What was chosen while the machine was calibrated, or another database set, is not for now.
         if changes == made.changes {
@@ -287,7 +283,7 @@ mod tests {
             Problem { c: Strides::row_major(4), ..p },
             Problem { c: Strides::column_major(20_481), ..p },
             Problem { reads_c: true, ..p },
-            Problem { splits: true, ..p },
+            Problem { splits_f32: true, ..p },
         ];
         let choices = alone();
         for p in &all {
@@ -305,11 +301,11 @@ mod tests {
     fn no_database_speaks_of_products_in_parts() -> Result<()> {
         let choices = Choices::new(H200); // which follows the library's
         let mut tuned = 0;
-        for n in [24, 32, 48, 64] {
-            let whole = Problem::column_major(Dtype::F32, 21_544, n, 21_544);
-            let p = Problem { splits: true, ..whole };
+        for [m, n, k] in [[10_000, 64, 21_544], [215_443, 64, 1_000], [464_159, 32, 464]] {
+            let whole = Problem::column_major(Dtype::F32, m, n, k);
+            let p = Problem { splits_f32: true, ..whole };
             let own = model::choose(&p, &H200, None).expect("an entry");
-            assert!(own.variant.splits() && choices.choose(&p, None)? == own, "{n} columns: {own}");
+            assert!(own.variant.splits_f32() && choices.choose(&p, None)? == own, "{n} columns: {own}");
             tuned += u32::from(matches!(choices.choose(&whole, None)?.chooser, model::Chooser::Tuned { .. }));
         }
         assert!(tuned > 0, "or this test sees nothing");

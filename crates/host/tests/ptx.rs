@@ -2,6 +2,7 @@
 //!
 //! ptxas looks at registers and stack frames (`.ci/run ptxas`); here is what can be seen in the text.
 
+use lanky_host::model::variants::splits_f32;
 use lanky_host::ptx;
 use std::collections::BTreeSet;
 
@@ -20,6 +21,9 @@ fn fault(entry: &str, text: &str) -> Option<String> {
             rest if of_floats && rest.contains(&"ftz") => "flushes denormal numbers",
             rest if of_floats && rest.contains(&"approx") => "approximates",
             rest if of_floats && rest.contains(&"rz") => "rounds to zero",
+            rest if ["tf32", "bf16", "f16"].iter().any(|few| rest.contains(few)) && !splits_f32(entry) => {
+                "has few bits"
+            }
             // Without a word on rounding an assembler may make one operation of two, and another one need not.
             ["add" | "sub" | "mul", rest @ ..] if of_floats && !rest.contains(&"rn") => "may be fused",
             ["call", ..] if !callee(line).is_some_and(|name| defined.contains(name)) => "calls what is not there",
@@ -208,6 +212,7 @@ fn each_fault_is_found() {
         "add.rn.ftz.f32 %f1, %f2, %f3;",
         "{ rcp.approx.f32 %f1, %f2; }",
         "fma.rz.f64 %fd1, %fd2, %fd3, %fd4;",
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1, %f2, %f3, %f4}, {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f1, %f2, %f3, %f4};",
         "call.uni gone, (x);",
         "@%p2 call.uni (r), gone, (x);",
     ] {

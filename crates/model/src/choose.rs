@@ -239,7 +239,7 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
     let least = problem.m.min(problem.n);
     let has_a_large_operand = problem.k > crate::shape::SKINNY && !are_two_tall(problem);
     match variant.kernel {
-        _ if variant.splits() && !problem.splits => false,
+        _ if variant.splits_f32() && !may_be_split(problem) => false,
         Kernel::Ring if problem.is_short() || suits_few_rows(variant, problem) => true,
         Kernel::Ring if problem.gram => false,
         Kernel::Tsm2r if problem.is_short() && is_soon_there(variant, problem) => true,
@@ -265,6 +265,11 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
             is_narrow && (least > 1 || suits_a_vector(variant, problem))
         }
     }
+}
+
+/// Whether f32 may be split: of a large matrix and more columns than the memory has time for. On H200s on 2026-11-30 16 columns took 0.96 to 1.02 of the time of whole elements (benches/results/trials/split.csv).
+fn may_be_split(problem: &Problem) -> bool {
+    problem.splits_f32 && problem.operation() == Operation::Tsm2r && problem.m.min(problem.n) > 16
 }
 
 /// Whether an entry of TSM2R that has no stages is considered for few rows: in f32 by columns those of one or two columns a thread are many blocks that begin at once.

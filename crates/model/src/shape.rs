@@ -93,16 +93,16 @@ pub struct Problem {
     pub conj_a: bool,
     /// The same of op(B).
     pub conj_b: bool,
-    /// Whether f32 may be multiplied in two parts on the matrix units ([`Variant::splits`](crate::Variant::splits)).
-    pub splits: bool,
+    /// Whether f32 may be multiplied in two parts on the matrix units ([`Variant::splits_f32`](crate::Variant::splits_f32)).
+    pub splits_f32: bool,
 }
 
 impl Problem {
     /// All three matrices column-major and packed, β = 0.
     pub const fn column_major(dtype: Dtype, m: u64, n: u64, k: u64) -> Self {
         let (a, b, c) = (Strides::column_major(m), Strides::column_major(k), Strides::column_major(m));
-        let (reads_c, conj_a, conj_b, splits) = (false, false, false, false);
-        Problem { dtype, m, n, k, a, b, c, reads_c, conj_a, conj_b, splits, gram: false, triangle: false }
+        let (reads_c, conj_a, conj_b, splits_f32) = (false, false, false, false);
+        Problem { dtype, m, n, k, a, b, c, reads_c, conj_a, conj_b, splits_f32, gram: false, triangle: false }
     }
 
     /// The same product transposed: Cᵀ ← α Bᵀ Aᵀ + β Cᵀ.
@@ -120,7 +120,7 @@ impl Problem {
             conj_b: self.conj_a,
             gram: self.gram,
             triangle: self.triangle,
-            splits: self.splits,
+            splits_f32: self.splits_f32,
         }
     }
 

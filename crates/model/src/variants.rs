@@ -10,6 +10,8 @@ mod split;
 pub mod tsmm;
 mod tsmttsm;
 
+pub use split::splits_f32;
+
 use crate::Dtype;
 
 /// A family of kernels; all entries of both are called alike.
@@ -323,7 +325,7 @@ const TABLES: [&[Variant]; 48] = [
     TSM2R,
     STAGED,
     MMA,
-    split::TSM2R,
+    split::SPLIT,
     GEMM,
     gemm::LADDER,
     gemm::STAGED,

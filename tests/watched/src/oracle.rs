@@ -148,7 +148,7 @@ pub fn chain(variant: &Variant, (m, n, k): (u64, u64, u32), splits: u32) -> f64 
         end - start
     };
     let length = (0..splits).map(part).max().unwrap_or(k);
-    f64::from(splits - 1) + if variant.splits() { f64::from(length) / 16.0 + SPLIT } else { length.into() }
+    f64::from(splits - 1) + if variant.splits_f32() { f64::from(length) / 16.0 + SPLIT } else { length.into() }
 }
 
 /// Roundings of f32 that are as much as what multiplying in parts loses: of a product a b 2⁻²¹ |a b|, which is eight of them, of the six sums of each 16
@@ -243,7 +243,7 @@ mod tests {
         let splits = f64::from(choice.splits);
         assert!(splits > 1.0 && length >= 1e6 / splits + splits - 1.0 && length < 1e6 / splits + splits + 600.0);
         assert_eq!(gamma(2.0, 0.5), f64::INFINITY);
-        let split = VARIANTS.iter().find(|v| v.splits()).expect("an entry");
+        let split = VARIANTS.iter().find(|v| v.splits_f32()).expect("an entry");
         assert_eq!(chain(split, (128, 4, 1600), 1), 134.0);
         Ok(())
     }

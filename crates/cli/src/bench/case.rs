@@ -194,7 +194,7 @@ impl Case {
             triangle: false,
             conj_a: false,
             conj_b: false,
-            splits: false,
+            splits_f32: false,
         };
         Some(Job { problem, reals, batch: self.batch, steps, shares_a: self.family == "gram" })
     }

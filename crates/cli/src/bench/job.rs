@@ -26,8 +26,8 @@ impl Job {
     }
 
     /// The same, which may be multiplied in parts, or not.
-    pub fn split(self, splits: bool) -> Self {
-        Self { problem: Problem { splits, ..self.problem }, ..self }
+    pub fn split(self, splits_f32: bool) -> Self {
+        Self { problem: Problem { splits_f32, ..self.problem }, ..self }
     }
 
     /// Whether it is one product of real numbers.

@@ -112,7 +112,7 @@ fn shapes(p: &Problem) -> lanky::Result<[Shape; 3]> {
 fn builder(device: &Device, p: &Problem, [a, b, c]: [Shape; 3], variant: Option<&str>) -> PlanBuilder {
     let builder = if p.gram { Plan::gram(device, b, c).no_conj() } else { Plan::gemm(device, a, b, c) };
     let builder = if p.reads_c { builder.reads_c() } else { builder };
-    let builder = if p.splits { builder.split_f32() } else { builder };
+    let builder = if p.splits_f32 { builder.split_f32() } else { builder };
     variant.into_iter().fold(builder, |builder, name| builder.variant(name))
 }
 
@@ -154,6 +154,11 @@ mod tests {
                 let asked = format!("{:?}", builder(&Device::cpu(), &p, shapes(&p)?, variant));
                 assert!(asked.contains(&format!("reads_c: {reads_c}")), "beta {beta}: {asked}");
                 assert_eq!(asked.contains("tsm2r_mma"), variant.is_some(), "{asked}");
+                for splits in [false, true] {
+                    let p = case.job().expect("it fits").split(splits).problem;
+                    let asked = format!("{:?}", builder(&Device::cpu(), &p, shapes(&p)?, variant));
+                    assert!(asked.contains(&format!("splits_f32: {splits}")), "{asked}");
+                }
             }
         }
         Ok(())

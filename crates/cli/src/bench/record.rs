@@ -1,7 +1,7 @@
 //! From times to rows: of ours with the fastest of the others, or of the others alone.
 
-use model::VARIANTS;
 use model::roofline::Bound;
+use model::variants::splits_f32;
 
 use super::case::Case;
 use super::contest::{self, Role, Times};
@@ -21,8 +21,7 @@ type Own<'c, 'b> = (&'c Contestant<'b>, Summary);
 
 /// The seconds that an entry cannot be faster than: of f32 that is split the memory's alone, for the units that it takes have no ceiling here.
 fn least_s(bound: &Bound, entry: &str) -> f64 {
-    let splits = VARIANTS.iter().any(|variant| variant.entry == entry && variant.splits());
-    if splits { bound.memory_s } else { bound.seconds() }
+    if splits_f32(entry) { bound.memory_s } else { bound.seconds() }
 }
 
 impl<'b> Bench<'b> {
@@ -140,4 +139,16 @@ pub fn summary(times: &[f64], seed: u64) -> Option<Summary> {
     let planted = if fault::planted(fault::TOO_FAST) { 1e-3 } else { 1.0 };
     let times: Vec<f64> = times.iter().map(|time| time * planted).collect();
     Summary::of(&times, seed).filter(|s| s.median > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_split_is_held_against_the_memory_alone() {
+        let bound = Bound { read_bytes: 1, write_bytes: 1, flops: 1.0, memory_s: 1.0, arithmetic_s: 2.0 };
+        let of = |entry| least_s(&bound, entry);
+        assert_eq!([of("stsm2r_split_32x64_n64_k32_s3_t256"), of("stsm2r_staged_8x8_n64_k16_s3_t128")], [1.0, 2.0]);
+    }
 }

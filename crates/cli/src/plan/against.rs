@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use model::machine::{Cold, TABLE};
 use model::roofline::bound;
+use model::variants::splits_f32;
 use model::{Machine, Parts, Problem, VARIANTS, choose, choose_given};
 use serde::Serialize;
 
@@ -159,7 +160,7 @@ impl<'r> Timed<'r> {
 
     /// Whether it is one of those that are chosen from: what splits f32 only where that is allowed.
     fn may_be_chosen(&self) -> bool {
-        self.problem.splits || !VARIANTS.iter().any(|variant| variant.entry == self.entry && variant.splits())
+        self.problem.splits_f32 || !splits_f32(self.entry)
     }
 
     /// `None` where the entry no longer takes such a product.

@@ -39,7 +39,7 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
         return say::print(&text);
     }
     let (problem, unusual) = args.lies.problem(dtype, [m, n, k], args.beta)?;
-    let problem = Problem { splits: args.split_f32, ..problem };
+    let problem = Problem { splits_f32: args.split_f32, ..problem };
     let text = if args.paper {
         if args.json { say::json(&paper::Object::of(&problem, &machine))? } else { paper::text(&problem, &machine) }
     } else {

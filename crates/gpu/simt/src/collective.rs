@@ -117,7 +117,7 @@ impl<T: Copy + Default> Fragments<T> {
     }
 }
 
-/// The f32 next to x that is no further from 0.
+/// The f32 next to x that is no further from 0: of what is too large the largest, since rounding towards 0 makes no infinity.
 fn towards_zero(x: f64) -> f32 {
     let nearest = x as f32;
     if f64::from(nearest).abs() > x.abs() { f32::from_bits(nearest.to_bits() - 1) } else { nearest }

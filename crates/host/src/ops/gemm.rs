@@ -106,7 +106,7 @@ pub(crate) fn problem(a: &Shape, b: &Shape, c: &Shape, reads_c: bool) -> Problem
         triangle: false,
         conj_a: a.conj,
         conj_b: b.conj,
-        splits: false,
+        splits_f32: false,
     }
 }
 

@@ -24,7 +24,7 @@ pub struct PlanBuilder {
     pub(super) reads_c: bool,
     pub(super) gram: Option<Triangle>,
     pub(super) determinism: Determinism,
-    pub(super) splits: bool,
+    pub(super) splits_f32: bool,
     /// As the caller calls A, B and C.
     pub(crate) names: [Operand; 3],
 }
@@ -63,11 +63,12 @@ impl PlanBuilder {
     }
 
     /// Allows products of f32 by the matrix units, which multiply each element in two parts, where the model expects that to be faster: of a large matrix
-    /// and 17 to 64 columns, from compute capability 9.0 on. Of another product, of other elements, and with [`Determinism::AcrossGpus`] it says nothing.
+    /// and 17 to 64 columns (or rows, the other way round), from compute capability 9.0 on. Of another product, of other elements, and with
+    /// [`Determinism::AcrossGpus`] it says nothing.
     ///
-    /// An element is off by at most (k/16 + parts of k + 40) · 2⁻²⁴ · Σ|a b| before α and β, where fused multiply-adds are by k · 2⁻²⁴ · Σ|a b|: of few steps it is
-    /// less exact by some bits, of many more exact. An element of A or B that is infinite, or at least 2¹²⁸ (1 - 2⁻¹²), makes NaN of its row or column of
-    /// C, and parts below 2⁻¹²⁶ may be taken for 0. The same plan gives the same bits, as ever.
+    /// An element is off by at most (k/16 + parts of k + 40) · 2⁻²⁴ · Σ|a b| before α and β; of fused multiply-adds that is k · 2⁻²⁴ · Σ|a b| in one part, and such
+    /// products have more than 64 steps. An element of A or B that is infinite, or at least 2¹²⁸ (1 - 2⁻¹²), makes NaN of its row or column of C, and parts
+    /// below 2⁻¹²⁶, of elements below 2⁻¹⁰³, may be taken for 0. The same plan gives the same bits, as ever.
     ///
     /// # Example
     /// ```no_run
@@ -78,7 +79,7 @@ impl PlanBuilder {
     /// # Ok::<(), lanky_host::Error>(())
     /// ```
     pub fn split_f32(mut self) -> Self {
-        self.splits = true;
+        self.splits_f32 = true;
         self
     }
 
@@ -131,7 +132,7 @@ impl PlanBuilder {
     /// cannot serve the shape or the device (the CPU has none), or a dimension exceeds
     /// [`model::choose::LARGEST_DIMENSION`] on a GPU.
     pub fn build(self) -> Result<Plan> {
-        let PlanBuilder { device, a, b, c, variant, parts, reads_c, gram, determinism, splits, names } = self;
+        let PlanBuilder { device, a, b, c, variant, parts, reads_c, gram, determinism, splits_f32, names } = self;
         let variant = variant.as_deref();
         if let Kind::Refused(error) = device.kind() {
             return Err(Error::clone(error));
@@ -157,8 +158,8 @@ impl PlanBuilder {
             _ if m == 0 || n == 0 || k == 0 => None,
             (Kind::Cuda(gpu), variant) => {
                 let triangle = gram.is_some_and(|triangle| triangle != Triangle::Full);
-                let splits = splits && determinism == Determinism::OneGpu && c.dtype == Dtype::F32;
-                let problem = Problem { gram: gram.is_some(), triangle, splits, ..problem(&a, &b, &c, reads_c) };
+                let splits_f32 = splits_f32 && determinism == Determinism::OneGpu && c.dtype == Dtype::F32;
+                let problem = Problem { gram: gram.is_some(), triangle, splits_f32, ..problem(&a, &b, &c, reads_c) };
                 Some(match (determinism, variant.zip(parts)) {
                     (Determinism::AcrossGpus, _) => gpu.choices.choose_across(&problem, variant, parts)?,
                     (Determinism::OneGpu, Some((name, parts))) => gpu.choice_of(&problem, name, parts)?,

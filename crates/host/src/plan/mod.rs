@@ -88,7 +88,7 @@ impl Plan {
             reads_c: false,
             gram: None,
             determinism: Determinism::OneGpu,
-            splits: false,
+            splits_f32: false,
             names: PRODUCT,
         }
     }

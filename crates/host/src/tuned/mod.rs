@@ -216,6 +216,10 @@ impl Database {
     /// What a product gets where the model alone would choose `own`; `None` where that is what it gets. Entry and parts of k are those that
     /// were measured, which the model checks and estimates: the one choice that is not the model's.
     pub fn choose(&self, problem: &Problem, machine: &Machine, own: &Choice) -> Option<Choice> {
+        // Databases are of products that nobody allowed to be split.
+        if own.variant.splits_f32() {
+            return None;
+        }
         let cell = self.nearest(problem)?;
         let is_there = Class::of(problem).is_some_and(|(_, lengths)| lengths == cell.lengths) && is_packed(problem);
         let Timed { variant, parts, expected_parts, ns } = cell.best;

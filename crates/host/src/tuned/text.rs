@@ -198,11 +198,11 @@ fn cell(text: &str) -> Result<Cell, String> {
 static BY_ENTRY: LazyLock<HashMap<&str, &Variant>> =
     LazyLock::new(|| VARIANTS.iter().map(|variant| (variant.entry, variant)).collect());
 
-/// An entry that may be chosen for a product: sums of atomics are not the same twice.
+/// An entry that may be chosen for a product: sums of atomics are not the same twice, and f32 is split for who allows it alone.
 fn variant(entry: &str, problem: &model::Problem) -> Result<&'static Variant, String> {
     let found = BY_ENTRY.get(entry).copied();
     let found = found.ok_or_else(|| format!("entry {entry} is none of this version's: tune again"))?;
-    if found.dtype != problem.dtype || !found.computes(problem) || found.adds_atomically() {
+    if found.dtype != problem.dtype || !found.computes(problem) || found.adds_atomically() || found.splits_f32() {
         return Err(format!("entry {entry} does not compute this product"));
     }
     Ok(found)

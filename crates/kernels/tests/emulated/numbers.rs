@@ -63,8 +63,8 @@ pub fn batches() -> Vec<Vec<Job>> {
 
 impl Job {
     /// Whether its entry multiplies in parts.
-    pub fn splits(&self) -> bool {
-        matches!(self, Job::One(variant, _) if variant.splits())
+    pub fn splits_f32(&self) -> bool {
+        matches!(self, Job::One(variant, _) if variant.splits_f32())
     }
 
     pub fn dtype(&self) -> Dtype {

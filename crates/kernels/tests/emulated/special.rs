@@ -46,7 +46,7 @@ fn check(job: Job, turn: usize) {
             // A real product has no imaginary part that 0 times infinity would spoil.
             if is_complex { [re + x * u - y * v, im + x * v + y * u] } else { [re + x * u, 0.0] }
         });
-        let same = |part: usize| match sum[part].is_nan() || job.splits() && sum[part].is_infinite() {
+        let same = |part: usize| match sum[part].is_nan() || job.splits_f32() && sum[part].is_infinite() {
             true => got[part].is_nan(),
             false => got[part] == sum[part],
         };
@@ -76,4 +76,27 @@ fn of_products() {
 #[test]
 fn of_batches() {
     check_all(batches());
+}
+
+/// Of f32 in two parts: the last element that does not round to infinity, and those from there on.
+#[test]
+fn what_rounds_to_infinity_is_nan_in_parts() {
+    let mut tried = 0;
+    for job in products().into_iter().flatten().filter(Job::splits_f32) {
+        let [m, ..] = job.sizes();
+        for (bits, is_nan) in [(0x7f7f_efff, false), (0x7f7f_f000, true), (f32::MAX.to_bits(), true)] {
+            let large = f64::from(f32::from_bits(bits));
+            let a = |_, i, l| [if (i, l) == (0, 0) { large } else { 0.0 }, 0.0];
+            let b = |_, l, j| [if (l, j) == (0, 0) { 0.5 } else { 0.0 }, 0.0];
+            let got = job.scaled([1.0, 0.0]).run([&a, &b, &|_, _, _| [0.0; 2]]);
+            for (place, [got, _]) in got.into_iter().enumerate() {
+                let expected = if place == 0 { 0.5 * large } else { 0.0 };
+                let is_in_row = place % m as usize == 0;
+                let close = (got - expected).abs() <= expected * f64::from(f32::EPSILON);
+                assert!(if is_nan && is_in_row { got.is_nan() } else { close }, "{bits:x}, {place}: {got}");
+            }
+        }
+        tried += 1;
+    }
+    assert!(tried > 0);
 }

@@ -19,8 +19,8 @@ const MANY_SUMS: u32 = 64;
 /// multiply-adds a step. On an H200 on 2026-11-27, c64, 10240 x 32 x 10240 by 240 blocks of 4 warps on 132 SMs took 1.14 times what was expected
 /// without it.
 const LOADS: f64 = 0.15;
-/// What of the matrix units' rate f32 in parts gets. On H200s on 2026-11-30 m = k = 20480 of 32, 48 and 64 columns took 26.8 multiply-adds of whole elements a picosecond, 10240
-/// 24 to 27, at 700 W, which is all that the GPU may take: its clocks were at 1.7 to 1.8 GHz (benches/results/trials/split.csv).
+/// What of the matrix units' rate f32 in parts gets. On an H200 on 2026-11-30 m = k = 20480 of 32, 48 and 64 columns took 26.6 to 27.9 multiply-adds of whole elements a picosecond, 10240
+/// 23 to 28 (benches/results/h200/split-variants.csv), at 700 W, which is all that the GPU may take: its clocks were at 1.7 to 1.8 GHz.
 const SPLIT_SHARE: f64 = 0.33;
 
 /// A block, k whole, and the times that follow from it.
@@ -97,14 +97,16 @@ impl Block {
         let in_flight_bytes = e * loads * there;
         let latencies = if variant.kernel == Kernel::Ring { constants.ring_latencies } else { 1.0 };
         // Where there are no such units their instructions are the vector units' work.
-        let units = if variant.splits() { machine.mma_tf32_per_s } else { machine.mma_f64_per_s };
+        let units = if variant.splits_f32() { machine.mma_tf32_per_s } else { machine.mma_f64_per_s };
         let has_units = variant.mma && units > 0.0;
         let rate = match has_units {
-            true if variant.splits() => units / SPLIT_PRODUCTS * SPLIT_SHARE / by_elements_in_parts(variant, problem),
+            true if variant.splits_f32() => {
+                units / SPLIT_PRODUCTS * SPLIT_SHARE / by_elements_in_parts(variant, problem)
+            }
             true => units,
             false => fma_rate(machine, problem.dtype),
         };
-        let share = match variant.mma && !variant.splits() {
+        let share = match variant.mma && !variant.splits_f32() {
             true => constants.mma_share / turned(variant, problem) / short(variant, problem),
             false => 1.0,
         };

@@ -121,7 +121,7 @@ fn stage(variant: &Variant, width: f64) -> f64 {
         let (row_tiles, col_tiles) = (rows / 8.0, cols / 8.0);
         let loads = 2.0 * (row_tiles + col_tiles);
         (steps / 8.0 * (2.0 * row_tiles * col_tiles + loads + 4.0 * row_tiles), steps / 8.0 * loads)
-    } else if variant.splits() {
+    } else if variant.splits_f32() {
         // Of 16 steps six products of 16 x 8 x 8, whose four sums are set to 0 by twos and added; of each element of a lane, eight of A's tile and four of B's,
         // its parts, by three instructions; loads of four.
         let (row_tiles, col_tiles) = (rows / 16.0, cols / 8.0);
@@ -142,7 +142,7 @@ fn stage(variant: &Variant, width: f64) -> f64 {
         (steps * (products + (rows + cols) / width), steps * (rows + cols))
     };
     let real_cols = variant.cols * if variant.mma && variant.dtype.is_complex() { 2 } else { 1 };
-    let stays = is_copied || variant.splits() || ring_takes_turns(by_rows, variant.mma, real_cols);
+    let stays = is_copied || variant.splits_f32() || ring_takes_turns(by_rows, variant.mma, real_cols);
     let moves = if stays { 0.0 } else { held * REGISTERS / width };
     multiplied + moves + COPY * copies
 }

@@ -136,10 +136,13 @@ pub fn peak_fma_rate(machine: &Machine, dtype: Dtype) -> f64 {
     }
 }
 
-/// [`peak_fma_rate`] for a product: of f32 that may be split also that of the matrix units, which multiply thrice then.
+/// [`peak_fma_rate`] for a product: of f32 that may be split also that of the matrix units, which multiply thrice then, on GPUs that have entries for it.
 pub fn peak_rate(machine: &Machine, problem: &Problem) -> f64 {
-    let split =
-        if problem.splits && problem.dtype == Dtype::F32 { machine.mma_tf32_per_s / SPLIT_PRODUCTS } else { 0.0 };
+    let split = if problem.splits_f32 && problem.dtype == Dtype::F32 && machine.compute_capability >= (9, 0) {
+        machine.mma_tf32_per_s / SPLIT_PRODUCTS
+    } else {
+        0.0
+    };
     peak_fma_rate(machine, problem.dtype).max(split)
 }
 

@@ -50,7 +50,7 @@ pub(super) fn ragged(variant: &Variant, problem: &Problem) -> f64 {
     let own = f64::from(variant.own_rows() * variant.cols);
     match problem.dtype {
         Dtype::F64 => {}
-        Dtype::F32 if variant.splits() => return by_elements_in_parts(variant, problem),
+        Dtype::F32 if variant.splits_f32() => return by_elements_in_parts(variant, problem),
         Dtype::F32 if !by_rows && own <= 16.0 => return FEW_SUMS,
         Dtype::C64 if !by_rows && line % 2 != 0 => return if own < 32.0 { 1.0 + 2.9 / own } else { 1.03 },
         _ => return 1.0,

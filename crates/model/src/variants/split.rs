@@ -23,7 +23,7 @@ macro_rules! split_variants {
 
 macro_rules! split_rows {
     ($($entry:ident: $elem:ident, $warps:literal, $rb:literal, $nt:literal, $bn:literal, $kt:literal, $stages:literal, $blocks:literal, $by_rows:literal;)*) => {
-        pub(super) const TSM2R: &[Variant] = &[$(Variant {
+        pub(super) const SPLIT: &[Variant] = &[$(Variant {
             name: "tsm2r_split", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Ring,
             threads: 32 * $warps, t2: $bn, t3: $kt, rows: 16 * $rb * $warps, cols: 8 * $nt,
             stages: $stages, layout: layout($by_rows), mma: true, min_blocks: $blocks, wide_shared: true,
@@ -32,9 +32,14 @@ macro_rules! split_rows {
 }
 split_variants!(split_rows);
 
+/// [`Variant::splits_f32`] of an entry by its name.
+pub fn splits_f32(entry: &str) -> bool {
+    SPLIT.iter().any(|variant| variant.entry == entry)
+}
+
 impl Variant {
     /// Whether it multiplies f32 in two parts on the matrix units: for who allows it.
-    pub const fn splits(&self) -> bool {
+    pub const fn splits_f32(&self) -> bool {
         self.mma && matches!(self.dtype, crate::Dtype::F32)
     }
 }
