@@ -46,15 +46,17 @@ pub struct Split<S, const RB: usize, const NT: usize> {
 
 /// Elements, each in two: what the matrix units look at of it, and the rest.
 #[derive(Clone, Copy)]
-struct Halves<const N: usize> {
-    first: [f32; N],
-    rest: [f32; N],
+pub struct Halves<const N: usize> {
+    /// To the nearest.
+    pub first: [f32; N],
+    /// Of which the matrix units drop a bit at most.
+    pub rest: [f32; N],
 }
 
 impl<const N: usize> Halves<N> {
     /// The halves of these, whose sums they are exactly.
     #[inline(always)]
-    fn of(whole: [f32; N]) -> Self {
+    pub fn of(whole: [f32; N]) -> Self {
         let first = core::array::from_fn(|i| rounded(whole[i]));
         Self { first, rest: core::array::from_fn(|i| whole[i] - first[i]) }
     }
@@ -197,25 +199,6 @@ impl<S: Tile, const RB: usize, const NT: usize> Steps<f32> for Split<S, RB, NT> 
                         self.rc[i][first + j][e] += sums[i][j][e];
                     }
                 }
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn halves_are_the_element_and_the_first_is_rounded() {
-        for bits in (0x3f80_0000u32..0x4080_0000).step_by(997) {
-            for x in [f32::from_bits(bits), -f32::from_bits(bits)] {
-                let Halves { first: [first], rest: [rest] } = Halves::of([x]);
-                assert_eq!((first.to_bits() % (1 << 13), first + rest), (0, x), "{x}");
-                // No more than half of the eleventh bit, of which the matrix units drop no more than the last.
-                let last = f32::from_bits(x.to_bits() & 0x7f80_0000) * f32::EPSILON;
-                let seen = f32::from_bits(rest.to_bits() & !((1 << 13) - 1));
-                assert!(rest.abs() <= 4096.0 * last && (rest - seen).abs() <= last, "{x}: {rest}");
             }
         }
     }

@@ -3,6 +3,7 @@
 //! Numbers are positive, so that what steps cut off adds up: a sum that keeps few bits less than its type is found.
 
 use crate::numbers::{Job, Number, batches, products};
+use lanky_kernels::tsm2r::split::Halves;
 use model::Dtype;
 use watched::Real;
 use watched::numbers::{conj_if, unit};
@@ -88,4 +89,18 @@ fn of_products() {
 #[test]
 fn of_batches() {
     check_all(batches());
+}
+
+#[test]
+fn halves_are_the_element_and_the_first_is_rounded() {
+    for bits in (0x3f80_0000u32..0x4080_0000).step_by(997) {
+        for x in [f32::from_bits(bits), -f32::from_bits(bits)] {
+            let Halves { first: [first], rest: [rest] } = Halves::of([x]);
+            assert_eq!((first.to_bits() % (1 << 13), first + rest), (0, x), "{x}");
+            // No more than half of the eleventh bit, of which the matrix units drop no more than the last.
+            let last = f32::from_bits(x.to_bits() & 0x7f80_0000) * f32::EPSILON;
+            let seen = f32::from_bits(rest.to_bits() & !((1 << 13) - 1));
+            assert!(rest.abs() <= 4096.0 * last && (rest - seen).abs() <= last, "{x}: {rest}");
+        }
+    }
 }
