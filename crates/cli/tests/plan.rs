@@ -105,9 +105,11 @@ fn siblings_are_candidates() {
     entries.sort_unstable();
     let all = entries.len();
     entries.dedup();
-    // Those of a tall A serve no such k, those of two tall matrices and of squares are not considered.
+    // Those of a tall A serve no such k, those of two tall matrices and of squares are not considered, and nobody allowed f32 to be split.
     let of_squares = |v: &model::Variant| matches!(v.kernel, model::Kernel::Ladder | model::Kernel::GemmRing);
-    let others = |v: &model::Variant| model::variants::tsmm::widest(v).is_some() || v.is_reduced() || of_squares(v);
+    let others = |v: &model::Variant| {
+        model::variants::tsmm::widest(v).is_some() || v.is_reduced() || of_squares(v) || v.splits_f32()
+    };
     let takes = |v: &&model::Variant| v.dtype == model::Dtype::F32 && v.layout != model::Layout::Rows && !others(v);
     assert_eq!((entries.len(), all), (all, model::VARIANTS.iter().filter(takes).count()));
 }
