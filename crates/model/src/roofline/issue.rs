@@ -142,7 +142,7 @@ fn stage(variant: &Variant, width: f64) -> f64 {
         (steps * (products + (rows + cols) / width), steps * (rows + cols))
     };
     let real_cols = variant.cols * if variant.mma && variant.dtype.is_complex() { 2 } else { 1 };
-    let stays = is_copied || variant.splits_f32() || ring_takes_turns(by_rows, variant.mma, real_cols);
+    let stays = is_copied || ring_takes_turns(by_rows, variant.mma, real_cols);
     let moves = if stays { 0.0 } else { held * REGISTERS / width };
     multiplied + moves + COPY * copies
 }
