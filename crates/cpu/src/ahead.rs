@@ -6,7 +6,7 @@
 
 use crate::job::{Job, Source};
 use crate::simd::{Real, Simd};
-use crate::stage::LINE_BYTES;
+use crate::stage::{LINE_BYTES, Lines};
 
 /// How far ahead of the products their operands are asked for: about what memory delivers while a load is under way.
 const AHEAD_BYTES: usize = 4096;
@@ -17,6 +17,8 @@ const LEAST_SPREAD_LINES: usize = 88;
 
 /// What is asked for, and where it goes on.
 pub struct Ahead<R> {
+    /// Whether C is asked for as well.
+    c_is_cached: bool,
     /// The product that is asked for is so many later, and before the end.
     products: usize,
     end: usize,
@@ -25,8 +27,24 @@ pub struct Ahead<R> {
     /// After each block they go on here. The last time may go beyond a matrix, which does no harm.
     next: [*const R; 3],
     pub pace: Pace<R>,
-    /// Whether anything is asked for, and there is a later product.
+    /// Whether anything is asked for, and there is a later product; whether that is after blocks.
     asks: bool,
+    bursts: bool,
+}
+
+/// What is done for memory in each step of a sum.
+pub trait Meanwhile<S: Simd> {
+    /// A step of a sum.
+    fn step(&mut self);
+}
+
+/// Nothing.
+#[derive(Clone, Copy)]
+pub struct Nothing;
+
+impl<S: Simd> Meanwhile<S> for Nothing {
+    #[inline(always)]
+    fn step(&mut self) {}
 }
 
 /// One line of each in every so many steps of a sum.
@@ -43,10 +61,11 @@ pub struct Pace<R> {
 impl<R: Real> Pace<R> {
     /// Nothing is asked for.
     pub const NEVER: Pace<R> = Pace { every: usize::MAX, left: usize::MAX, next: [std::ptr::null(); 3], by: [0; 3] };
+}
 
-    /// A step of a sum.
+impl<S: Simd> Meanwhile<S> for Pace<S::Real> {
     #[inline(always)]
-    pub fn step<S: Simd<Real = R>>(&mut self) {
+    fn step(&mut self) {
         self.left -= 1;
         if self.left == 0 {
             self.left = self.every;
@@ -57,6 +76,46 @@ impl<R: Real> Pace<R> {
                 operand += 1;
             }
         }
+    }
+}
+
+/// In every step so many elements of each operand are asked for, and a line is sent that was collected.
+#[derive(Clone, Copy)]
+pub struct Evenly<R> {
+    asked: [*const R; 3],
+    /// Elements that were asked for of each, and of a step.
+    at: usize,
+    by: usize,
+    lines: Lines,
+}
+
+impl<R> Evenly<R> {
+    /// # Safety
+    /// As of [`Lines::send_one`], until the last step.
+    #[inline(always)]
+    pub unsafe fn new(asked: [*const R; 3], by: usize, lines: Lines) -> Self {
+        Evenly { asked, at: 0, by, lines }
+    }
+
+    /// After the last step: what is left.
+    #[inline(always)]
+    pub fn end(self) {
+        // SAFETY: what the caller of `new` promised.
+        unsafe { self.lines.send_rest() }
+    }
+}
+
+impl<S: Simd> Meanwhile<S> for Evenly<S::Real> {
+    #[inline(always)]
+    fn step(&mut self) {
+        let mut operand = 0;
+        while operand < 3 {
+            S::prefetch(self.asked[operand].wrapping_add(self.at));
+            operand += 1;
+        }
+        self.at += self.by;
+        // SAFETY: what the caller of `new` promised.
+        unsafe { self.lines.send_one() }
     }
 }
 
@@ -71,7 +130,7 @@ impl<R: Real> Ahead<R> {
         }
         let every = steps / most;
         let by = lines.map(|lines| (lines * LINE_BYTES / size_of::<R>()).div_ceil(steps / every));
-        Ahead { burst: [0; 3], pace: Pace { every, left: every, by, ..Pace::NEVER }, ..bursts }
+        Ahead { burst: [0; 3], bursts: false, pace: Pace { every, left: every, by, ..Pace::NEVER }, ..bursts }
     }
 
     /// The same, all after the blocks.
@@ -91,8 +150,9 @@ impl<R: Real> Ahead<R> {
         let lines = [of(&job.a, job.m, job.k), of(&job.b, job.k, job.n), c];
         let one = bytes(job.m * job.k + job.k * job.n + job.m * job.n).max(1);
         let burst = lines.map(|lines| lines.div_ceil(blocks.max(1)));
-        let (products, next) = (AHEAD_BYTES.div_ceil(one), [std::ptr::null(); 3]);
-        let ahead = Ahead { products, end, burst, next, pace: Pace::NEVER, asks: lines != [0; 3] };
+        let (products, next, asks) = (AHEAD_BYTES.div_ceil(one), [std::ptr::null(); 3], lines != [0; 3]);
+        let pace = Pace::NEVER;
+        let ahead = Ahead { c_is_cached, products, end, burst, next, pace, asks, bursts: asks };
         (ahead, lines, one)
     }
 
@@ -107,21 +167,32 @@ impl<R: Real> Ahead<R> {
         }
         let later = i + self.products;
         if later >= self.end {
-            (self.burst, self.pace, self.asks) = ([0; 3], Pace::NEVER, false);
+            (self.pace, self.asks, self.bursts) = (Pace::NEVER, false, false);
             return;
         }
         // SAFETY: `later < end`, where the range ends that the caller's i is in, so it is in the batch too.
-        self.next = unsafe { [job.a.at(later), job.b.at(later), job.c.at(later)] };
-        if self.pace.by[2] == 0 {
-            // Not of C: what the caches hold of it would be written past.
-            self.next[2] = self.next[0];
+        let (a, b, c) = unsafe { (job.a.at(later), job.b.at(later), job.c.at(later)) };
+        // Not of C where what the caches hold of it would be written past.
+        let c = if self.c_is_cached { c } else { a };
+        // Each from its register: what was just stored piece by piece is slow to load as one.
+        self.next = [a, b, c];
+        if !self.bursts {
+            (self.pace.left, self.pace.next) = (self.pace.every, [a, b, c]);
         }
-        (self.pace.left, self.pace.next) = (self.pace.every, self.next);
+    }
+
+    /// Where the operands of the later product begin, if there is one, and they are to be asked for.
+    #[inline(always)]
+    pub fn next(&self) -> Option<[*const R; 3]> {
+        self.asks.then_some(self.next)
     }
 
     /// A block was computed.
     #[inline(always)]
     pub fn block<S: Simd<Real = R>>(&mut self) {
+        if !self.bursts {
+            return;
+        }
         for (next, burst) in self.next.iter_mut().zip(self.burst) {
             for _ in 0..burst {
                 S::prefetch(*next);

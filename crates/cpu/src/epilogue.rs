@@ -8,6 +8,8 @@ pub struct Epilogue<S: Simd> {
     alpha: S::Vector,
     beta: S::Vector,
     pub reads_c: bool,
+    /// Whether α is not 1.
+    pub scales: bool,
     /// Of complex sums: see [`Epilogue::product`].
     signs: [S::Vector; 2],
 }
@@ -33,6 +35,7 @@ impl<S: Simd> Epilogue<S> {
                 alpha: S::splat(alpha),
                 beta: S::splat(beta),
                 reads_c: beta != S::Real::ZERO,
+                scales: alpha != one,
                 signs: [pairs::<S>(own.0, own.1), pairs::<S>(crossed.0, crossed.1)],
             }
         }

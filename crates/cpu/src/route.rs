@@ -4,7 +4,7 @@ use crate::combine::scale;
 use crate::job::Job;
 use crate::mode::as_ieee_has_it;
 use crate::packed::{MOST_STEPS, Packed, a_vector, may_stream};
-use crate::run::{AnySize, Delivery, Kernel, Run, Square, Supply};
+use crate::run::{AnySize, Delivery, Kernel, LargeSquare, Run, Square, Supply};
 use crate::simd::{Portable, Real, Simd};
 use crate::tall::by_rows;
 use crate::threads::threads_are_here;
@@ -211,7 +211,8 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
         let has_gaps = job.a.col != m * PARTS && supply == Supply::AsItIs;
         let c_has_gaps = job.c.col != m * PARTS && !c_is_copied;
         let b_follows = job.b.row == PARTS && job.b.col == k * PARTS;
-        let is_square = m == n && n == k && has_square::<S, PARTS>(n) && b_follows && !has_gaps && !c_has_gaps;
+        let is_even = m == n && n == k && b_follows && !has_gaps && !c_has_gaps;
+        let is_square = is_even && has_square::<S, PARTS>(n);
         let streams = match Vectors::of::<S, PARTS>(m) {
             Vectors::Half if is_square => streams::<S::Half, PARTS>(job),
             Vectors::Narrow if is_square => streams::<S::Narrow, PARTS>(job),
@@ -227,6 +228,9 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
         let how = How { supply, delivery };
         if is_square {
             return squares::<S, PARTS>(job, range, how);
+        }
+        if is_even && has_large_square::<S, PARTS>(n) {
+            return large_squares::<S, PARTS>(job, range, how);
         }
         any_size::<S, PARTS>(job, range, how)
     }
@@ -283,17 +287,18 @@ impl Vectors {
     }
 }
 
-/// Bytes of the largest real matrix whose square has a kernel of its own: larger ones gain more by lines that are asked for between their
-/// steps, and less by what the compiler knows.
-const MOST_SQUARE_BYTES: usize = 1800;
-/// Columns of the largest such complex one, whose multiply-adds take longer: the others are left out for the compiler's time.
+/// Bytes of the largest real matrix whose square is compiled whole: larger ones gain more by what is asked for in the steps of a loop.
+const fn most_square_bytes<S: Simd>() -> usize {
+    if size_of::<S::Vector>() == 64 { 1100 } else { 1800 }
+}
+/// Columns of the largest such complex one.
 const MOST_COMPLEX_SQUARE: usize = 8;
 
-/// Whether a square has a kernel of its own: loops and branches are a good part of the time of so small a product. For smaller ones, and
+/// Whether a square is compiled whole: loops and branches are a good part of the time of so small a product. For smaller ones, and
 /// those of 2 that a vector holds, there is [`crate::packed`].
 const fn has_square<S: Simd, const PARTS: usize>(n: usize) -> bool {
     let is_small = match PARTS {
-        1 => n * n * size_of::<S::Real>() <= MOST_SQUARE_BYTES,
+        1 => n * n * size_of::<S::Real>() <= most_square_bytes::<S>(),
         _ => n <= MOST_COMPLEX_SQUARE,
     };
     if size_of::<S::Vector>() == 16 || n < 2 || !is_small {
@@ -328,4 +333,29 @@ unsafe fn squares<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<
         };
     }
     of_size!(2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21)
+}
+
+/// Whether a square is one of [`LargeSquare`]: what is larger than [`has_square`] has, where vectors are not the portable ones.
+const fn has_large_square<S: Simd, const PARTS: usize>(n: usize) -> bool {
+    size_of::<S::Vector>() > 16 && n * PARTS > S::LANES && n <= MOST && !has_square::<S, PARTS>(n)
+}
+
+/// # Safety
+/// As [`by_parts`]; the sizes are equal and [`has_large_square`], all matrices by columns without gaps.
+unsafe fn large_squares<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<usize>, how: How) {
+    let mut kernel = None;
+    macro_rules! of_size {
+        ($($n:literal)*) => {$(
+            // Not as a guard of a match, whose arms are compiled even where it is false.
+            if const { has_large_square::<S, PARTS>($n) } {
+                if job.n == $n {
+                    kernel = Some(LargeSquare::of_size::<PARTS, $n>());
+                }
+            }
+        )*};
+    }
+    of_size!(5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+    let Some(kernel) = kernel else { return debug_assert!(false, "no square of {}", job.n) };
+    // SAFETY: what this is promised is what `run` asks for.
+    unsafe { run::<S, PARTS, _>(job, range, how, kernel) }
 }

@@ -6,24 +6,28 @@ use crate::combine::combine;
 use crate::epilogue::Epilogue;
 use crate::job::{Job, Source};
 use crate::simd::{Simd, Work};
-use crate::stage::{Buffer, LINE_BYTES, Stage, end_of_stream};
-use crate::tile::{Cuts, Left, Operands, Out, Right, Sizes, Stores, product, square};
+use crate::stage::{Buffer, LINE_BYTES, Lines, Stage, end_of_stream};
+use crate::tile::{Cuts, Large, Left, Operands, Out, Right, Sizes, Stores, product, square};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// One product, of operands that suit the kernels.
 pub trait Kernel<S: Simd>: Copy {
+    /// Whether a product sends the lines of the one before.
+    const SENDS: bool = false;
+
     /// C from A and B; `between` is called after each block, for what memory can do meanwhile.
     ///
     /// # Safety
     /// The CPU has the instructions of S; A, B and C are good for the sizes of the job, C for what
-    /// `stores` says.
+    /// `stores` says; `lines` as [`Lines::send_one`] asks.
     unsafe fn product(
         &self,
         abc: Operands<S::Real>,
         stores: Stores,
         epilogue: &Epilogue<S>,
         ahead: &mut Ahead<S::Real>,
+        lines: Lines,
         between: impl FnMut(),
     );
 
@@ -46,6 +50,7 @@ impl<S: Simd, const PARTS: usize> Kernel<S> for AnySize<PARTS> {
         stores: Stores,
         epilogue: &Epilogue<S>,
         ahead: &mut Ahead<S::Real>,
+        _: Lines,
         between: impl FnMut(),
     ) {
         // SAFETY: what this is promised is what `product` asks for: `sizes` are the job's (`any_size`).
@@ -69,6 +74,7 @@ impl<S: Simd, const PARTS: usize, const N: usize> Kernel<S> for Square<PARTS, N>
         stores: Stores,
         epilogue: &Epilogue<S>,
         ahead: &mut Ahead<S::Real>,
+        _: Lines,
         mut between: impl FnMut(),
     ) {
         // SAFETY: what this is promised is what `square` asks for: N is the job's size, without gaps, and its steps are
@@ -76,6 +82,61 @@ impl<S: Simd, const PARTS: usize, const N: usize> Kernel<S> for Square<PARTS, N>
         unsafe { square::<S, PARTS, N>(abc, stores, epilogue) }
         ahead.block::<S>();
         between();
+    }
+
+    fn steps(&self) -> usize {
+        1
+    }
+}
+
+/// Of larger matrices by columns without gaps: a function for each size.
+#[derive(Clone, Copy)]
+pub struct LargeSquare<S: Simd>(Multiplies<S::Real, Epilogue<S>>);
+
+/// The product of A and B, with the old C, into C; then what is asked for, and lines to be sent. One by one, so that they are in registers.
+type Multiplies<R, E> = unsafe fn(*const R, *const R, *const R, *mut R, Stores, &E, &[*const R; 3], &Lines);
+
+impl<S: Simd> LargeSquare<S> {
+    /// Of N x N matrices.
+    pub fn of_size<const PARTS: usize, const N: usize>() -> Self {
+        LargeSquare(large::<S, PARTS, N>)
+    }
+}
+
+/// # Safety
+/// As [`Large`] asks.
+#[allow(clippy::too_many_arguments, reason = "`Multiplies`")]
+unsafe fn large<S: Simd, const PARTS: usize, const N: usize>(
+    a: *const S::Real,
+    b: *const S::Real,
+    old: *const S::Real,
+    c: *mut S::Real,
+    stores: Stores,
+    epilogue: &Epilogue<S>,
+    asked: &[*const S::Real; 3],
+    lines: &Lines,
+) {
+    // SAFETY: the caller promised what `Large` asks for.
+    unsafe { S::vectorize(Large::<S, PARTS, N> { a, b, old, c, stores, epilogue, asked: *asked, lines: *lines }) }
+}
+
+impl<S: Simd> Kernel<S> for LargeSquare<S> {
+    const SENDS: bool = true;
+
+    #[inline(always)]
+    unsafe fn product(
+        &self,
+        (a, b, c): Operands<S::Real>,
+        stores: Stores,
+        epilogue: &Epilogue<S>,
+        ahead: &mut Ahead<S::Real>,
+        lines: Lines,
+        _: impl FnMut(),
+    ) {
+        // What is here already, where there is nothing to ask for.
+        let asked = ahead.next().unwrap_or([a.first, b.first, a.first]);
+        // SAFETY: what this is promised is what the function asks for: its size is the job's, without gaps (`large_squares`).
+        unsafe { (self.0)(a.first, b.first, c.old, c.first, stores, epilogue, &asked, &lines) }
     }
 
     fn steps(&self) -> usize {
@@ -172,6 +233,7 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
                     }
                     Left { first: room.cast_const(), col: job.m * parts }
                 };
+                let lines = if K::SENDS && delivery == Delivery::Staged { stage.lines() } else { Lines::NONE };
                 let b = Right { first: job.b.at(i), row: b_by.0, col: b_by.1 };
                 let c = job.c.at(i).cast_mut();
                 let in_place = Out { old: c.cast_const(), old_col: job.c.col, first: c, col: job.c.col };
@@ -192,13 +254,14 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
                     }
                 };
                 let is_staged = delivery == Delivery::Staged;
-                kernel.product((a, b, out), stores, &epilogue, &mut ahead, || {
+                kernel.product((a, b, out), stores, &epilogue, &mut ahead, lines, || {
                     if is_staged {
                         stage.send_some();
                     }
                 });
                 match delivery {
                     Delivery::InPlace | Delivery::Streamed => {}
+                    Delivery::Staged if K::SENDS => stage.take_for_lines(c_bytes),
                     Delivery::Staged => stage.take(c_bytes),
                     Delivery::Copied => copy_from(out.first, c, &job.c, (job.m, job.n), parts),
                     Delivery::Combined => combine(job, i, out.first, parts),

@@ -57,7 +57,7 @@ impl<'b> Stage<'b> {
         let buffer = buffer.0.as_mut_ptr().cast::<u8>();
         let to = to.cast::<u8>().wrapping_sub(foreign);
         let burst = matrix_bytes.div_ceil(calls.max(1)).next_multiple_of(LINE_BYTES).max(LEAST_BURST_BYTES);
-        let used = (2 * matrix_bytes).max(LEAST_USED_BYTES);
+        let used = (2 * matrix_bytes + 2 * LINE_BYTES).max(LEAST_USED_BYTES);
         Stage { buffer, lends: PhantomData, to, sent: foreign, taken: foreign, burst, used }
     }
 
@@ -81,6 +81,15 @@ impl<'b> Stage<'b> {
         }
     }
 
+    /// The same, where [`Stage::lines`] sees to what is sent.
+    ///
+    /// # Safety
+    /// As of [`Stage::take`].
+    #[inline(always)]
+    pub unsafe fn take_for_lines(&mut self, bytes: usize) {
+        self.taken += bytes;
+    }
+
     /// Sends some lines, if enough were taken and not sent yet.
     ///
     /// # Safety
@@ -90,6 +99,34 @@ impl<'b> Stage<'b> {
         if self.taken >= self.sent + LATEST_BYTES + self.burst {
             // SAFETY: all of `taken` is stored, as the caller promised, and LATEST_BYTES more than this sends.
             unsafe { self.send(self.sent + self.burst) }
+        }
+    }
+
+    /// The whole lines that were taken and not sent: the caller sends them while the next matrix is stored, before it is taken.
+    ///
+    /// # Safety
+    /// As of [`Stage::take`], of all that was taken, each time by [`Stage::take_for_lines`]; the lines given before were sent.
+    #[inline(always)]
+    pub unsafe fn lines(&mut self) -> Lines {
+        let whole = self.taken / LINE_BYTES * LINE_BYTES;
+        if self.sent >= whole {
+            return Lines::NONE;
+        }
+        // SAFETY: all of `taken` is stored, as the caller promised. The rest of a line, which goes to the front, and the matrix that
+        // is stored behind it end before the lines of the last matrix begin: more than two of them and two lines were taken.
+        unsafe {
+            if self.sent % LINE_BYTES > 0 {
+                self.send(self.sent.next_multiple_of(LINE_BYTES));
+            }
+            let (from, to) = (self.buffer.wrapping_add(self.sent), self.to.wrapping_add(self.sent));
+            let lines = Lines { from, to, left: (whole - self.sent) / LINE_BYTES };
+            self.sent = whole;
+            if self.taken > self.used {
+                self.taken -= whole;
+                std::ptr::copy_nonoverlapping(self.buffer.wrapping_add(whole), self.buffer, self.taken);
+                (self.to, self.sent) = (self.to.wrapping_add(whole), 0);
+            }
+            lines
         }
     }
 
@@ -152,6 +189,45 @@ impl<'b> Stage<'b> {
     }
 }
 
+/// Lines that are sent one after the other.
+#[derive(Clone, Copy)]
+pub struct Lines {
+    from: *const u8,
+    to: *mut u8,
+    left: usize,
+}
+
+impl Lines {
+    /// None.
+    pub const NONE: Lines = Lines { from: std::ptr::null(), to: std::ptr::null_mut(), left: 0 };
+
+    /// Sends one, if there is one left.
+    ///
+    /// # Safety
+    /// It is one of [`Stage::lines`], and no matrix was taken since.
+    #[inline(always)]
+    pub unsafe fn send_one(&mut self) {
+        if self.left > 0 {
+            // SAFETY: a line that was stored and whose place is ours, as the caller promised.
+            unsafe { send_line(self.from, self.to) }
+            (self.from, self.to) = (self.from.wrapping_add(LINE_BYTES), self.to.wrapping_add(LINE_BYTES));
+            self.left -= 1;
+        }
+    }
+
+    /// Sends all that are left.
+    ///
+    /// # Safety
+    /// As of [`Lines::send_one`].
+    #[inline(always)]
+    pub unsafe fn send_rest(mut self) {
+        while self.left > 0 {
+            // SAFETY: what the caller promised.
+            unsafe { self.send_one() }
+        }
+    }
+}
+
 /// A line past the caches.
 ///
 /// # Safety
@@ -185,33 +261,67 @@ pub fn end_of_stream() {
 mod tests {
     use super::*;
 
+    /// Whether pieces arrive that are taken and sent by `one`, and nothing else changes.
+    fn assert_arrive((start, piece, pieces): (usize, usize, usize), one: impl Fn(&mut Stage, &dyn Fn(*mut u8))) {
+        let len = piece * pieces;
+        let mut to = vec![0xee_u8; start + len + 200];
+        let mut buffer = Buffer::NEW;
+        let mut stage = Stage::new(&mut buffer, to[start..].as_mut_ptr(), piece, 2);
+        for at in 0..pieces {
+            one(&mut stage, &|room| {
+                for byte in 0..piece {
+                    // SAFETY: there is room for a piece.
+                    unsafe { *room.add(byte) = ((at * piece + byte) % 251) as u8 }
+                }
+            });
+        }
+        // SAFETY: all pieces were stored, and `to` has places for them.
+        unsafe { stage.finish() }
+        let is_right = |(at, byte): (usize, &u8)| match at.checked_sub(start) {
+            Some(at) if at < len => usize::from(*byte) == at % 251,
+            _ => *byte == 0xee,
+        };
+        assert!(to.iter().enumerate().all(is_right), "{pieces} pieces of {piece} bytes from {start} on");
+    }
+
     #[test]
     fn every_byte_arrives_and_no_other_changes() {
         let cases = [(0, 8, 1), (1, 7, 3), (63, 1, 1), (5, 100, 200), (64, 4096, 3), (60, 4, 2000)];
         // The last one alone takes miri half a minute.
-        for (start, piece, pieces) in cases.into_iter().filter(|case| !cfg!(miri) || case.2 < 2000) {
-            let len = piece * pieces;
-            let mut to = vec![0xee_u8; start + len + 200];
-            let mut buffer = Buffer::NEW;
-            let mut stage = Stage::new(&mut buffer, to[start..].as_mut_ptr(), piece, 2);
-            for at in 0..pieces {
-                for byte in 0..piece {
-                    // SAFETY: there is room for a piece.
-                    unsafe { *stage.room::<u8>().add(byte) = ((at * piece + byte) % 251) as u8 }
-                }
-                // SAFETY: the piece was stored, and `to` has a place for it.
+        for case in cases.into_iter().filter(|case| !cfg!(miri) || case.2 < 2000) {
+            assert_arrive(case, |stage, store| {
+                store(stage.room());
+                // SAFETY: the piece was stored, and there is a place for it.
                 unsafe {
-                    stage.take(piece);
+                    stage.take(case.1);
                     stage.send_some();
                 }
+            });
+        }
+    }
+
+    /// Lines leave while the next piece is stored: the first ones before it, one in the middle, the others behind it.
+    #[test]
+    fn lines_arrive_that_are_sent_meanwhile() {
+        let largest = MOST * MOST * 16;
+        let cases = [(0, 8, 40), (1, 648, 30), (8, 2048, 9), (63, 4608, 7), (40, 4097, 8), (56, largest, 5)];
+        for case in cases.into_iter().filter(|case| !cfg!(miri) || case.1 < 4097) {
+            for before in [0, 1, 5, usize::MAX] {
+                assert_arrive(case, |stage, store| {
+                    // SAFETY: all that was taken was stored, and no piece is taken before the lines are sent.
+                    let mut lines = unsafe { stage.lines() };
+                    for _ in 0..before.min(lines.left) {
+                        // SAFETY: as above.
+                        unsafe { lines.send_one() }
+                    }
+                    store(stage.room());
+                    // SAFETY: as above; the piece was stored, and there is a place for it.
+                    unsafe {
+                        lines.send_rest();
+                        stage.take_for_lines(case.1);
+                    }
+                });
             }
-            // SAFETY: all pieces were stored, and `to` has places for them.
-            unsafe { stage.finish() }
-            let is_right = |(at, byte): (usize, &u8)| match at.checked_sub(start) {
-                Some(at) if at < len => usize::from(*byte) == at % 251,
-                _ => *byte == 0xee,
-            };
-            assert!(to.iter().enumerate().all(is_right), "{pieces} pieces of {piece} bytes from {start} on");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::ends::{Ends, reached};
 use super::{Operands, Out, most_columns, most_vectors};
-use crate::ahead::{Ahead, Pace};
+use crate::ahead::{Ahead, Meanwhile, Pace};
 use crate::epilogue::Epilogue;
 use crate::simd::{Real, Simd, Work};
 use std::mem::MaybeUninit;
@@ -133,16 +133,14 @@ pub unsafe fn block<S: Simd, const PARTS: usize, const VECTORS: usize, const COL
     (a, b, c): Operands<S::Real>,
     tail: Tail<S::Real>,
     epilogue: &Epilogue<S>,
-    pace: &mut Pace<S::Real>,
+    meanwhile: &mut (impl Meanwhile<S> + Copy),
 ) {
     // SAFETY: `l < k` and `j < COLUMNS`, for which the caller promised A and B; the last vector of A is `tail.a`'s.
     unsafe {
-        let mut own = *pace;
+        let mut own = *meanwhile;
         let mut sums = [[[S::splat(S::Real::ZERO); PARTS]; VECTORS]; COLUMNS]; // (COLUMNS, VECTORS, PARTS)
         for l in 0..k {
-            if !KNOWN {
-                own.step::<S>();
-            }
+            own.step();
             let from = a.first.add(l * a.col);
             let mut ra = [S::splat(S::Real::ZERO); VECTORS]; // (VECTORS)
             let mut v = 0;
@@ -166,7 +164,7 @@ pub unsafe fn block<S: Simd, const PARTS: usize, const VECTORS: usize, const COL
                 j += 1;
             }
         }
-        *pace = own;
+        *meanwhile = own;
         finish::<S, PARTS, VECTORS, COLUMNS, KNOWN>(&mut sums, c, tail, epilogue);
     }
 }
@@ -185,14 +183,16 @@ unsafe fn finish<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMN
     // SAFETY: the caller promised C for the block; the last vectors are of `tail`'s length, or go where `tail.stores`
     // says they may. The last loop takes the `parts` from `whole` on, which the loop before it wrote.
     unsafe {
-        let mut j = 0;
-        while j < COLUMNS {
-            let mut v = 0;
-            while v < VECTORS {
-                sums[j][v][0] = epilogue.product(sums[j][v]);
-                v += 1;
+        if PARTS == 2 || epilogue.scales {
+            let mut j = 0;
+            while j < COLUMNS {
+                let mut v = 0;
+                while v < VECTORS {
+                    sums[j][v][0] = epilogue.product(sums[j][v]);
+                    v += 1;
+                }
+                j += 1;
             }
-            j += 1;
         }
         if epilogue.reads_c {
             let mut j = 0;

@@ -7,13 +7,15 @@
 
 mod block;
 mod ends;
+mod large;
 
-use crate::ahead::{Ahead, Pace};
+use crate::ahead::{Ahead, Nothing};
 use crate::epilogue::Epilogue;
 use crate::simd::Simd;
 pub use block::Stores;
 use block::{Tail, any_block, block};
 use ends::{Ends, Room};
+pub use large::Large;
 
 /// A, its rows next to each other.
 #[derive(Clone, Copy)]
@@ -77,6 +79,12 @@ impl Cut {
         Cut { count, least: len / count, longer: len % count }
     }
 
+    /// Parts of the same length: how many, where they begin, and how long each is.
+    const fn runs(&self) -> [(usize, usize, usize); 2] {
+        let Cut { count, least, longer } = *self;
+        [(longer, 0, least + 1), (count - longer, longer * (least + 1), least)]
+    }
+
     #[inline(always)]
     /// How long a part is.
     pub const fn part(&self, index: usize) -> usize {
@@ -126,8 +134,13 @@ impl Cuts {
     }
 
     /// Number of blocks.
-    pub fn blocks(&self) -> usize {
-        (0..self.vectors.count).map(|of_rows| self.columns[self.vectors.part(of_rows)].count).sum()
+    pub const fn blocks(&self) -> usize {
+        let (mut blocks, mut of_rows) = (0, 0);
+        while of_rows < self.vectors.count {
+            blocks += self.columns[self.vectors.part(of_rows)].count;
+            of_rows += 1;
+        }
+        blocks
     }
 
     pub const fn new<S: Simd, const PARTS: usize>(rows: usize, cols: usize) -> Cuts {
@@ -281,8 +294,7 @@ unsafe fn step<S: Simd, const PARTS: usize, const N: usize, const OF_ROWS: usize
                         old: Ends::of_old::<S>((N, N * PARTS), N * PARTS, len, is_only).from::<S>(col),
                         stores: if is_only { stores } else { Stores::Exactly },
                     };
-                    let mut pace = Pace::NEVER;
-                    block::<S, PARTS, $v, $n, true>(N, at::<S>(abc, row, col), tail, epilogue, &mut pace);
+                    block::<S, PARTS, $v, $n, true>(N, at::<S>(abc, row, col), tail, epilogue, &mut Nothing);
                 }
             }
         )*)*};

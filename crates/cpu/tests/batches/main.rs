@@ -71,6 +71,30 @@ fn shapes_and_layouts() {
     shapes::<Complex<f64>>();
 }
 
+/// Squares without gaps have kernels of their own; α = 1, β = 0 and β = 1 are treated apart.
+fn squares<T: Value>() {
+    let factors = [(1.0, 0.0), (1.0, 1.0), (-2.0, 0.0), (-2.0, 2.0)];
+    for (n, store) in (1..=32).flat_map(|n| [(n, Store::ByCols), (n, Store::ByRows)]) {
+        for (alpha, beta) in factors {
+            for instructions in available() {
+                let mut numbers = Numbers(n as u64);
+                let mut case = Case::<T>::new((n, n, n), 5, [store; 3], || numbers.integer());
+                (case.alpha, case.beta) = (T::of_two(alpha, 0.0), T::of_two(beta, 0.0));
+                (case.a.conj, case.b.conj) = (n % 2 == 1, n % 3 == 1);
+                check("squares", &mut case, instructions);
+            }
+        }
+    }
+}
+
+#[test]
+fn squares_of_every_size() {
+    squares::<f32>();
+    squares::<f64>();
+    squares::<Complex<f32>>();
+    squares::<Complex<f64>>();
+}
+
 /// Beyond what the caches hold C is streamed: from any address to any other, whatever is around it.
 fn large<T: Value>(n: usize) {
     let count = (34 << 20) / (3 * n * n * size_of::<T>());
@@ -101,6 +125,9 @@ fn large_batches() {
     large::<Complex<f64>>(5);
     large::<f32>(11);
     large::<Complex<f64>>(32);
+    large::<f64>(19);
+    large::<f32>(27);
+    large::<Complex<f32>>(9);
 }
 
 /// β = 0 does not read C, α = 0 neither A nor B.
