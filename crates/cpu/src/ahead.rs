@@ -27,8 +27,9 @@ pub struct Ahead<R> {
     /// After each block they go on here. The last time may go beyond a matrix, which does no harm.
     next: [*const R; 3],
     pub pace: Pace<R>,
-    /// Whether anything is asked for, and there is a later product; whether that is after blocks.
+    /// Whether anything is asked for, and there is a later product.
     asks: bool,
+    /// Whether that is after blocks.
     bursts: bool,
 }
 
@@ -91,7 +92,7 @@ pub struct Evenly<R> {
 
 impl<R> Evenly<R> {
     /// # Safety
-    /// As of [`Lines::send_one`], until the last step.
+    /// As of [`Lines::send_one`], until [`Evenly::end`], of this and of every copy.
     #[inline(always)]
     pub unsafe fn new(asked: [*const R; 3], by: usize, lines: Lines) -> Self {
         Evenly { asked, at: 0, by, lines }
@@ -183,7 +184,7 @@ impl<R: Real> Ahead<R> {
 
     /// Where the operands of the later product begin, if there is one, and they are to be asked for.
     #[inline(always)]
-    pub fn next(&self) -> Option<[*const R; 3]> {
+    pub fn later(&self) -> Option<[*const R; 3]> {
         self.asks.then_some(self.next)
     }
 

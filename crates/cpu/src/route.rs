@@ -198,7 +198,7 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
     let follows = job.c.is_packed(m, n, PARTS) && job.c.row == PARTS;
     let past_caches = follows && !job.reads_c() && bytes >= LEAST_STREAMED_BYTES;
     // SAFETY: the caller promised the instructions and the matrices; `a_vector` found what `Packed` asks for,
-    // `is_square` what `squares` does, and `streams` where lines are whole.
+    // `is_whole` what `squares` does, and `streams` where lines are whole.
     unsafe {
         if const { size_of::<S::Vector>() > 16 } && a_vector::<S, PARTS>(job) > 0 {
             return match k {
@@ -211,11 +211,11 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
         let has_gaps = job.a.col != m * PARTS && supply == Supply::AsItIs;
         let c_has_gaps = job.c.col != m * PARTS && !c_is_copied;
         let b_follows = job.b.row == PARTS && job.b.col == k * PARTS;
-        let is_even = m == n && n == k && b_follows && !has_gaps && !c_has_gaps;
-        let is_square = is_even && has_square::<S, PARTS>(n);
+        let is_packed_square = m == n && n == k && b_follows && !has_gaps && !c_has_gaps;
+        let is_whole = is_packed_square && has_square::<S, PARTS>(n);
         let streams = match Vectors::of::<S, PARTS>(m) {
-            Vectors::Half if is_square => streams::<S::Half, PARTS>(job),
-            Vectors::Narrow if is_square => streams::<S::Narrow, PARTS>(job),
+            Vectors::Half if is_whole => streams::<S::Half, PARTS>(job),
+            Vectors::Narrow if is_whole => streams::<S::Narrow, PARTS>(job),
             _ => streams::<S, PARTS>(job),
         };
         let delivery = match (job.combines_later(), c_is_copied, past_caches) {
@@ -226,10 +226,10 @@ unsafe fn by_kernel<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Rang
             (_, _, true) => Delivery::Staged,
         };
         let how = How { supply, delivery };
-        if is_square {
+        if is_whole {
             return squares::<S, PARTS>(job, range, how);
         }
-        if is_even && has_large_square::<S, PARTS>(n) {
+        if is_packed_square && has_large_square::<S, PARTS>(n) {
             return large_squares::<S, PARTS>(job, range, how);
         }
         any_size::<S, PARTS>(job, range, how)
@@ -287,18 +287,19 @@ impl Vectors {
     }
 }
 
-/// Bytes of the largest real matrix whose square is compiled whole: larger ones gain more by what is asked for in the steps of a loop.
-const fn most_square_bytes<S: Simd>() -> usize {
-    if size_of::<S::Vector>() == 64 { 1100 } else { 1800 }
-}
-/// Columns of the largest such complex one.
+/// Bytes of the largest real matrix whose square is compiled whole, by vectors of 64 bytes and by shorter ones: f64 of 11 and f32 of 16
+/// columns, and 15 and 21. Larger ones gain more by what is asked for in the steps of a loop (benches/NOTES.md, 2026-11-30).
+const MOST_WHOLE_BYTES: usize = 1100;
+const MOST_WHOLE_BYTES_OF_SHORT: usize = 1800;
+/// Columns of the largest such complex one: those of 9 took 0.65 to 0.86 of the time by a loop.
 const MOST_COMPLEX_SQUARE: usize = 8;
 
 /// Whether a square is compiled whole: loops and branches are a good part of the time of so small a product. For smaller ones, and
 /// those of 2 that a vector holds, there is [`crate::packed`].
 const fn has_square<S: Simd, const PARTS: usize>(n: usize) -> bool {
     let is_small = match PARTS {
-        1 => n * n * size_of::<S::Real>() <= most_square_bytes::<S>(),
+        1 if size_of::<S::Vector>() == 64 => n * n * size_of::<S::Real>() <= MOST_WHOLE_BYTES,
+        1 => n * n * size_of::<S::Real>() <= MOST_WHOLE_BYTES_OF_SHORT,
         _ => n <= MOST_COMPLEX_SQUARE,
     };
     if size_of::<S::Vector>() == 16 || n < 2 || !is_small {
@@ -355,7 +356,9 @@ unsafe fn large_squares<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: 
         )*};
     }
     of_size!(5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
-    let Some(kernel) = kernel else { return debug_assert!(false, "no square of {}", job.n) };
+    // All of them: what is missing would not be computed.
+    const { assert!(!has_large_square::<S, PARTS>(3) && !has_large_square::<S, PARTS>(4) && MOST == 32) };
+    let Some(kernel) = kernel else { unreachable!("no square of {}", job.n) };
     // SAFETY: what this is promised is what `run` asks for.
     unsafe { run::<S, PARTS, _>(job, range, how, kernel) }
 }

@@ -16,7 +16,7 @@ pub trait Kernel<S: Simd>: Copy {
     /// Whether a product sends the lines of the one before.
     const SENDS: bool = false;
 
-    /// C from A and B; `between` is called after each block, for what memory can do meanwhile.
+    /// C from A and B; `between` is called after each block, for what memory can do meanwhile, unless the kernel sends.
     ///
     /// # Safety
     /// The CPU has the instructions of S; A, B and C are good for the sizes of the job, C for what
@@ -93,7 +93,7 @@ impl<S: Simd, const PARTS: usize, const N: usize> Kernel<S> for Square<PARTS, N>
 #[derive(Clone, Copy)]
 pub struct LargeSquare<S: Simd>(Multiplies<S::Real, Epilogue<S>>);
 
-/// The product of A and B, with the old C, into C; then what is asked for, and lines to be sent. One by one, so that they are in registers.
+/// The product of A and B, with the old C, into C; then what is asked for, and lines to be sent.
 type Multiplies<R, E> = unsafe fn(*const R, *const R, *const R, *mut R, Stores, &E, &[*const R; 3], &Lines);
 
 impl<S: Simd> LargeSquare<S> {
@@ -134,13 +134,13 @@ impl<S: Simd> Kernel<S> for LargeSquare<S> {
         _: impl FnMut(),
     ) {
         // What is here already, where there is nothing to ask for.
-        let asked = ahead.next().unwrap_or([a.first, b.first, a.first]);
+        let asked = ahead.later().unwrap_or([a.first, b.first, a.first]);
         // SAFETY: what this is promised is what the function asks for: its size is the job's, without gaps (`large_squares`).
         unsafe { (self.0)(a.first, b.first, c.old, c.first, stores, epilogue, &asked, &lines) }
     }
 
     fn steps(&self) -> usize {
-        1
+        0
     }
 }
 

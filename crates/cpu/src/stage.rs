@@ -21,8 +21,8 @@ const ROOM_BYTES: usize = MOST * MOST * 16 + 2 * LINE_BYTES;
 /// Bytes of the buffer.
 const BUFFER_BYTES: usize = 3 * ROOM_BYTES;
 
-// Two of the largest matrices that were not sent yet, one that is being stored, and a line.
-const _: () = assert!(3 * MOST * MOST * 16 + LINE_BYTES <= BUFFER_BYTES);
+// Two of the largest matrices and three lines that were not sent yet, one that is being stored, and a vector beyond it.
+const _: () = assert!(3 * MOST * MOST * 16 + 4 * LINE_BYTES <= BUFFER_BYTES);
 
 /// Where bytes stay on their way.
 #[repr(C, align(64))]
@@ -57,7 +57,7 @@ impl<'b> Stage<'b> {
         let buffer = buffer.0.as_mut_ptr().cast::<u8>();
         let to = to.cast::<u8>().wrapping_sub(foreign);
         let burst = matrix_bytes.div_ceil(calls.max(1)).next_multiple_of(LINE_BYTES).max(LEAST_BURST_BYTES);
-        let used = (2 * matrix_bytes + 2 * LINE_BYTES).max(LEAST_USED_BYTES);
+        let used = (2 * matrix_bytes + 3 * LINE_BYTES).max(LEAST_USED_BYTES);
         Stage { buffer, lends: PhantomData, to, sent: foreign, taken: foreign, burst, used }
     }
 
@@ -84,7 +84,7 @@ impl<'b> Stage<'b> {
     /// The same, where [`Stage::lines`] sees to what is sent.
     ///
     /// # Safety
-    /// As of [`Stage::take`].
+    /// As of [`Stage::take`]; the bytes are as many as the stage was made for.
     #[inline(always)]
     pub unsafe fn take_for_lines(&mut self, bytes: usize) {
         self.taken += bytes;
@@ -112,8 +112,9 @@ impl<'b> Stage<'b> {
         if self.sent >= whole {
             return Lines::NONE;
         }
-        // SAFETY: all of `taken` is stored, as the caller promised. The rest of a line, which goes to the front, and the matrix that
-        // is stored behind it end before the lines of the last matrix begin: more than two of them and two lines were taken.
+        // SAFETY: all of `taken` is stored, as the caller promised. The rest of a line, which goes to the front, the matrix that is
+        // stored behind it and a vector beyond that are less than a matrix and two lines: they end before the lines of the last matrix
+        // begin, since more than two matrices and three lines were taken.
         unsafe {
             if self.sent % LINE_BYTES > 0 {
                 self.send(self.sent.next_multiple_of(LINE_BYTES));
@@ -204,7 +205,7 @@ impl Lines {
     /// Sends one, if there is one left.
     ///
     /// # Safety
-    /// It is one of [`Stage::lines`], and no matrix was taken since.
+    /// It is one of [`Stage::lines`], no matrix was taken since, and the buffer is still there.
     #[inline(always)]
     pub unsafe fn send_one(&mut self) {
         if self.left > 0 {
@@ -265,6 +266,8 @@ mod tests {
     fn assert_arrive((start, piece, pieces): (usize, usize, usize), one: impl Fn(&mut Stage, &dyn Fn(*mut u8))) {
         let len = piece * pieces;
         let mut to = vec![0xee_u8; start + len + 200];
+        // From the beginning of a line on.
+        let start = start + to.as_ptr().align_offset(LINE_BYTES);
         let mut buffer = Buffer::NEW;
         let mut stage = Stage::new(&mut buffer, to[start..].as_mut_ptr(), piece, 2);
         for at in 0..pieces {
@@ -300,21 +303,30 @@ mod tests {
         }
     }
 
-    /// Lines leave while the next piece is stored: the first ones before it, one in the middle, the others behind it.
+    /// Lines leave while the next piece is stored: the first ones before it, some in the middle, the others behind it. What a vector
+    /// stores beyond a piece does no harm.
     #[test]
     fn lines_arrive_that_are_sent_meanwhile() {
         let largest = MOST * MOST * 16;
-        let cases = [(0, 8, 40), (1, 648, 30), (8, 2048, 9), (63, 4608, 7), (40, 4097, 8), (56, largest, 5)];
-        for case in cases.into_iter().filter(|case| !cfg!(miri) || case.1 < 4097) {
-            for before in [0, 1, 5, usize::MAX] {
+        let some = [(0, 8, 40), (3, 8, 1200), (1, 648, 30), (40, 4097, 8), (56, largest, 5)];
+        let all_places = (0..LINE_BYTES).flat_map(|start| [(start, 2048, 9), (start, 4608, 7)]);
+        for case in some.into_iter().chain(all_places).filter(|case| !cfg!(miri) || case.1 < 2048) {
+            for at_once in [0, 1, 5, usize::MAX] {
                 assert_arrive(case, |stage, store| {
                     // SAFETY: all that was taken was stored, and no piece is taken before the lines are sent.
                     let mut lines = unsafe { stage.lines() };
-                    for _ in 0..before.min(lines.left) {
-                        // SAFETY: as above.
-                        unsafe { lines.send_one() }
-                    }
-                    store(stage.room());
+                    let send = |lines: &mut Lines| {
+                        for _ in 0..at_once.min(lines.left) {
+                            // SAFETY: as above.
+                            unsafe { lines.send_one() }
+                        }
+                    };
+                    send(&mut lines);
+                    let room = stage.room::<u8>();
+                    store(room);
+                    // SAFETY: there is room for a vector beyond a piece.
+                    unsafe { room.add(case.1).write_bytes(0xdd, LINE_BYTES - 4) }
+                    send(&mut lines);
                     // SAFETY: as above; the piece was stored, and there is a place for it.
                     unsafe {
                         lines.send_rest();

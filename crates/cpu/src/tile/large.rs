@@ -13,6 +13,10 @@ use crate::simd::{Simd, Work};
 use crate::stage::{LINE_BYTES, Lines};
 
 /// One product of N x N matrices.
+///
+/// # Safety
+/// Of [`Work::run`]: the CPU has the instructions of S; A, B and C are good for N x N elements without gaps, C for what `stores` says;
+/// `lines` as [`Lines::send_one`] asks.
 pub struct Large<'e, S: Simd, const PARTS: usize, const N: usize> {
     pub a: *const S::Real,
     pub b: *const S::Real,
@@ -30,7 +34,7 @@ pub struct Large<'e, S: Simd, const PARTS: usize, const N: usize> {
 impl<S: Simd, const PARTS: usize, const N: usize> Work for Large<'_, S, PARTS, N> {
     #[inline(always)]
     unsafe fn run(self) {
-        // SAFETY: `Simd::vectorize` runs this, whose caller promised the instructions and the matrices.
+        // SAFETY: `Simd::vectorize` runs this, whose caller promised the instructions, the matrices and the lines.
         unsafe { self.product() }
     }
 }
@@ -46,8 +50,7 @@ impl<S: Simd, const PARTS: usize, const N: usize> Large<'_, S, PARTS, N> {
     };
 
     /// # Safety
-    /// The CPU has the instructions of S; A, B and C are good for N x N elements without gaps, C for what `stores` says; `lines` as
-    /// [`Lines::send_one`] asks.
+    /// As [`Large`].
     #[inline(always)]
     unsafe fn product(self) {
         // SAFETY: what the caller promised; each of the blocks' rows belongs to one of both.
@@ -60,13 +63,13 @@ impl<S: Simd, const PARTS: usize, const N: usize> Large<'_, S, PARTS, N> {
     }
 
     /// Blocks of as many vectors of rows: how many, where they begin, and their vectors.
-    const fn run_of_rows(rows: usize) -> (usize, usize, usize) {
+    const fn equal_rows(rows: usize) -> (usize, usize, usize) {
         Self::CUTS.vectors.runs()[rows]
     }
 
     /// Of those, blocks of as many columns: how many, where they begin, and their columns.
-    const fn run_of_columns(rows: usize, columns: usize) -> (usize, usize, usize) {
-        match Self::run_of_rows(rows) {
+    const fn equal_columns(rows: usize, columns: usize) -> (usize, usize, usize) {
+        match Self::equal_rows(rows) {
             (0, ..) => (0, 0, 0),
             (_, _, vectors) => Self::CUTS.columns[vectors].runs()[columns],
         }
@@ -75,10 +78,10 @@ impl<S: Simd, const PARTS: usize, const N: usize> Large<'_, S, PARTS, N> {
     /// All blocks of as many vectors of rows.
     ///
     /// # Safety
-    /// As [`Large::product`].
+    /// As [`Large`].
     #[inline(always)]
     unsafe fn rows<const ROWS: usize>(&self, meanwhile: &mut Evenly<S::Real>) {
-        let (count, first, vectors) = const { Self::run_of_rows(ROWS) };
+        let (count, first, vectors) = const { Self::equal_rows(ROWS) };
         let is_only = const { Self::CUTS.vectors.count == 1 };
         let Large { a, b, old, c, epilogue, .. } = *self;
         let abc = (
@@ -109,7 +112,7 @@ impl<S: Simd, const PARTS: usize, const N: usize> Large<'_, S, PARTS, N> {
     /// The blocks of one size beside each other; all others are left out when this is compiled.
     ///
     /// # Safety
-    /// As [`Large::product`].
+    /// As [`Large`]; `row` is where a block of [`Large::equal_rows`] begins, `tail` its last vector.
     #[inline(always)]
     unsafe fn blocks<const ROWS: usize, const COLUMNS: usize>(
         abc: Operands<S::Real>,
@@ -118,10 +121,14 @@ impl<S: Simd, const PARTS: usize, const N: usize> Large<'_, S, PARTS, N> {
         epilogue: &Epilogue<S>,
         meanwhile: &mut Evenly<S::Real>,
     ) {
-        let (count, first, width) = const { Self::run_of_columns(ROWS, COLUMNS) };
+        let (count, first, width) = const { Self::equal_columns(ROWS, COLUMNS) };
+        const {
+            let ((_, _, vectors), (count, _, width)) = (Self::equal_rows(ROWS), Self::equal_columns(ROWS, COLUMNS));
+            assert!(count == 0 || matches!((vectors, width), (1, 1..=8) | (2..=4, 1..=6)), "a block that is not below");
+        }
         macro_rules! call {
             ($($v:literal: $($n:literal)*;)*) => {$($(
-                if const { matches!((Self::run_of_rows(ROWS), Self::run_of_columns(ROWS, COLUMNS)), ((1.., _, $v), (1.., _, $n))) } {
+                if const { matches!((Self::equal_rows(ROWS), Self::equal_columns(ROWS, COLUMNS)), ((1.., _, $v), (1.., _, $n))) } {
                     for col in (0..count).map(|block| first + block * width) {
                         let tail = Tail { old: tail.old.from::<S>(col), ..tail };
                         // SAFETY: the block is one of the cuts of N x N, for which the caller promised the matrices.

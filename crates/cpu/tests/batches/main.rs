@@ -71,7 +71,7 @@ fn shapes_and_layouts() {
     shapes::<Complex<f64>>();
 }
 
-/// Squares without gaps have kernels of their own; α = 1, β = 0 and β = 1 are treated apart.
+/// Squares without gaps have kernels of their own; α = 1 and β = 0 are treated apart.
 fn squares<T: Value>() {
     let factors = [(1.0, 0.0), (1.0, 1.0), (-2.0, 0.0), (-2.0, 2.0)];
     for (n, store) in (1..=32).flat_map(|n| [(n, Store::ByCols), (n, Store::ByRows)]) {
@@ -125,7 +125,10 @@ fn large_batches() {
     large::<Complex<f64>>(5);
     large::<f32>(11);
     large::<Complex<f64>>(32);
+    large::<f64>(13);
     large::<f64>(19);
+    large::<f32>(23);
+    large::<f32>(24);
     large::<f32>(27);
     large::<Complex<f32>>(9);
 }
@@ -189,28 +192,41 @@ fn what_is_not_finite_travels() {
 /// The bits depend neither on the place in the batch, nor on the layout, nor on the length of the batch or the threads.
 fn bits<T: Value>(n: usize, count: usize) {
     let mut numbers = Numbers(3);
-    let value: Vec<T> = (0..3 * n * n).map(|_| numbers.fraction()).collect();
-    let mut reference: Option<Vec<u128>> = None;
+    // One row of A is -0.
+    let zero = |at: usize| at < n * n && at % n == n / 2;
+    let value: Vec<T> =
+        (0..3 * n * n).map(|at| if zero(at) { T::of_two(-0.0, -0.0) } else { numbers.fraction() }).collect();
     let stores = [Store::ByCols, Store::ByRows, Store::ColGaps, Store::NoUnit, Store::Listed];
+    let layouts = (0..5).map(|turn| [stores[turn], stores[(turn + 2) % 5], stores[(turn + 1) % 5]]);
+    let squares = [[Store::ByCols; 3], [Store::ByRows; 3], [Store::NoUnit, Store::ByCols, Store::ByCols]];
+    let layouts: Vec<_> = layouts.chain(squares).collect();
     let threads = [1, 2, 3].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build());
-    for instructions in available().into_iter().filter(|one| *one != Instructions::Portable) {
-        for (turn, store) in stores.into_iter().enumerate() {
-            let mut case =
-                Case::<T>::new((n, n, n), count, [store, stores[(turn + 2) % 5], stores[(turn + 1) % 5]], T::canary);
-            for (index, e) in (0..count).flat_map(|index| (0..n * n).map(move |e| (index, e))) {
-                let (a, b, c) = (
-                    case.a.index(index, e % n, e / n),
-                    case.b.index(index, e % n, e / n),
-                    case.c.index(index, e % n, e / n),
-                );
-                (case.a.data[a], case.b.data[b], case.c.data[c]) = (value[e], value[n * n + e], value[2 * n * n + e]);
-            }
-            (case.alpha, case.beta) = (T::of_two(0.3, -0.7), T::of_two(1.1, 0.9));
-            threads[turn % 3].as_ref().expect("threads").install(|| case.run(instructions));
-            for index in 0..count {
-                let bits: Vec<_> = (0..n * n).map(|e| case.c.get(index, e % n, e / n).bits()).collect();
-                let reference = reference.get_or_insert_with(|| bits.clone());
-                assert_eq!(&bits, reference, "{instructions:?} n = {n}, matrix {index}, {store:?}");
+    for (alpha, beta) in [([0.3, -0.7], [1.1, 0.9]), ([1.0, 0.0], [0.0, 0.0]), ([0.3, 0.0], [1.1, 0.0])] {
+        let mut reference: Option<Vec<u128>> = None;
+        for instructions in available().into_iter().filter(|one| *one != Instructions::Portable) {
+            // Of real factors one layout of any kernel, and the squares.
+            let skipped = if alpha[1] == 0.0 { 4 } else { 0 };
+            for (turn, &layout) in layouts.iter().enumerate().skip(skipped) {
+                let mut case = Case::<T>::new((n, n, n), count, layout, T::canary);
+                for (index, e) in (0..count).flat_map(|index| (0..n * n).map(move |e| (index, e))) {
+                    let (a, b, c) = (
+                        case.a.index(index, e % n, e / n),
+                        case.b.index(index, e % n, e / n),
+                        case.c.index(index, e % n, e / n),
+                    );
+                    (case.a.data[a], case.b.data[b], case.c.data[c]) =
+                        (value[e], value[n * n + e], value[2 * n * n + e]);
+                }
+                (case.alpha, case.beta) = (T::of_two(alpha[0], alpha[1]), T::of_two(beta[0], beta[1]));
+                threads[turn % 3].as_ref().expect("threads").install(|| case.run(instructions));
+                for index in 0..count {
+                    let bits: Vec<_> = (0..n * n).map(|e| case.c.get(index, e % n, e / n).bits()).collect();
+                    let reference = reference.get_or_insert_with(|| bits.clone());
+                    assert_eq!(
+                        &bits, reference,
+                        "{instructions:?} n = {n}, matrix {index}, {layout:?}, {alpha:?} {beta:?}"
+                    );
+                }
             }
         }
     }
