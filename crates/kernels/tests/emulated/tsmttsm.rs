@@ -59,7 +59,7 @@ pub fn check(variant: &Variant, case: Case) -> Counters {
 fn check_all<T: Element>(variant: &Variant, entry: ReducedFn<T>, mut case: Case) -> Counters {
     let gram = variant.kernel == Kernel::Gram;
     let most = variant.most_columns().unwrap_or(u32::MAX);
-    (case.m, case.n) = (case.m.min(most), case.n.min(most));
+    (case.m, case.n) = (case.m.min(most), case.n.min(variant.most_across().unwrap_or(u32::MAX)));
     if gram {
         (case.n, case.by_rows[1]) = (case.m, !case.by_rows[0]);
     }
