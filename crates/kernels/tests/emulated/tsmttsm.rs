@@ -199,6 +199,7 @@ fn gram_matrices_are_hermitian_to_the_bit() {
         "zgram_staged_2x2_m8n8_u4_t256",
         "zgram_mma_16x16_m16n16_d4_t256",
         "zgram_ring_8x56_m56n56_d1_t128",
+        "zgram_eights_24x24_m24n24_d1_t128",
     ] {
         let variant = model::VARIANTS.iter().find(|v| v.entry == entry).expect("a row of the table");
         let Some(Reduced::C128(function)) = table::reduced(entry) else { panic!("{entry}") };
