@@ -258,6 +258,14 @@ mod reduced_tables {
         use crate::tsmttsm as entries;
         model::gram_packed_variants!(rows);
     }
+    mod eights {
+        use crate::tsmttsm as entries;
+        model::tsmttsm_eights_variants!(rows);
+    }
+    mod gram_eights {
+        use crate::tsmttsm as entries;
+        model::gram_eights_variants!(rows);
+    }
 
     mod gemv {
         use crate::gemv as entries;
@@ -280,6 +288,7 @@ mod reduced_tables {
             dealt::reduced,
             lines_mma::reduced,
             packed::reduced,
+            eights::reduced,
         ];
         let gram = [
             gram::reduced,
@@ -291,6 +300,7 @@ mod reduced_tables {
             gram_ring::reduced,
             gram_lines_mma::reduced,
             gram_packed::reduced,
+            gram_eights::reduced,
             gram_dealt_lines::reduced,
         ];
         let vectors = [gemv::reduced, gemv_lines::reduced];

@@ -409,7 +409,7 @@ fn refusals(
 fn most(variant: &Variant) -> Option<(u32, Option<u32>)> {
     let tall = widest(variant).map(|(columns, steps)| (columns, Some(steps)));
     let vector = (variant.kernel == Kernel::Gemv).then_some((variant.t2, None));
-    tall.or(vector).or(variant.most_columns().map(|columns| (columns, None)))
+    tall.or(vector).or(variant.most_across().map(|columns| (columns, None)))
 }
 
 /// How an entry computes a product: as it is, or transposed.

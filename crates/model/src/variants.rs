@@ -3,6 +3,7 @@
 pub mod batched;
 pub mod bulk;
 mod dealt;
+mod eights;
 mod gemm;
 mod gemv;
 pub mod lines;
@@ -321,7 +322,7 @@ mma_variants!(mma_rows);
 
 mod complex;
 
-const TABLES: [&[Variant]; 48] = [
+const TABLES: [&[Variant]; 50] = [
     TSM2R,
     STAGED,
     MMA,
@@ -368,6 +369,8 @@ const TABLES: [&[Variant]; 48] = [
     dealt::GRAM_DEALT_LINES,
     tsmttsm::PACKED,
     tsmttsm::GRAM_PACKED,
+    eights::EIGHTS,
+    eights::GRAM_EIGHTS,
     gemv::ROWS,
     gemv::LINES,
 ];
@@ -433,7 +436,7 @@ impl Variant {
         }
         let is_whole = self.own_rows() == self.rows && self.cols == self.t2;
         let is_gram = matches!(self.kernel, Kernel::Gram) && (self.mma || self.is_staged() || is_whole);
-        let is_one = matches!(self.name.as_bytes(), b"tsmttsm_folded" | b"tsmttsm_packed");
+        let is_one = matches!(self.name.as_bytes(), b"tsmttsm_folded" | b"tsmttsm_packed" | b"tsmttsm_eights");
         if is_gram || is_one { Some(self.rows) } else { None }
     }
 

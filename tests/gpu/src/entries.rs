@@ -99,6 +99,7 @@ pub fn serves(entry: Entry, (m, n, k): (usize, usize, usize)) -> bool {
     variant(entry).and_then(Variant::multiples).is_none_or(is_whole)
         && most.is_none_or(|(columns, steps)| m.min(n) <= columns as usize && k <= steps as usize)
         && variant(entry).and_then(Variant::most_columns).is_none_or(|most| m.max(n) <= most as usize)
+        && variant(entry).and_then(Variant::most_across).is_none_or(|most| m.min(n) <= most as usize)
 }
 
 /// Fails unless the plan was refused because A does not lie as the entry wants it, or the product is too wide for it.

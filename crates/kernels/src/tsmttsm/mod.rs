@@ -15,6 +15,7 @@
 //! | [`mma`] | | fragments straight from device memory to the matrix units: f64 ([`fragments`]) and c128 ([`complex`]), from sm_90 |
 //! | [`ring`] | | the same from a ring of stages, where several warps share C: squares of squares, or as [`dealt`] |
 //! | [`packed`] | | the same of f64 rows that lie behind each other, by bulk copies, whatever their width |
+//! | [`eights`] | | the same of f64 and c128, each warp with all of C, of which no more is multiplied than eights of columns |
 //!
 //! # Thread mapping
 //! Block (x, y, z) owns rows x·BM .. and columns z·BN .. of C, and part y of k. Its threads form groups along k; a group
@@ -24,7 +25,7 @@
 //! BM x BN: C a block. TM x TN, or X x Y squares: C a thread, or a warp. Steps: rows that a group takes at a time.
 //! # Zero β, tails
 //! β = 0 never reads C. Rows past the block's part of k are zero; rows and columns past C are loaded from C's first, from the next row of
-//! k ([`fitted`], [`packed`]), or as zero, and not stored.
+//! k ([`fitted`], [`packed`], [`eights`]), or as zero, and not stored.
 //! # Conjugates
 //! As of `Product::conj_sum`: at most B's elements are conjugated as they are multiplied, and sums once they are whole. A
 //! matrix by itself of which one factor is conjugated is Hermitian: what is above the diagonal is the conjugate of what is
@@ -43,6 +44,8 @@ pub mod complex;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod dealt;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+pub mod eights;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 mod fill;
 pub mod finish;
 pub mod fitted;
@@ -55,6 +58,8 @@ pub mod mma;
 pub mod packed;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod ring;
+#[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+mod runs;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod share;
 pub mod staged;
@@ -375,3 +380,23 @@ macro_rules! gram_packed_entries {
     };
 }
 model::gram_packed_variants!(gram_packed_entries);
+
+macro_rules! eights_entries {
+    ($($entry:ident: $elem:ident, $bm:literal, $bn:literal, $kg:literal, $steps:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, eights::ByEights::<$elem, $bm, $bn, $kg, $steps, false>::body);
+        )*
+    };
+}
+model::tsmttsm_eights_variants!(eights_entries);
+
+macro_rules! gram_eights_entries {
+    ($($entry:ident: $elem:ident, $bm:literal, $bn:literal, $kg:literal, $steps:literal, $blocks:literal;)*) => {
+        $(
+            #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
+            reduced_entry!($entry, $elem, eights::ByEights::<$elem, $bm, $bn, $kg, $steps, true>::body);
+        )*
+    };
+}
+model::gram_eights_variants!(gram_eights_entries);

@@ -23,7 +23,7 @@ pub fn cases(variant: &Variant) -> Vec<Case> {
     let n = match variant.kernel {
         Kernel::Gemv => variant.t2,
         Kernel::Gram => m,
-        _ => columns.min(12).min(variant.most_columns().unwrap_or(12)),
+        _ => columns.min(12).min(variant.most_across().unwrap_or(12)),
     };
     let k = (2 * tiling(variant, m.into(), n.into()).k_step + 20).next_multiple_of(4).min(steps - 1) + 1;
     let is_whole = variant.has_all_of_k() || widest(variant).is_some();

@@ -177,6 +177,8 @@ tests!(
     gram_ring,
     tsmttsm_packed,
     gram_packed,
+    tsmttsm_eights,
+    gram_eights,
     gram_staged,
     gram_fitted,
     gram_lines,

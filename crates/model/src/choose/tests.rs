@@ -24,12 +24,13 @@ fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
             );
         }
         if let (Kernel::Tsmttsm, Some(columns)) = (v.kernel, v.most_columns()) {
-            let too_wide = Err(Refusal::TooWide { columns, steps: None });
-            for (m, n) in [(columns + 1, 1), (1, columns + 1)] {
+            let across = v.most_across().unwrap_or(columns);
+            let too_wide = Err(Refusal::TooWide { columns: across, steps: None });
+            for (m, n) in [(columns + 1, 1), (1, columns + 1), (across + 1, across + 1)] {
                 let p = Problem::column_major(v.dtype, m.into(), n.into(), k);
                 assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), too_wide);
             }
-            p = Problem::column_major(v.dtype, columns.into(), columns.into(), k);
+            p = Problem::column_major(v.dtype, columns.into(), across.into(), k);
         }
         if v.kernel == Kernel::Gram {
             assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), Err(Refusal::OtherOperation { gram: false }));

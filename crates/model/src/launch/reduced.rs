@@ -309,6 +309,12 @@ pub const fn spacing(m: u32, n: u32) -> u32 {
     }
 }
 
+/// The same of c128, of which eight lanes load two columns of four rows at a time: 2 rows of columns that are odd, else 1. They meet in no bank but where
+/// columns are multiples of 4.
+pub const fn spacing_c128(m: u32, n: u32) -> u32 {
+    if (m | n) % 2 == 0 { 1 } else { 2 }
+}
+
 /// Elements of shared memory of a block: its tile of C, or one a thread; and what tells it that it is the last.
 pub const fn shared_len(rows: u32, cols: u32, threads: u32) -> u32 {
     let tile = rows * cols;
@@ -338,6 +344,9 @@ pub const fn square_side(dtype: crate::Dtype) -> u32 {
 
 /// Pieces of k in a fragment of the matrix units: two where a tile has half its lines.
 pub const fn folds(variant: &Variant) -> u32 {
+    if variant.is_by_eights() {
+        return super::eights::pieces(variant.rows);
+    }
     let side = square_side(variant.dtype);
     if variant.mma && variant.rows < side { side / variant.rows } else { 1 }
 }
@@ -362,12 +371,15 @@ pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     let stage = |side: u32| match (variant.is_by_lines(), variant.mma) {
         (true, true) => side * fragment_line_pitch(steps, elem_bytes),
         (true, false) => side * line_pitch(steps, elem_bytes),
+        (false, true) if variant.is_by_eights() => steps * side,
         (false, true) => steps * pitch(side, elem_bytes),
         (false, false) => steps * side,
     };
     let is_gram = variant.kernel == crate::Kernel::Gram;
     let both = stage(variant.rows) + if is_gram { 0 } else { stage(variant.t2) };
-    let ring = if variant.is_staged() { STAGES * both } else { 0 };
+    // Of columns by eights mbarriers lie behind the stages.
+    let behind = if variant.is_by_eights() { 1 } else { 0 };
+    let ring = if variant.is_staged() { STAGES * (both + behind) } else { 0 };
     // A sum of each of its rows for each thread, or group of lanes that have added theirs, before they are added.
     let sums = match (variant.kernel, variant.layout) {
         (crate::Kernel::Gemv, crate::Layout::Rows) => variant.rows * variant.t2 * (variant.stages / 32),
@@ -492,7 +504,7 @@ mod tests {
     /// Of 32 banks of 4 bytes a quarter is 32 bytes.
     #[test]
     fn four_rows_of_a_stage_begin_at_different_quarters_of_the_banks() {
-        for v in VARIANTS.iter().filter(|v| v.mma && v.is_staged() && !v.is_by_lines()) {
+        for v in VARIANTS.iter().filter(|v| v.mma && v.is_staged() && !v.is_by_lines() && !v.is_by_eights()) {
             let bytes = v.dtype.bytes() as u32;
             for side in [v.rows, v.t2] {
                 assert_eq!((side * bytes % 128, pitch(side, bytes) * bytes % 128), (0, 32), "{}", v.entry);

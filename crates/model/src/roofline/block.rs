@@ -9,7 +9,7 @@ use super::terms::Alone;
 use super::{Constants, SPLIT_PRODUCTS, WARP, fma_rate};
 use super::{reduced, tsmm};
 use crate::launch::reduced::{folds, has_all_rows, k_step, square_side};
-use crate::launch::{Tiling, copies_b, dealt};
+use crate::launch::{Tiling, copies_b, dealt, eights};
 use crate::occupancy::{bytes_needed_in_flight, fmas_needed_in_flight};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
@@ -295,7 +295,9 @@ impl Work {
         // Below the diagonal, and what lies on it: squares, or a warp's where there are several.
         let diagonal = if a < rows { a } else { f64::from(square_side(variant.dtype)) };
         // Of a folded square two quarters are C's. What is dealt takes as long as if all warps had as much as one.
+        let by_eights = variant.is_by_eights();
         let share = match (variant.is_dealt(), problem.gram && variant.mma, folds(variant)) {
+            _ if by_eights => f64::from(eights::sums_a_row(variant)) / (rows * cols),
             (true, ..) => f64::from(dealt::WARPS as u32 * variant.cols) * a / (rows * cols),
             (false, true, 1) => (rows + diagonal) / (2.0 * rows),
             (.., pieces) => f64::from(pieces),
@@ -303,7 +305,7 @@ impl Work {
         Work {
             fmas: sums * share * problem.k as f64,
             delivered: reduced::delivered(variant, problem),
-            chains: sums * groups,
+            chains: groups * if by_eights { f64::from(eights::sums_a_row(variant) * folds(variant)) } else { sums },
             loads: steps_ahead * wide,
         }
     }
@@ -337,7 +339,7 @@ fn reduced_detour(variant: &Variant, problem: &Problem) -> f64 {
     let along = variant.name.ends_with("_along") || variant.is_by_lines();
     let suits = |across: u64, down: u64, lines: u64| lines == 1 || if along { down == 1 } else { across == 1 };
     let both = [(problem.a.row, problem.a.col, problem.m), (problem.b.col, problem.b.row, problem.n)];
-    if variant.is_packed_ring() {
+    if variant.is_packed_ring() || variant.is_by_eights() {
         return if reduced::are_runs(problem) { 1.0 } else { UNFIT };
     }
     let is_fit = both.into_iter().all(|(across, down, lines)| suits(across, down, lines));

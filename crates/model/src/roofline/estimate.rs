@@ -577,7 +577,12 @@ mod tests {
                         let least = estimator.least_between_s(first, last);
                         assert!(least <= seconds, "{} {m} {n} {k} in {splits}: {seconds} below {least}", v.entry);
                     }
-                    assert_eq!(estimator.seconds_within(splits, seconds), seconds);
+                    assert_eq!(
+                        estimator.seconds_within(splits, seconds),
+                        seconds,
+                        "{} {m} {n} {k} in {splits}",
+                        v.entry
+                    );
                     let below = estimator.seconds_within(splits, seconds * 0.5);
                     assert!(below == seconds || below == f64::INFINITY, "{} {m} {n} {k} in {splits}: {below}", v.entry);
                 }

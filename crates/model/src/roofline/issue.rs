@@ -1,7 +1,7 @@
 //! Instructions, against the slots in which an SM issues them.
 
 use super::{Constants, WARP, reduced};
-use crate::launch::{copies_b, reduced::folds, ring_takes_turns};
+use crate::launch::{copies_b, eights, reduced::folds, ring_takes_turns};
 use crate::variants::MMA_FMAS;
 use crate::{Dtype, Kernel, Layout, Machine, Problem, Variant};
 
@@ -87,7 +87,11 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
     let along = variant.name.ends_with("_along") || variant.is_by_lines();
     let width = if wide || along { width } else { 1.0 };
     let lines = if problem.gram && variant.mma { rows } else { rows + cols };
-    let counted = if variant.mma {
+    let counted = if variant.is_by_eights() {
+        // Products of half as many steps, and loads of what is not copied by it.
+        let products = f64::from(eights::sums_a_row(variant) * variant.dtype.fmas()) / (f64::from(MMA_FMAS) / 2.0);
+        products + lines / f64::from(folds(variant)) / WARP
+    } else if variant.mma {
         // Of real numbers 16 x 8 x 16 together, of complex ones half of that, and of lines an element in 32 a lane.
         let together = f64::from(MMA_FMAS) / if variant.dtype.is_complex() { 2.0 } else { 1.0 };
         rows * cols * f64::from(folds(variant) * variant.dtype.fmas()) / together + COPY * lines / WARP / width
@@ -102,6 +106,7 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
     let copied_wide = match (variant.is_by_lines(), variant.is_fitted()) {
         (true, _) => along_k && multiple(problem.k),
         (_, true) => wide || reduced::are_runs(problem),
+        _ if variant.is_by_eights() => reduced::are_runs(problem),
         _ => wide,
     };
     let single = if copied_wide { 0.0 } else { reduced::by_element(variant, problem) };

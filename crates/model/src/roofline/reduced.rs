@@ -3,7 +3,8 @@
 use super::block::SECTOR_BYTES;
 use super::block::cache_rate;
 use crate::launch::Tiling;
-use crate::launch::reduced::{FITTED_STAGES, STAGES, fit_of, spacing};
+use crate::launch::eights;
+use crate::launch::reduced::{FITTED_STAGES, STAGES, fit_of, folds, spacing, spacing_c128};
 use crate::{Dtype, Kernel, Machine, Problem, Variant};
 
 /// Bytes that a cache, or shared memory, hands the lanes of an SM a cycle.
@@ -91,6 +92,23 @@ const PACKED_F64: Costs =
     Costs { latency: 0.51, units: (0.68, 1.0), handed: 0.7, ends: (7.0, 0.51), reads: 0.99, ..MATRIX };
 const PACKED_F64_GRAM: Costs =
     Costs { latency: 0.98, units: (0.61, 0.63), handed: 0.89, ends: (12.3, 2.6), reads: 0.97, ..MATRIX };
+/// Of eights of columns, from runs of 2026-11-30 on H200s (benches/results/trials/eights.csv): 3 to 32 columns of 10⁴ to 10⁸ packed rows in 13 to 1584 parts, by every entry; the mean of
+/// |ln(estimate / measured)| is 0.02 to 0.06.
+const EIGHTS_F64: Costs =
+    Costs { latency: 1.05, units: (0.44, 1.05), by_element: 8.0, ends: (5.0, 0.26), reads: 1.0, ..MATRIX };
+const EIGHTS_F64_GRAM: Costs = Costs {
+    latency: 1.2,
+    units: (1.03, 0.04),
+    handed: 1.29,
+    by_element: 8.0,
+    ends: (2.8, 0.21),
+    reads: 0.986,
+    ..MATRIX
+};
+const EIGHTS_C128: Costs =
+    Costs { latency: 0.89, units: (0.69, 0.98), handed: 0.61, ends: (6.2, 0.12), reads: 1.008, ..MATRIX };
+const EIGHTS_C128_GRAM: Costs =
+    Costs { latency: 1.06, units: (0.84, 0.43), handed: 0.97, ends: (8.2, 0.27), reads: 0.955, ..MATRIX };
 const LINES_F64: Costs = Costs { by_element: 45.0, ..RING_F64 };
 const LINES_F64_GRAM: Costs = Costs { units: (0.85, 0.14), handed: 0.95, by_element: 26.0, reads: 1.09, ..MATRIX };
 const RING_C128: Costs = Costs { latency: 1.2, units: (0.65, 0.6), handed: 1.5, ends: (1.4, 0.0), ..MATRIX };
@@ -187,6 +205,14 @@ pub(super) fn costs(variant: &Variant) -> &'static Costs {
             (false, true) => &FITTED_GRAM,
             (true, false) => &FITTED_C64,
             (true, true) => &FITTED_C64_GRAM,
+        };
+    }
+    if variant.is_by_eights() {
+        return match (variant.dtype.is_complex(), is_gram) {
+            (false, false) => &EIGHTS_F64,
+            (false, true) => &EIGHTS_F64_GRAM,
+            (true, false) => &EIGHTS_C128,
+            (true, true) => &EIGHTS_C128_GRAM,
         };
     }
     if variant.is_packed_ring() {
@@ -349,6 +375,8 @@ fn sooner(variant: &Variant, problem: &Problem) -> f64 {
         ("gram_leapfrog", F64) => 0.3,
         ("gram_leapfrog", C128) => 2.0,
         ("gram_whole", F32) => 3.4,
+        // Of 10⁴ rows, where the first stage counts: results/trials/eights.csv.
+        ("gram_eights" | "tsmttsm_eights", F64) => -1.5,
         ("gram_ring", F64) => 2.3,
         ("gram_ring", C128) => 4.0,
         ("tsmttsm_tiled" | "tsmttsm_columns", F64) => 0.6,
@@ -381,6 +409,11 @@ pub(super) fn delivered(variant: &Variant, problem: &Problem) -> f64 {
         return ((a + b) * costs(variant).handed).max(looked_up * BYTES_PER_CYCLE / e as f64) / (a * b);
     }
     let (a_meets, b_meets) = meets(variant, problem);
+    if variant.is_by_eights() {
+        let lines = |side: u32| f64::from(eights::EIGHT) * eights::eights(side) as f64;
+        let loaded = lines(variant.rows) * a_meets + if problem.gram { 0.0 } else { lines(variant.t2) * b_meets };
+        return loaded / f64::from(folds(variant) * eights::sums_a_row(variant)) * costs(variant).handed;
+    }
     let handed = match variant.is_dealt() {
         true => f64::from(crate::launch::dealt::lines(variant)) * a_meets,
         false => a * a_meets + b * b_meets,
@@ -391,6 +424,19 @@ pub(super) fn delivered(variant: &Variant, problem: &Problem) -> f64 {
 /// How many lanes of half a warp meet in a bank when they load a packed row's elements of A, and of B.
 fn meets(variant: &Variant, problem: &Problem) -> (f64, f64) {
     let (m, n) = (problem.m as u32, problem.n as u32);
+    if variant.is_by_eights() {
+        let meet = |width: u32| match problem.dtype {
+            // Pieces of 16 bytes, of which the banks have eight.
+            Dtype::C128 => (spacing_c128(m, n) * width % 8, 4),
+            _ => (spacing(m, n) * width % 16, 8),
+        };
+        let of = |width: u32| match meet(width) {
+            (0, _) => 4.0,
+            (at, half) if at == half => 2.0,
+            _ => 1.0,
+        };
+        return (of(m), of(n));
+    }
     let of = |width: u32| match (variant.is_packed_ring(), spacing(m, n).wrapping_mul(width) % 16) {
         // Four do; where warps share C they take as long as if seven did.
         (true, 0) if variant.own_rows() == variant.rows && problem.gram => 4.0,
@@ -448,7 +494,7 @@ mod tests {
             let (a, b) = (Strides::row_major(3).transposed(), Strides::row_major(17));
             let p = Problem { a, b, ..Problem::column_major(c128, 3, 17, k) };
             let found = crate::choose(&p, &Machine::H200, None).map(|choice| choice.variant.entry);
-            assert_eq!(found, Ok("ztsmttsm_leapfrog_2x2_m4n4_u2_t256"), "3 x 17 x {k}");
+            assert_eq!(found, Ok("ztsmttsm_eights_32x8_m32n8_d1_t128"), "3 x 17 x {k}");
         }
     }
 

@@ -16,7 +16,7 @@ impl Variant {
     /// Whether it is one of those that has its rows come through a ring of stages.
     pub const fn is_staged(&self) -> bool {
         let rings = matches!(self.name.as_bytes(), b"tsmttsm_staged" | b"gram_staged" | b"tsmttsm_ring" | b"gram_ring");
-        rings || self.is_packed_ring() || self.is_by_lines() || self.is_fitted()
+        rings || self.is_packed_ring() || self.is_by_eights() || self.is_by_lines() || self.is_fitted()
     }
 
     /// Whether its tiles, a thread each, are as many as C has. Its row describes the block of a C of one tile, whose groups are its threads.
@@ -305,7 +305,6 @@ macro_rules! gram_packed_variants {
     ($emit:ident) => {
         $emit! {
             // entry                           elem X  WX KG KT blocks
-            dgram_packed_32x32_m32n32_d1_t128:            f64, 2, 1, 4, 64, 3;
             dgram_packed_48x48_m48n48_d1_t128:            f64, 3, 1, 4, 64, 2;
         }
     };

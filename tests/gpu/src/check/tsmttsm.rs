@@ -182,7 +182,7 @@ pub fn asked_for(triangle: Triangle, i: usize, j: usize) -> bool {
 
 /// Whether an entry has rows and columns enough.
 pub fn serves(entry: Option<&Variant>, n: usize) -> bool {
-    entry.and_then(Variant::most_columns).is_none_or(|columns| n <= columns as usize)
+    entry.and_then(Variant::most_across).is_none_or(|columns| n <= columns as usize)
 }
 
 /// Whether an entry computes a C of this size by not too many tiles for an emulated GPU: more of them are more of the same.
