@@ -375,8 +375,10 @@ fn refusals(
     mut found: impl FnMut(Refusal) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     if let Some((columns, steps)) = most(variant) {
-        let is_taller = variant.most_columns().is_some_and(|rows| launched.m > u64::from(rows));
-        if launched.n > u64::from(columns) || is_taller || steps.is_some_and(|k| launched.k > u64::from(k)) {
+        let taller = variant.most_columns().filter(|rows| launched.m > u64::from(*rows));
+        if launched.n > u64::from(columns) || steps.is_some_and(|k| launched.k > u64::from(k)) {
+            found(Refusal::TooWide { columns, steps })?;
+        } else if let Some(columns) = taller {
             found(Refusal::TooWide { columns, steps })?;
         }
     }

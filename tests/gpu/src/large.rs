@@ -198,7 +198,7 @@ fn two_tall(lab: &Lab, k: usize, n: usize, row_major: bool) -> Outcome {
     let fresh = |rows, cols| lab.device.upload(&lab.stream, Matrix::from_fn(rows, cols, |_, _| f64::NAN)?.view());
     let entries = |kernel| {
         let forced = reduced(Dtype::F64, kernel).into_iter().filter(|_| lab.device.is_cuda());
-        let serves = |entry: &Entry| tsmttsm::serves(VARIANTS.iter().find(|v| Some(v.entry) == *entry), n);
+        let serves = |entry: &Entry| tsmttsm::serves(VARIANTS.iter().find(|v| Some(v.entry) == *entry), (n, n));
         std::iter::once(None).chain(forced.filter(serves)).collect::<Vec<Entry>>()
     };
     for entry in entries(Kernel::Tsmttsm) {

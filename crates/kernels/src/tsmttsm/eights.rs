@@ -19,9 +19,9 @@
 //! Of no more than four columns an eight has two pieces of k: its second four are the same columns, further down.
 //! # Thread mapping
 //! KG warps take STEPS steps of a stage each. Lane (g, q) = (lane / 4, lane % 4) has column g of each eight, of rows that are `spacing` apart from lane to lane,
-//! so that half a warp in f64, eight lanes in c128, meet in no bank but where rows are whole rounds of them.
+//! so that half a warp in f64, eight lanes in c128, meet in no bank but where [`spacing`] and [`spacing_c128`] say so.
 //! # Cost
-//! The table's. Measured on H200s on 2026-11-30, of the bound, of 10⁷ rows and more: f64 3 x 17 98%, squares of 9 to 24 columns 100, Gram matrices of 3 and of 9 to 32 columns 97 to 100; c128 24 x 8 99%, Gram matrices
+//! The table's. Measured on H200s on 2026-11-30, of the bound, of 10⁷ rows and more: f64 3 x 17 98%, squares of 9 to 24 columns 100, Gram matrices of 3 and of 9 to 32 columns 93 to 100; c128 24 x 8 99%, Gram matrices
 //! of 9 to 16, 17 to 24 and 25 to 32 columns 92 to 99, 90 to 98 and 84 to 96 (benches/results/h200/tsmttsm.csv, gram.csv; of 48 columns registers spill).
 //! # Source
 //! Ours.

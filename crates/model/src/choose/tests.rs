@@ -25,10 +25,12 @@ fn every_variant_can_be_forced_by_name_and_by_entry() -> Result<(), Refusal> {
         }
         if let (Kernel::Tsmttsm, Some(columns)) = (v.kernel, v.most_columns()) {
             let across = v.most_across().unwrap_or(columns);
-            let too_wide = Err(Refusal::TooWide { columns: across, steps: None });
-            for (m, n) in [(columns + 1, 1), (1, columns + 1), (across + 1, across + 1)] {
+            for (m, n, columns) in
+                [(columns + 1, 1, columns), (1, columns + 1, columns), (across + 1, across + 1, across)]
+            {
                 let p = Problem::column_major(v.dtype, m.into(), n.into(), k);
-                assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), too_wide);
+                let too_wide = Err(Refusal::TooWide { columns, steps: None });
+                assert_eq!(choose(&p, &Machine::H200, Some(v.entry)), too_wide, "{} {m} x {n}", v.entry);
             }
             p = Problem::column_major(v.dtype, columns.into(), across.into(), k);
         }

@@ -310,7 +310,7 @@ pub const fn spacing(m: u32, n: u32) -> u32 {
 }
 
 /// The same of c128, of which eight lanes load two columns of four rows at a time: 2 rows of columns that are odd, else 1. They meet in no bank but where
-/// columns are multiples of 4.
+/// columns are multiples of 4, or one side is odd and the other even.
 pub const fn spacing_c128(m: u32, n: u32) -> u32 {
     if (m | n) % 2 == 0 { 1 } else { 2 }
 }

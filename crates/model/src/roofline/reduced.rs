@@ -92,7 +92,7 @@ const PACKED_F64: Costs =
     Costs { latency: 0.51, units: (0.68, 1.0), handed: 0.7, ends: (7.0, 0.51), reads: 0.99, ..MATRIX };
 const PACKED_F64_GRAM: Costs =
     Costs { latency: 0.98, units: (0.61, 0.63), handed: 0.89, ends: (12.3, 2.6), reads: 0.97, ..MATRIX };
-/// Of eights of columns, from runs of 2026-11-30 on H200s (benches/results/trials/eights.csv): 3 to 32 columns of 10⁴ to 10⁸ packed rows in 13 to 1584 parts, by every entry; the mean of
+/// Of eights of columns, from runs of 2026-11-30 on H200s (benches/results/trials/eights.csv): 3 to 48 columns of 10⁴ to 10⁸ packed rows in 13 to 792 parts, by every entry; the mean of
 /// |ln(estimate / measured)| is 0.02 to 0.06.
 const EIGHTS_F64: Costs =
     Costs { latency: 1.05, units: (0.44, 1.05), by_element: 8.0, ends: (5.0, 0.26), reads: 1.0, ..MATRIX };

@@ -93,7 +93,7 @@ fn products<T: Real>(lab: &Lab, spec: Spec) -> Outcome {
     let mut case = spec.integers::<T>(lab)?;
     let expected = exact(&case);
     let (m, n, _) = spec.size;
-    let suits = |entry: &Option<&Variant>| serves(*entry, m.max(n)) && has_few_tiles(lab, *entry, (m, n));
+    let suits = |entry: &Option<&Variant>| serves(*entry, (m, n)) && has_few_tiles(lab, *entry, (m, n));
     for entry in entries::<T>(lab).into_iter().filter(suits) {
         let result = case.plan(lab, entry.map(|v| v.entry)).map_err(Into::into).and_then(|plan| {
             // Twice: the second finds the ticket that the first has left.
@@ -181,8 +181,9 @@ pub fn asked_for(triangle: Triangle, i: usize, j: usize) -> bool {
 }
 
 /// Whether an entry has rows and columns enough.
-pub fn serves(entry: Option<&Variant>, n: usize) -> bool {
-    entry.and_then(Variant::most_across).is_none_or(|columns| n <= columns as usize)
+pub fn serves(entry: Option<&Variant>, (m, n): (usize, usize)) -> bool {
+    let is_most = |most: Option<u32>, side: usize| most.is_none_or(|most| side <= most as usize);
+    entry.is_none_or(|v| is_most(v.most_columns(), m.max(n)) && is_most(v.most_across(), m.min(n)))
 }
 
 /// Whether an entry computes a C of this size by not too many tiles for an emulated GPU: more of them are more of the same.
@@ -196,7 +197,7 @@ fn grams<T: Real>(lab: &Lab, spec: Spec, index: usize) -> Outcome {
     let triangle = [Triangle::Full, Triangle::Lower, Triangle::Upper][index % 3];
     let mut gram = Gram::<T>::new(lab, spec, triangle, |l, j| integer(2, l, j, 3))?;
     let expected = gram.exact();
-    let suits = |entry: &Option<&Variant>| serves(*entry, n) && has_few_tiles(lab, *entry, (n, n));
+    let suits = |entry: &Option<&Variant>| serves(*entry, (n, n)) && has_few_tiles(lab, *entry, (n, n));
     for entry in gram_entries::<T>(lab, spec, triangle).into_iter().filter(suits) {
         let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
             gram.run(lab, &plan)?;
@@ -281,7 +282,8 @@ fn special<T: Real>(lab: &Lab) -> Outcome {
                 let case = spec.make::<T>(lab, |i, l| value(l, i), value, |i, j| integer(3, i, j, 3))?;
                 let (near, exact) = (near(&case), by_definition(&case));
                 let mut gram = Gram::<T>::new(lab, spec, Triangle::Full, value)?;
-                for entry in gram_entries::<T>(lab, spec, Triangle::Full).into_iter().filter(|entry| serves(*entry, n))
+                for entry in
+                    gram_entries::<T>(lab, spec, Triangle::Full).into_iter().filter(|entry| serves(*entry, (n, n)))
                 {
                     let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
                         let found = gram.run(lab, &plan)?;
@@ -321,7 +323,9 @@ fn same_bits<T: Real>(lab: &Lab, k: usize, runs: usize) -> Outcome {
 fn bits_of_products<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut Anywhere) -> Outcome {
     let mut case = spec.make::<T>(lab, |i, l| unit(1, i, l), |l, j| unit(2, l, j), |_, _| 0.0)?;
     let mut poison = spec.make::<T>(lab, |_, _| f64::NAN, |_, _| f64::NAN, |_, _| 0.0)?;
-    let suits = |entry: &Option<&Variant>| serves(*entry, spec.size.1) && !entry.is_some_and(Variant::adds_atomically);
+    let suits = |entry: &Option<&Variant>| {
+        serves(*entry, (spec.size.0, spec.size.1)) && !entry.is_some_and(Variant::adds_atomically)
+    };
     for entry in entries::<T>(lab).into_iter().filter(suits) {
         let by = by(lab, Kernel::Tsmttsm, entry);
         let plan = case.builder(lab).and_then(|builder| before.plan(builder, by, entry));
@@ -340,7 +344,7 @@ fn bits_of_grams<T: Real>(lab: &Lab, spec: Spec, runs: usize, before: &mut Anywh
     let n = spec.size.1;
     let mut gram = Gram::<T>::new(lab, spec, Triangle::Full, |l, j| unit(2, l, j))?;
     let mut poison = Gram::<T>::new(lab, spec, Triangle::Full, |_, _| f64::NAN)?;
-    for entry in gram_entries::<T>(lab, spec, Triangle::Full).into_iter().filter(|entry| serves(*entry, n)) {
+    for entry in gram_entries::<T>(lab, spec, Triangle::Full).into_iter().filter(|entry| serves(*entry, (n, n))) {
         let by = by(lab, Kernel::Gram, entry);
         let plan = gram.builder(lab).and_then(|builder| before.plan(builder, by, entry));
         let result = plan.map_err(Into::into).and_then(|plan| {
@@ -369,7 +373,7 @@ mod tests {
         let kinds = [Kernel::Tsmttsm, Kernel::Gram];
         for v in VARIANTS.iter().filter(|v| kinds.contains(&v.kernel) && !v.adds_atomically()) {
             let mut compared = 0;
-            for (index, sides) in BITS.into_iter().enumerate().filter(|(_, sides)| serves(Some(v), sides.1)) {
+            for (index, sides) in BITS.into_iter().enumerate().filter(|(_, sides)| serves(Some(v), *sides)) {
                 for pair in specs(sides, LONG, 5 * index).chunks(2) {
                     let [first, second] = [0, 1].map(|at| {
                         let p = problem(&pair[at], v.dtype);
@@ -423,7 +427,7 @@ mod tests {
         for v in VARIANTS.iter().filter(|v| matches!(v.kernel, Kernel::Tsmttsm | Kernel::Gram)) {
             let finishes: Vec<_> = SIDES
                 .iter()
-                .filter(|(m, n)| v.kernel == Kernel::Tsmttsm || (m == n && serves(Some(v), *n)))
+                .filter(|(m, n)| (v.kernel == Kernel::Tsmttsm || m == n) && serves(Some(v), (*m, *n)))
                 .flat_map(|sides| STEPS.map(|k| (*sides, k)))
                 .filter_map(|((m, n), k)| {
                     let (m, n, k) = (m as u64, n as u64, k as u64);

@@ -58,9 +58,7 @@ where
                 alpha: ALPHAS[turn % ALPHAS.len()],
                 beta: BETAS[turn % BETAS.len()],
             };
-            let suits = |entry: &Option<&'static Variant>| {
-                serves(*entry, sides.0.max(sides.1)) && has_few_tiles(lab, *entry, sides)
-            };
+            let suits = |entry: &Option<&'static Variant>| serves(*entry, sides) && has_few_tiles(lab, *entry, sides);
             let forced = entries::<R>(lab, Kernel::Tsmttsm).into_iter().filter(suits);
             let forced = forced.map(|entry| entry.map(|v| v.entry));
             integers::<R>(lab, "complex-tsmttsm", &spec, forced.collect())?;
@@ -170,7 +168,7 @@ where
     let triangle = [Triangle::Full, Triangle::Lower, Triangle::Upper][index % 3];
     let mut gram = Gram::<R>::new(lab, spec, triangle, |l, j, im| integer(2 + 10 * im, l, j, 3))?;
     let expected = gram.expected();
-    let suits = |entry: &Option<&'static Variant>| serves(*entry, n) && has_few_tiles(lab, *entry, (n, n));
+    let suits = |entry: &Option<&'static Variant>| serves(*entry, (n, n)) && has_few_tiles(lab, *entry, (n, n));
     for entry in entries::<R>(lab, Kernel::Gram).into_iter().filter(suits) {
         let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
             // Twice: the second finds the ticket that the first has left.
@@ -194,7 +192,7 @@ where
             let spec = Spec { size: plain.size, storage, conj, alpha: (-0.7, 0.0), beta: (0.0, 0.0) };
             let mut gram = Gram::<R>::new(lab, spec, Triangle::Full, |l, j, im| unit(2 + 10 * im, l, j))?;
             let mut poison = Gram::<R>::new(lab, spec, Triangle::Full, |_, _, _| f64::NAN)?;
-            for entry in entries::<R>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, n)) {
+            for entry in entries::<R>(lab, Kernel::Gram).into_iter().filter(|entry| serves(*entry, (n, n))) {
                 let result = gram.plan(lab, entry).map_err(Into::into).and_then(|plan| {
                     let first = gram.run(lab, &plan)?;
                     let mirrored = |x: Complex<R>| if conj[1] { x } else { x.conj() };
