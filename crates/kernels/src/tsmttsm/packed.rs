@@ -1,7 +1,7 @@
 //! `tsmttsm_packed`, `gram_packed`: packed rows by bulk copies into a ring of stages, f64 multiplied by the matrix units of sm_90.
 //!
 //! # Idea
-//! KT packed rows come by one bulk copy for each matrix and stage ([`super::runs`]). What a warp loads straight from
+//! KT packed rows come by one bulk copy for each matrix and stage (`runs`). What a warp loads straight from
 //! memory begins anywhere in a sector where rows do, as in [`super::mma`]; here each sector comes once.
 //!
 //! # Thread mapping
