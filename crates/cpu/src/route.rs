@@ -291,7 +291,7 @@ impl Vectors {
 /// columns, and 15 and 21. Larger ones gain more by what is asked for in the steps of a loop (benches/NOTES.md, 2026-11-30).
 const MOST_WHOLE_BYTES: usize = 1100;
 const MOST_WHOLE_BYTES_OF_SHORT: usize = 1800;
-/// Columns of the largest such complex one: those of 9 took 0.65 to 0.86 of the time by a loop.
+/// Columns of the largest such complex one: those of 9 take 0.54 to 0.88 of the time by a loop (benches/results/cpu/larger-squares.csv).
 const MOST_COMPLEX_SQUARE: usize = 8;
 
 /// Whether a square is compiled whole: loops and branches are a good part of the time of so small a product. For smaller ones, and

@@ -7,7 +7,7 @@ use crate::epilogue::Epilogue;
 use crate::job::{Job, Source};
 use crate::simd::{Simd, Work};
 use crate::stage::{Buffer, LINE_BYTES, Lines, Stage, end_of_stream};
-use crate::tile::{Cuts, Large, Left, Operands, Out, Right, Sizes, Stores, product, square};
+use crate::tile::{Cuts, Large, Left, Operands, Out, Right, Sizes, Stores, large, product, square};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -91,33 +91,13 @@ impl<S: Simd, const PARTS: usize, const N: usize> Kernel<S> for Square<PARTS, N>
 
 /// Of larger matrices by columns without gaps: a function for each size.
 #[derive(Clone, Copy)]
-pub struct LargeSquare<S: Simd>(Multiplies<S::Real, Epilogue<S>>);
-
-/// The product of A and B, with the old C, into C; then what is asked for, and lines to be sent.
-type Multiplies<R, E> = unsafe fn(*const R, *const R, *const R, *mut R, Stores, &E, &[*const R; 3], &Lines);
+pub struct LargeSquare<S: Simd>(unsafe fn(&Large<S>));
 
 impl<S: Simd> LargeSquare<S> {
     /// Of N x N matrices.
     pub fn of_size<const PARTS: usize, const N: usize>() -> Self {
         LargeSquare(large::<S, PARTS, N>)
     }
-}
-
-/// # Safety
-/// As [`Large`] asks.
-#[allow(clippy::too_many_arguments, reason = "`Multiplies`")]
-unsafe fn large<S: Simd, const PARTS: usize, const N: usize>(
-    a: *const S::Real,
-    b: *const S::Real,
-    old: *const S::Real,
-    c: *mut S::Real,
-    stores: Stores,
-    epilogue: &Epilogue<S>,
-    asked: &[*const S::Real; 3],
-    lines: &Lines,
-) {
-    // SAFETY: the caller promised what `Large` asks for.
-    unsafe { S::vectorize(Large::<S, PARTS, N> { a, b, old, c, stores, epilogue, asked: *asked, lines: *lines }) }
 }
 
 impl<S: Simd> Kernel<S> for LargeSquare<S> {
@@ -136,7 +116,7 @@ impl<S: Simd> Kernel<S> for LargeSquare<S> {
         // What is here already, where there is nothing to ask for.
         let asked = ahead.later().unwrap_or([a.first, b.first, a.first]);
         // SAFETY: what this is promised is what the function asks for: its size is the job's, without gaps (`large_squares`).
-        unsafe { (self.0)(a.first, b.first, c.old, c.first, stores, epilogue, &asked, &lines) }
+        unsafe { (self.0)(&Large { a: a.first, b: b.first, old: c.old, c: c.first, stores, epilogue, asked, lines }) }
     }
 
     fn steps(&self) -> usize {

@@ -45,6 +45,19 @@ pub enum Stores {
     PastCaches,
 }
 
+/// Hands every size of a block to a macro, behind what else it takes: vectors, and columns of so many.
+macro_rules! with_sizes {
+    ($stamp:ident! { $($before:tt)* }) => {
+        $stamp! { $($before)*
+            1: 1 2 3 4 5 6 7 8;
+            2: 1 2 3 4 5 6;
+            3: 1 2 3 4 5 6;
+            4: 1 2 3 4 5 6;
+        }
+    };
+}
+pub(super) use with_sizes;
+
 /// Stamps the choice of a block's compiled size.
 macro_rules! choose_block {
     ($vectors:expr, $width:expr, $call:ident, $($v:literal: $($n:literal)*;)*) => {
@@ -78,12 +91,7 @@ pub unsafe fn any_block<S: Simd, const PARTS: usize>(
             unsafe { S::vectorize(Block::<S, PARTS, $v, $n> { k, at, tail, epilogue, pace: &mut ahead.pace }) }
         };
     }
-    choose_block! { vectors, width, call,
-        1: 1 2 3 4 5 6 7 8;
-        2: 1 2 3 4 5 6;
-        3: 1 2 3 4 5 6;
-        4: 1 2 3 4 5 6;
-    }
+    with_sizes! { choose_block! { vectors, width, call, } }
 }
 
 /// A block as a function of its own: one function of all sizes would take the compiler minutes.

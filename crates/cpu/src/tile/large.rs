@@ -4,20 +4,16 @@
 //! is asked for, and a line of the last product's C leaves. Each size is a function of its own, which the others call by its address;
 //! blocks of one size are a loop.
 
-use super::block::{Stores, Tail, block};
-use super::ends::{Ends, Room};
-use super::{Cuts, Left, Operands, Out, Right, at};
+use super::block::{Stores, Tail, block, with_sizes};
+use super::ends::Room;
+use super::{Cuts, Left, Operands, Out, Right, Sizes, at, tail_of};
 use crate::ahead::Evenly;
 use crate::epilogue::Epilogue;
 use crate::simd::{Simd, Work};
 use crate::stage::{LINE_BYTES, Lines};
 
-/// One product of N x N matrices.
-///
-/// # Safety
-/// Of [`Work::run`]: the CPU has the instructions of S; A, B and C are good for N x N elements without gaps, C for what `stores` says;
-/// `lines` as [`Lines::send_one`] asks.
-pub struct Large<'e, S: Simd, const PARTS: usize, const N: usize> {
+/// One product.
+pub struct Large<'e, S: Simd> {
     pub a: *const S::Real,
     pub b: *const S::Real,
     /// The old C, and where C is stored.
@@ -31,15 +27,33 @@ pub struct Large<'e, S: Simd, const PARTS: usize, const N: usize> {
     pub lines: Lines,
 }
 
-impl<S: Simd, const PARTS: usize, const N: usize> Work for Large<'_, S, PARTS, N> {
+/// The product of N x N matrices.
+///
+/// # Safety
+/// The CPU has the instructions of S; A, B and C are good for N x N elements without gaps, C for what `stores` says; `lines` as
+/// [`Lines::send_one`] asks.
+pub unsafe fn large<S: Simd, const PARTS: usize, const N: usize>(product: &Large<S>) {
+    // SAFETY: the caller promised the instructions, the matrices and the lines.
+    unsafe { S::vectorize(OfSize::<S, PARTS, N>(product)) }
+}
+
+struct OfSize<'l, S: Simd, const PARTS: usize, const N: usize>(&'l Large<'l, S>);
+
+impl<S: Simd, const PARTS: usize, const N: usize> Work for OfSize<'_, S, PARTS, N> {
     #[inline(always)]
     unsafe fn run(self) {
-        // SAFETY: `Simd::vectorize` runs this, whose caller promised the instructions, the matrices and the lines.
-        unsafe { self.product() }
+        let Large { asked, lines, .. } = *self.0;
+        // SAFETY: what [`large`] was promised; each of the blocks' rows belongs to one of both.
+        unsafe {
+            let mut meanwhile = Evenly::new(asked, Self::ASKED, lines);
+            self.rows::<0>(&mut meanwhile);
+            self.rows::<1>(&mut meanwhile);
+            meanwhile.end();
+        }
     }
 }
 
-impl<S: Simd, const PARTS: usize, const N: usize> Large<'_, S, PARTS, N> {
+impl<S: Simd, const PARTS: usize, const N: usize> OfSize<'_, S, PARTS, N> {
     /// Rows, in real numbers: from each column to the next.
     const ROWS: usize = N * PARTS;
     const CUTS: Cuts = Cuts::new::<S, PARTS>(Self::ROWS, N);
@@ -48,19 +62,6 @@ impl<S: Simd, const PARTS: usize, const N: usize> Large<'_, S, PARTS, N> {
         let lines = (N * Self::ROWS * size_of::<S::Real>()).div_ceil(LINE_BYTES);
         (lines * LINE_BYTES / size_of::<S::Real>()).div_ceil(Self::CUTS.blocks() * N)
     };
-
-    /// # Safety
-    /// As [`Large`].
-    #[inline(always)]
-    unsafe fn product(self) {
-        // SAFETY: what the caller promised; each of the blocks' rows belongs to one of both.
-        unsafe {
-            let mut meanwhile = Evenly::new(self.asked, Self::ASKED, self.lines);
-            self.rows::<0>(&mut meanwhile);
-            self.rows::<1>(&mut meanwhile);
-            meanwhile.end();
-        }
-    }
 
     /// Blocks of as many vectors of rows: how many, where they begin, and their vectors.
     const fn equal_rows(rows: usize) -> (usize, usize, usize) {
@@ -78,31 +79,23 @@ impl<S: Simd, const PARTS: usize, const N: usize> Large<'_, S, PARTS, N> {
     /// All blocks of as many vectors of rows.
     ///
     /// # Safety
-    /// As [`Large`].
+    /// As [`large`].
     #[inline(always)]
     unsafe fn rows<const ROWS: usize>(&self, meanwhile: &mut Evenly<S::Real>) {
         let (count, first, vectors) = const { Self::equal_rows(ROWS) };
         let is_only = const { Self::CUTS.vectors.count == 1 };
-        let Large { a, b, old, c, epilogue, .. } = *self;
-        let abc = (
+        let Large { a, b, old, c, stores, epilogue, .. } = *self.0;
+        let sizes = Sizes { rows: Self::ROWS, cols: N, k: N };
+        let abc @ (a, _, c) = (
             Left { first: a, col: Self::ROWS },
             Right { first: b, row: PARTS, col: Self::ROWS },
             Out { old, old_col: Self::ROWS, first: c, col: Self::ROWS },
         );
         for row in (0..count).map(|block| (first + block * vectors) * S::LANES) {
-            let (mut a_room, mut old_room) = (Room::NEW, Room::NEW);
-            let last = row + (vectors - 1) * S::LANES;
-            let len = if is_only { Self::ROWS - last } else { (Self::ROWS - last).min(S::LANES) };
+            let (mut rooms, last) = ((Room::NEW, Room::NEW), row + (vectors - 1) * S::LANES);
             // SAFETY: `last` is a row of A and C, for which the caller promised them.
             unsafe {
-                let ends = Ends::new::<S>((N, Self::ROWS), Self::ROWS, len);
-                let of_a = ends.copied::<S>(a.add(last), (N, Self::ROWS), len, &mut a_room);
-                let olds = if epilogue.reads_c { N } else { 0 };
-                let of_old = Ends::of_old::<S>((N, Self::ROWS), Self::ROWS, len, is_only);
-                let of_old = of_old.copied::<S>(old.wrapping_add(last), (olds, Self::ROWS), len, &mut old_room);
-                // Else the rows at the top of the next column are of a block that was stored before.
-                let stores = if is_only { self.stores } else { Stores::Exactly };
-                let tail = Tail { len, a: of_a, old: of_old, stores };
+                let tail = tail_of::<S>(sizes, (a, c), last, is_only, (stores, epilogue.reads_c), &mut rooms);
                 Self::blocks::<ROWS, 0>(abc, row, tail, epilogue, meanwhile);
                 Self::blocks::<ROWS, 1>(abc, row, tail, epilogue, meanwhile);
             }
@@ -112,7 +105,7 @@ impl<S: Simd, const PARTS: usize, const N: usize> Large<'_, S, PARTS, N> {
     /// The blocks of one size beside each other; all others are left out when this is compiled.
     ///
     /// # Safety
-    /// As [`Large`]; `row` is where a block of [`Large::equal_rows`] begins, `tail` its last vector.
+    /// As [`large`]; `row` is where a block of [`OfSize::equal_rows`] begins, `tail` its last vector.
     #[inline(always)]
     unsafe fn blocks<const ROWS: usize, const COLUMNS: usize>(
         abc: Operands<S::Real>,
@@ -137,11 +130,6 @@ impl<S: Simd, const PARTS: usize, const N: usize> Large<'_, S, PARTS, N> {
                 }
             )*)*};
         }
-        call! {
-            1: 1 2 3 4 5 6 7 8;
-            2: 1 2 3 4 5 6;
-            3: 1 2 3 4 5 6;
-            4: 1 2 3 4 5 6;
-        }
+        with_sizes! { call! {} }
     }
 }

@@ -13,9 +13,9 @@ use crate::ahead::{Ahead, Nothing};
 use crate::epilogue::Epilogue;
 use crate::simd::Simd;
 pub use block::Stores;
-use block::{Tail, any_block, block};
+use block::{Tail, any_block, block, with_sizes};
 use ends::{Ends, Room};
-pub use large::Large;
+pub use large::{Large, large};
 
 /// A, its rows next to each other.
 #[derive(Clone, Copy)]
@@ -168,30 +168,18 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
     ahead: &mut Ahead<S::Real>,
     mut between: impl FnMut(),
 ) {
-    let Sizes { rows, cols, k } = sizes;
+    let k = sizes.k;
     let is_only = cuts.vectors.count == 1;
-    // Else the rows at the top of the next column are of a block that was stored before.
-    let stores = if is_only { stores } else { Stores::Exactly };
-    let (mut of_a, mut of_old) = (Room::NEW, Room::NEW);
     for of_rows in 0..cuts.vectors.count {
         let vectors = cuts.vectors.part(of_rows);
         let row = cuts.vectors.start(of_rows) * S::LANES;
-        let last = row + (vectors - 1) * S::LANES;
-        let len = (rows - last).min(S::LANES);
-        let old = Ends::of_old::<S>((cols, c.old_col), rows, len, is_only);
+        let (mut rooms, last) = ((Room::NEW, Room::NEW), row + (vectors - 1) * S::LANES);
         // SAFETY: `last < rows`, of which the caller promised A and, where it is read, C.
-        let (a_ends, old_ends) = unsafe {
-            let from = a.first.add(last);
-            let olds = if epilogue.reads_c { cols } else { 0 };
-            (
-                Ends::new::<S>((k, a.col), rows, len).copied::<S>(from, (k, a.col), len, &mut of_a),
-                old.copied::<S>(c.old.wrapping_add(last), (olds, c.old_col), len, &mut of_old),
-            )
-        };
+        let tail = unsafe { tail_of::<S>(sizes, (a, c), last, is_only, (stores, epilogue.reads_c), &mut rooms) };
         let columns = &cuts.columns[vectors];
         for of_cols in 0..columns.count {
             let (col, width) = (columns.start(of_cols), columns.part(of_cols));
-            let tail = Tail { len, a: a_ends, old: old_ends.from::<S>(col), stores };
+            let tail = Tail { old: tail.old.from::<S>(col), ..tail };
             // SAFETY: rows from `row` on and `width` columns from `col` on are parts of the cuts of `sizes`, so the
             // block is inside C.
             unsafe {
@@ -199,6 +187,35 @@ pub unsafe fn product<S: Simd, const PARTS: usize>(
             }
             ahead.block::<S>();
             between();
+        }
+    }
+}
+
+/// The last vector of a block's rows, which begins at row `last`; the block has all rows, or not. Copies go to the rooms.
+///
+/// # Safety
+/// The CPU has the instructions of S; A, and the old C where it is read, are good for `sizes`, which have the row.
+#[inline(always)]
+unsafe fn tail_of<S: Simd>(
+    Sizes { rows, cols, k }: Sizes,
+    (a, c): (Left<S::Real>, Out<S::Real>),
+    last: usize,
+    is_only: bool,
+    (stores, reads_c): (Stores, bool),
+    (of_a, of_old): &mut (Room<S>, Room<S>),
+) -> Tail<S::Real> {
+    let len = if is_only { rows - last } else { (rows - last).min(S::LANES) };
+    let olds = if reads_c { cols } else { 0 };
+    let (a_ends, old_ends) =
+        (Ends::new::<S>((k, a.col), rows, len), Ends::of_old::<S>((cols, c.old_col), rows, len, is_only));
+    // SAFETY: `last < rows`, as the caller promised with A and the old C.
+    unsafe {
+        Tail {
+            len,
+            a: a_ends.copied::<S>(a.first.add(last), (k, a.col), len, of_a),
+            old: old_ends.copied::<S>(c.old.wrapping_add(last), (olds, c.old_col), len, of_old),
+            // Else the rows at the top of the next column are of a block that was stored before.
+            stores: if is_only { stores } else { Stores::Exactly },
         }
     }
 }
@@ -299,12 +316,7 @@ unsafe fn step<S: Simd, const PARTS: usize, const N: usize, const OF_ROWS: usize
             }
         )*)*};
     }
-    call! {
-        1: 1 2 3 4 5 6 7 8;
-        2: 1 2 3 4 5 6;
-        3: 1 2 3 4 5 6;
-        4: 1 2 3 4 5 6;
-    }
+    with_sizes! { call! {} }
 }
 
 #[cfg(test)]

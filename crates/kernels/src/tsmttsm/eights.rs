@@ -14,7 +14,7 @@
 //! | 24 x 8 | 2 | 2 | 14.4 |
 //! | Gram matrices of 4, 8, 16, 24, 32 | ½, 1, 2, 3, 5 | ½, 1, 2, 3, 5 | 1.8, 3.6, 7.2, 10.8, 14.4 |
 //! | 24 x 8 of c128 | 6 | 6 | 28.8 |
-//! | Gram matrices of 16, 32, 48 | 6, 20, 42 | 6, 20, 42 | 14.4, 28.8, 43.1 |
+//! | Gram matrices of 16, 32 | 6, 20 | 6, 20 | 14.4, 28.8 |
 //!
 //! Of no more than four columns an eight has two pieces of k: its second four are the same columns, further down.
 //! # Thread mapping
@@ -34,7 +34,7 @@ use crate::complex_fragments;
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
 use model::launch::eights::{EIGHT, MOST, Product, eights, pieces, products};
-use model::launch::reduced::{STAGES, spacing, spacing_c128};
+use model::launch::reduced::{STAGES, second_half, second_row, spacing, spacing_c128};
 
 /// What a lane has of eight columns, and of products of them.
 pub trait Eights: Fragments {
@@ -71,9 +71,8 @@ impl Eights for f64 {
 
     #[inline(always)]
     fn rows(a: u32, b: u32) -> (u32, u32, u32) {
-        // The rows of a lane are neighbours where lanes are 4 apart, pairs of them where they are 2 apart.
         let spaced = spacing(a, b);
-        (spaced, if spaced == 1 { 4 } else { 1 }, if spaced == 4 { 2 } else { 8 })
+        (spaced, second_row(spaced), second_half(spaced))
     }
 
     #[inline(always)]
@@ -126,7 +125,7 @@ impl Eights for Complex<f64> {
 }
 
 /// The most eights of a side.
-const MOST_EIGHTS: usize = 6;
+const MOST_EIGHTS: usize = 4;
 
 /// A lane's parts of eights of A and of B.
 type Loaded<T> = ([<T as Eights>::Part; MOST_EIGHTS], [<T as Eights>::Part; MOST_EIGHTS]);
@@ -160,13 +159,13 @@ impl<T: Eights, const BM: usize, const BN: usize, const KG: usize, const STEPS: 
     };
     /// Pieces of k in an eight.
     const PIECES: u32 = pieces(BM as u32);
-    /// Rows of a step, and a warp's rows of a stage.
+    /// Rows of a step.
     const STEP_ROWS: u32 = T::SIDE * Self::PIECES;
-    /// As above.
+    /// A warp's rows of a stage.
     const WARP_ROWS: u32 = STEPS as u32 * Self::STEP_ROWS;
-    /// Eights of A, and of B.
+    /// Eights of A.
     const X: usize = eights(BM as u32);
-    /// As above.
+    /// Eights of B.
     const Y: usize = eights(BN as u32);
     const LIST: [Product; MOST] = products(BM as u32, BN as u32, T::PAIRED, GRAM).0;
     const COUNT: usize = products(BM as u32, BN as u32, T::PAIRED, GRAM).1;

@@ -23,7 +23,7 @@ use super::runs::{Runs, Staged};
 use super::share::{Division, Operand, Share, Work};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
-use model::launch::reduced::{STAGES, pitch, spacing};
+use model::launch::reduced::{STAGES, pitch, second_half, second_row, spacing};
 
 /// A block of warps with shares W of C, and KT rows a stage; m and n no more than it has.
 pub struct Packed<W, const KT: usize>(PhantomData<W>);
@@ -143,9 +143,8 @@ impl Lanes {
     #[inline(always)]
     fn new(width: u32, spaced: u32) -> Self {
         let (g, q) = lane();
-        // The rows of a lane are neighbours where lanes are 4 apart, pairs of them where they are 2 apart.
-        let near = if spaced == 1 { 4 } else { 1 };
-        let far = if spaced == 4 { 2 } else { 8 };
+        let near = second_row(spaced);
+        let far = second_half(spaced);
         Lanes { width, first: q * spaced * width + g, near: near * width, far: far * width }
     }
 

@@ -309,7 +309,17 @@ pub const fn spacing(m: u32, n: u32) -> u32 {
     }
 }
 
-/// The same of c128, of which eight lanes load two columns of four rows at a time: 2 rows of columns that are odd, else 1. They meet in no bank but where
+/// Rows from a lane's first of a step to its second, where lanes are so many apart: neighbours where they are 4 apart, and 2 apart.
+pub const fn second_row(spaced: u32) -> u32 {
+    if spaced == 1 { 4 } else { 1 }
+}
+
+/// Rows from a lane's first two of a step to the other two.
+pub const fn second_half(spaced: u32) -> u32 {
+    if spaced == 4 { 2 } else { 8 }
+}
+
+/// [`spacing`] of c128, of which eight lanes load two columns of four rows at a time: 2 rows of columns that are odd, else 1. They meet in no bank but where
 /// columns are multiples of 4, or one side is odd and the other even.
 pub const fn spacing_c128(m: u32, n: u32) -> u32 {
     if (m | n) % 2 == 0 { 1 } else { 2 }
