@@ -82,14 +82,17 @@ impl<S: Simd, const PARTS: usize, const K: usize> Packed<'_, S, PARTS, K> {
         // SAFETY: the caller promised the instructions and the matrices; `a_vector` found them packed, so that `count`
         // of them are as many elements as are loaded and stored.
         unsafe {
-            let order = |steps| S::order(&factors(job, PARTS, S::LANES, steps));
-            let orders: [(S::Order, [S::Order; PARTS]); K] = std::array::from_fn(|l| {
-                let of_a = order(Steps { matrix: a.stride, row: a.row, col: 0, part: 1, start: l * a.col });
-                let of_b = std::array::from_fn(|part| {
-                    order(Steps { matrix: b.stride, row: 0, col: b.col, part: 0, start: l * b.row + part })
-                });
-                (of_a, of_b)
-            });
+            let of = |steps| factors(job, PARTS, S::LANES, steps);
+            let nowhere = S::order(&[0; MOST_LANES]);
+            let mut orders = [(nowhere, [nowhere; PARTS]); K];
+            // Not by closures, which instructions are not inlined into.
+            for (l, (of_a, of_b)) in orders.iter_mut().enumerate() {
+                *of_a = S::order(&of(Steps { matrix: a.stride, row: a.row, col: 0, part: 1, start: l * a.col }));
+                for (part, of_b) in of_b.iter_mut().enumerate() {
+                    let start = l * b.row + part;
+                    *of_b = S::order(&of(Steps { matrix: b.stride, row: 0, col: b.col, part: 0, start }));
+                }
+            }
             let epilogue = Epilogue::<S>::new(job);
             let mut buffer = Buffer::NEW;
             let to = job.c.at(self.range.start).cast_mut();

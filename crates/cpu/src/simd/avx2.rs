@@ -196,7 +196,9 @@ impl Simd for Avx2<f32> {
                     _mm256_blend_ps::<0b1010_1010>(a, _mm256_moveldup_ps(b)),
                     _mm256_blend_ps::<0b1010_1010>(_mm256_movehdup_ps(a), b),
                 ],
-                2 => [_mm256_unpacklo_pd(of_a, of_b), _mm256_unpackhi_pd(of_a, of_b)].map(|v| _mm256_castpd_ps(v)),
+                2 => {
+                    [_mm256_castpd_ps(_mm256_unpacklo_pd(of_a, of_b)), _mm256_castpd_ps(_mm256_unpackhi_pd(of_a, of_b))]
+                }
                 _ => [_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b)],
             }
         }

@@ -23,6 +23,16 @@ unsafe fn vectorized<W: Work>(work: W) {
     unsafe { work.run() }
 }
 
+/// Lanes as vectors of f32 have them.
+const fn lanes_of_f32(both: [[usize; 16]; 2]) -> [[i32; 16]; 2] {
+    let (mut lanes, mut at) = ([[0; 16]; 2], 0);
+    while at < 32 {
+        lanes[at / 16][at % 16] = both[at / 16][at % 16] as i32;
+        at += 1;
+    }
+    lanes
+}
+
 impl Simd for Avx512<f64> {
     type Real = f64;
     type Vector = __m512d;
@@ -69,7 +79,8 @@ impl Simd for Avx512<f64> {
         // SAFETY: the CPU has the instructions, as the caller promised.
         unsafe {
             let [low, high] = const { exchanged::<8>(D) };
-            let [low, high] = [low, high].map(|lanes| _mm512_loadu_si512(lanes.as_ptr().cast()));
+            // Not by a closure, which would not be compiled with the instructions.
+            let (low, high) = (_mm512_loadu_si512(low.as_ptr().cast()), _mm512_loadu_si512(high.as_ptr().cast()));
             [_mm512_permutex2var_pd(a, low, b), _mm512_permutex2var_pd(a, high, b)]
         }
     }
@@ -123,11 +134,8 @@ impl Simd for Avx512<f32> {
     unsafe fn exchange<const D: usize>(a: __m512, b: __m512) -> [__m512; 2] {
         // SAFETY: the CPU has the instructions, as the caller promised.
         unsafe {
-            let [low, high] = const { exchanged::<16>(D) };
-            let [low, high] = [low, high].map(|lanes| {
-                let lanes: [i32; 16] = std::array::from_fn(|lane| lanes[lane] as i32);
-                _mm512_loadu_si512(lanes.as_ptr().cast())
-            });
+            let [low, high] = const { lanes_of_f32(exchanged::<16>(D)) };
+            let (low, high) = (_mm512_loadu_si512(low.as_ptr().cast()), _mm512_loadu_si512(high.as_ptr().cast()));
             [_mm512_permutex2var_ps(a, low, b), _mm512_permutex2var_ps(a, high, b)]
         }
     }

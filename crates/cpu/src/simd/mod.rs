@@ -150,9 +150,16 @@ macro_rules! instructions {
     )*
         #[inline(always)]
         unsafe fn vectorize<W: Work>(work: W) {
+            /// As a function of its own: of one with instructions of its own Rust (1.95) leaves `inline(never)` out where the caller
+            /// does not have them, and the work of all sizes would be one function, in which registers are short.
+            #[inline(never)]
+            unsafe fn apart<W: Work>(work: W) {
+                // SAFETY: as below.
+                unsafe { vectorized(work) }
+            }
             // SAFETY: the CPU has the instructions, and the work is given what its `run` asks for, as `Simd` asks its
             // callers.
-            unsafe { vectorized(work) }
+            unsafe { apart(work) }
         }
     };
 }
