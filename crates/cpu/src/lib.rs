@@ -48,7 +48,7 @@ use num_complex::Complex;
 pub use route::{Instructions, gemm_batched, gemm_batched_with};
 #[cfg(feature = "search")]
 pub use search::{Blocking, Dropped, Order, Searched, Trial, UnknownName, gemm_batched_by};
-pub use tall::{gemm_tall, gemm_tall_with};
+pub use tall::{Output, gemm_tall, gemm_tall_with};
 pub use threads::threads_are_here;
 
 /// Most rows and columns of a matrix.

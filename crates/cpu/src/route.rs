@@ -6,7 +6,7 @@ use crate::mode::as_ieee_has_it;
 use crate::packed::{MOST_STEPS, Packed, a_vector, may_stream};
 use crate::run::{AnySize, Delivery, Kernel, LargeSquare, Run, Square, Supply};
 use crate::simd::{Portable, Real, Simd};
-use crate::tall::by_rows;
+use crate::tall::{Output, by_rows};
 use crate::threads::threads_are_here;
 use crate::tile::{Cuts, Sizes, steps_are_enough};
 use crate::{Batch, Element, MOST};
@@ -79,7 +79,7 @@ pub trait Kernels: Real {
     ///
     /// # Safety
     /// As [`gemm_tall_with`](crate::gemm_tall_with).
-    unsafe fn tall(instructions: Instructions, job: &Job<Self>, parts: usize, past_caches: bool);
+    unsafe fn tall(instructions: Instructions, job: &Job<Self>, parts: usize, output: Output);
 }
 
 macro_rules! kernels {
@@ -109,16 +109,16 @@ macro_rules! kernels {
                 instructions: Instructions,
                 job: &Job<$real>,
                 parts: usize,
-                past_caches: bool,
+                output: Output,
             ) {
                 // SAFETY: as in `products`.
                 unsafe {
                     match instructions {
                         #[cfg(target_arch = "x86_64")]
-                        Instructions::Avx2 => by_rows::<Avx2<$real>>(job, parts, past_caches),
+                        Instructions::Avx2 => by_rows::<Avx2<$real>>(job, parts, output),
                         #[cfg(all(target_arch = "x86_64", has_avx512))]
-                        Instructions::Avx512 => by_rows::<Avx512<$real>>(job, parts, past_caches),
-                        _ => by_rows::<Portable<$real, $lanes>>(job, parts, past_caches),
+                        Instructions::Avx512 => by_rows::<Avx512<$real>>(job, parts, output),
+                        _ => by_rows::<Portable<$real, $lanes>>(job, parts, output),
                     }
                 }
             }

@@ -11,7 +11,7 @@ use crate::matrix::Matrix;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::view::{MatMut, MatRef, offset};
-use ::cpu::{Instructions, as_ieee_has_it, threads_are_here};
+use ::cpu::{Instructions, Output, as_ieee_has_it, threads_are_here};
 use block::{Kernels, block};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -23,7 +23,7 @@ const NARROW: usize = 64;
 /// Most elements of a row of A, and of C, that are short.
 const SHORT: usize = 16;
 /// Fewer rows are few, more columns many.
-const FEW: usize = 8;
+const FEW: usize = 4;
 const MANY: usize = 48;
 /// Rows of a block where the other side is narrow: runs of A's columns that memory delivers as fast as whole ones.
 const NARROW_ROWS: usize = 512;
@@ -69,8 +69,18 @@ pub(crate) fn product<T: Scalar>(
         }
         match parts(a.nrows(), b.ncols(), a.ncols()) {
             1 => product_by_blocks(alpha, a, b, beta, c),
-            parts => product_by_parts(parts, alpha, a, b, beta, c),
+            parts => {
+                product_by_parts(parts, (a, b), |a, b, sums| product_by_blocks(alpha, a, b, T::zero(), sums), beta, c)
+            }
         }
+    })
+}
+
+/// C ← A B on the diagonal and below, in a C of zeros; above it anything. C is square, and not empty.
+pub(crate) fn lower<T: Scalar>(a: MatRef<'_, T>, b: MatRef<'_, T>, c: MatMut<'_, T>) -> Result<()> {
+    as_ieee_has_it(|| match parts(a.nrows(), b.ncols(), a.ncols()) {
+        1 => lower_by_rows(a, b, c),
+        parts => product_by_parts(parts, (a, b), lower_by_rows, T::zero(), c),
     })
 }
 
@@ -80,12 +90,11 @@ fn is_narrow(m: usize, n: usize) -> bool {
     m.min(n) <= NARROW
 }
 
-/// The same with k in parts, whose sums are added in order.
-fn product_by_parts<T: Scalar>(
+/// The same with k in parts, whose `products` are added in order.
+fn product_by_parts<'a, T: Scalar>(
     parts: usize,
-    alpha: T,
-    a: MatRef<'_, T>,
-    b: MatRef<'_, T>,
+    (a, b): (MatRef<'a, T>, MatRef<'a, T>),
+    product: impl Fn(MatRef<'a, T>, MatRef<'a, T>, MatMut<'_, T>) -> Result<()> + Send + Sync,
     beta: T,
     c: MatMut<'_, T>,
 ) -> Result<()> {
@@ -94,7 +103,7 @@ fn product_by_parts<T: Scalar>(
         let range = k * part / parts..k * (part + 1) / parts;
         let (a, b) = (a.cols(range.clone())?, b.rows(range)?);
         let mut sums = Matrix::zeros(m, n)?;
-        as_ieee_has_it(|| product_by_blocks(alpha, a, b, T::zero(), sums.view_mut()))?;
+        as_ieee_has_it(|| product(a, b, sums.view_mut()))?;
         Ok(sums)
     };
     let sums = each::<_, _, Result<Vec<Matrix<T>>>>(0..parts, part_of_k)?;
@@ -155,7 +164,7 @@ fn suits_gemm(a: &Shape, n: usize) -> bool {
         return false;
     }
     match m <= NARROW {
-        true => k > NARROW && (m < FEW || n > NARROW / 2),
+        true => a.strides.col == 1 && m < FEW && k > NARROW,
         false => a.strides.col == 1 && (n.max(k) <= SHORT || (n > MANY && k > NARROW)),
     }
 }
@@ -192,8 +201,7 @@ fn product_by_rows<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta
     let m = a.nrows();
     let rows = block_rows(m, b.ncols(), a.ncols());
     let past_caches = c.shape().rows * c.shape().cols * size_of::<T>() >= LEAST_STREAMED_BYTES;
-    let is_narrow = is_narrow(m, b.ncols()) && !suits_gemm(&a.shape(), b.ncols());
-    let kernels = if is_narrow { Kernels::Narrow { past_caches } } else { Kernels::Wide };
+    let kernels = kernels(&a.shape(), b.ncols(), past_caches);
     if m <= rows {
         block(kernels, alpha, a, b, beta, c);
         return Ok(());
@@ -205,6 +213,35 @@ fn product_by_rows<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta
         as_ieee_has_it(|| block(kernels, alpha, a, b, beta, c));
         Ok(())
     })
+}
+
+/// [`lower`], row by row of blocks: what is left of the diagonal, and what is on it.
+fn lower_by_rows<T: Scalar>(a: MatRef<'_, T>, b: MatRef<'_, T>, c: MatMut<'_, T>) -> Result<()> {
+    let (m, k) = (a.nrows(), a.ncols());
+    each(in_rows(block_rows(m, m, k), c), |(rows, c)| {
+        let a = a.rows(rows.clone())?;
+        let (left, rest) = c.t().split_rows(rows.start);
+        let (of_left, of_diagonal) = (b.cols(..rows.start)?, b.cols(rows.clone())?);
+        let diagonal = rest.rows(..rows.len())?;
+        as_ieee_has_it(|| {
+            if rows.start > 0 {
+                block(kernels(&a.shape(), rows.start, false), T::one(), a, of_left, T::zero(), left.t());
+            }
+            let lower = Output { lower: true, past_caches: false };
+            let is_narrow = rows.len() <= NARROW && !suits_gemm(&a.shape(), rows.len());
+            let kernels = if is_narrow { Kernels::Narrow(lower) } else { Kernels::Wide };
+            block(kernels, T::one(), a, of_diagonal, T::zero(), diagonal.t());
+        });
+        Ok(())
+    })
+}
+
+/// Who computes a block.
+fn kernels(a: &Shape, n: usize, past_caches: bool) -> Kernels {
+    match is_narrow(a.rows, n) && !suits_gemm(a, n) {
+        true => Kernels::Narrow(Output { lower: false, past_caches }),
+        false => Kernels::Wide,
+    }
 }
 
 /// `2 cores, AVX2`.

@@ -119,6 +119,17 @@ pub trait Simd: Copy + Send + Sync + 'static {
         #[cfg(not(target_arch = "x86_64"))]
         let _ = p;
     }
+    /// The same, past the first-level cache.
+    #[inline(always)]
+    fn prefetch_to_second(p: *const Self::Real) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as in `prefetch`.
+        unsafe {
+            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(p.cast())
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = p;
+    }
 }
 
 /// Lanes of the longest vector: 64 bytes of f32.

@@ -27,6 +27,12 @@ impl<R: Real> Ask<R> {
     pub const NOTHING: Ask<R> =
         Ask { run: std::ptr::null(), next: std::ptr::null(), by: 0, lines: 0, left: 0, all: 0, steps: 1, due: 0 };
 
+    /// Whether it is.
+    #[inline(always)]
+    pub fn is_nothing(&self) -> bool {
+        self.all == 0
+    }
+
     /// So many runs of `len` elements, `by` from each other, over so many steps.
     #[inline(always)]
     pub fn runs(run: *const R, (runs, by): (usize, usize), len: usize, steps: usize) -> Self {
@@ -35,13 +41,17 @@ impl<R: Real> Ask<R> {
         Ask { run, next: run, by, lines, left: lines, all: runs * lines, steps: steps.max(1), due: 0 }
     }
 
-    /// A step of a sum.
+    /// A step of a sum. What is `NEAR` comes into the first-level cache; what the CPU asks for by itself would drive out of there what is used.
     #[inline(always)]
-    pub fn step<S: Simd<Real = R>>(&mut self) {
+    pub fn step<S: Simd<Real = R>, const NEAR: bool>(&mut self) {
         self.due += self.all;
         while self.due >= self.steps {
             self.due -= self.steps;
-            S::prefetch(self.next);
+            if NEAR {
+                S::prefetch(self.next)
+            } else {
+                S::prefetch_to_second(self.next)
+            }
             self.next = self.next.wrapping_add(LINE_BYTES / size_of::<R>());
             self.left -= 1;
             if self.left == 0 {

@@ -21,8 +21,16 @@ const LEAST_COLUMNS: usize = 8;
 /// Of more columns of C twice as many, and again: its sums are loaded and stored less often.
 const FEW_COLUMNS: usize = 8;
 const MANY_COLUMNS: usize = 32;
+/// Vectors of a block for which copying what it takes of B costs little.
+const LEAST_OF_COPIED: usize = 8 * MOST_VECTORS;
 /// Room behind each column of sums: columns of a power of two drive each other out of the cache.
 const GAP_BYTES: usize = 64;
+
+/// Fewest steps of a small C, both of whose operands are long: by columns what is asked for comes into the first-level cache, which more
+/// would be too much for. And the bytes of A's elements for them, at least.
+const STEPS_BY_ROWS: usize = 128;
+const STEPS_BY_COLUMNS: usize = 64;
+const A_BYTES_OF_SMALL: usize = 8 << 10;
 
 /// Bytes of the least cuts: eight columns, of two parts, and eight steps, of a vector and the gap.
 pub const LEAST_BYTES: usize = (2 * LEAST_COLUMNS + LEAST_STEPS) * (MOST_VECTOR_BYTES + GAP_BYTES) + MOST_VECTOR_BYTES;
@@ -40,6 +48,28 @@ pub struct Piece {
     pub steps: usize,
 }
 
+/// Tiles of a width beside each other, from a column of a piece on.
+#[derive(Clone, Copy)]
+pub struct Tiles {
+    pub col: usize,
+    pub width: usize,
+    pub count: usize,
+}
+
+impl Tiles {
+    /// Those that begin before a column.
+    #[inline(always)]
+    pub fn before(self, col: usize) -> Tiles {
+        Tiles { count: self.count.min(col.saturating_sub(self.col).div_ceil(self.width)), ..self }
+    }
+
+    /// Each by itself.
+    #[inline(always)]
+    pub fn each(self) -> impl Iterator<Item = Tiles> {
+        (0..self.count).map(move |tile| Tiles { col: self.col + tile * self.width, count: 1, ..self })
+    }
+}
+
 /// Blocks, tiles and steps of a product.
 pub struct Cuts {
     /// Vectors along the rows of C, in blocks; columns in blocks.
@@ -53,6 +83,8 @@ pub struct Cuts {
     lanes: usize,
     parts: usize,
     gap: usize,
+    /// Whether the elements of B that a block takes at a time are copied.
+    copies_b: bool,
     /// Most columns of a tile of as many vectors as the index says.
     most_columns: [usize; MOST_VECTORS + 1],
 }
@@ -100,8 +132,36 @@ impl Cuts {
             lanes: S::LANES,
             parts: PARTS,
             gap: GAP_BYTES / size_of::<S::Real>(),
+            copies_b: false,
             most_columns: columns,
         }
+    }
+
+    /// Whether C is small, so that both operands are long.
+    pub fn is_small(&self) -> bool {
+        let (rows, cols) = (self.rows.part(0) * self.lanes, self.cols.part(0) * self.parts);
+        self.rows.count == 1 && self.cols.count == 1 && rows.max(cols) <= MOST_NARROW * self.parts
+    }
+
+    /// With as many steps as suit a small C.
+    pub fn for_small<S: Simd>(self, by_rows: bool) -> Cuts {
+        let least = if by_rows { STEPS_BY_ROWS } else { STEPS_BY_COLUMNS };
+        let most_rows = self.rows.part(0) * S::LANES * size_of::<S::Real>();
+        let steps = if self.is_small() { (A_BYTES_OF_SMALL / most_rows).max(least) } else { self.steps };
+        Cuts { steps: steps.min(self.k), ..self }
+    }
+
+    /// With room for a copy of B's part of a piece, if that is taken often.
+    pub fn with_b(self) -> Cuts {
+        Cuts {
+            copies_b: self.is_tall && self.cols.part(0) > FEW_COLUMNS && self.rows.part(0) >= LEAST_OF_COPIED,
+            ..self
+        }
+    }
+
+    /// From each row of the copied part of B to the next, if it is copied.
+    pub fn copied_b(&self) -> Option<usize> {
+        self.copies_b.then_some((self.cols.part(0) * self.parts).next_multiple_of(self.lanes) + self.gap)
     }
 
     /// From each column of sums, of a part, to the next.
@@ -111,7 +171,7 @@ impl Cuts {
 
     /// Elements of all that a block needs.
     pub fn len(&self) -> usize {
-        self.sums_len() + self.panel_len() + self.lanes
+        self.sums_len() + self.panels_len() + self.copied_b().map_or(0, |by| by * self.steps)
     }
 
     /// Elements of the sums of a block.
@@ -119,9 +179,9 @@ impl Cuts {
         self.sums_by() * self.cols.part(0) * self.parts
     }
 
-    /// Elements of A for a block's steps.
-    fn panel_len(&self) -> usize {
-        self.sums_by() * self.steps
+    /// Elements of A for a block's steps, and a vector beyond them.
+    pub fn panels_len(&self) -> usize {
+        self.sums_by() * self.steps + self.lanes
     }
 
     /// The blocks of C, the steps of k of each one after the other.
@@ -151,17 +211,17 @@ impl Cuts {
         })
     }
 
-    /// So many columns in parts that fit into registers: the first one of each, and how many.
+    /// So many columns in tiles that fit into registers, beside each other.
     #[inline(always)]
-    pub fn tiles(&self, vectors: usize, cols: usize) -> impl Iterator<Item = (usize, usize)> {
+    pub fn tiles(&self, vectors: usize, cols: usize) -> impl Iterator<Item = Tiles> {
         let (mut next, mut width) = (0, self.most_columns[vectors]);
         std::iter::from_fn(move || {
             while width > cols - next {
                 width /= 2;
             }
-            let tile = (next, width);
-            next += width;
-            (width > 0).then_some(tile)
+            let tiles = Tiles { col: next, width, count: (cols - next).checked_div(width)? };
+            next += tiles.count * width;
+            Some(tiles)
         })
     }
 }

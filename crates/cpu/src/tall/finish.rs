@@ -1,5 +1,6 @@
 //! C ← α sums + β C, a vector of C at a time.
 
+use super::Output;
 use super::cuts::Piece;
 use crate::epilogue::{Epilogue, pairs};
 use crate::job::Job;
@@ -17,6 +18,8 @@ pub struct Finish<S: Simd, const PARTS: usize> {
     row: usize,
     col: usize,
     rows: usize,
+    /// Whether what is above the diagonal stays.
+    lower: bool,
     streams: bool,
 }
 
@@ -67,7 +70,7 @@ impl<S: Simd, const PARTS: usize> Finish<S, PARTS> {
     /// # Safety
     /// The CPU has the instructions of S; there is such a product.
     #[inline(always)]
-    pub unsafe fn new(job: &Job<S::Real>, index: usize, past_caches: bool) -> Self {
+    pub unsafe fn new(job: &Job<S::Real>, index: usize, output: Output) -> Self {
         // SAFETY: as the caller promised.
         unsafe {
             let c = job.c.at(index).cast_mut();
@@ -88,7 +91,8 @@ impl<S: Simd, const PARTS: usize> Finish<S, PARTS> {
                 row: job.c.row,
                 col: job.c.col,
                 rows,
-                streams: past_caches && !job.reads_c() && is_whole,
+                lower: output.lower,
+                streams: output.past_caches && !job.reads_c() && is_whole,
             }
         }
     }
@@ -108,7 +112,9 @@ impl<S: Simd, const PARTS: usize> Finish<S, PARTS> {
         unsafe {
             for j in 0..block.cols {
                 let to = self.c.add((block.col + j) * self.col + block.row / PARTS * self.row);
-                for v in 0..block.vectors {
+                // Of those that are above it all rows are, sums need not be there.
+                let above = if self.lower { (block.col + j) * PARTS } else { 0 };
+                for v in above.saturating_sub(block.row) / S::LANES..block.vectors {
                     let from = sums.add(j * PARTS * by + v * S::LANES);
                     let mut sum = [S::load(from); PARTS];
                     let mut part = 1;

@@ -12,11 +12,13 @@
 //! | `cuts` | blocks of C, and steps of k |
 //! | `tile` | a part of a block whose sums are in registers |
 //! | `panel` | what of A cannot be loaded by whole vectors as it lies: copied |
-//! | `product` | piece after piece, and what is asked for meanwhile (`ask`) |
+//! | `product` | piece after piece |
+//! | `ahead`, `ask` | what is asked for meanwhile, and how |
 //! | `finish` | C from the sums: α, β, and where C lies |
 //!
 //! Each element is one chain of multiply-adds over l, as in a batch: blocks leave no trace in its bits, nor do layouts.
 
+mod ahead;
 mod ask;
 mod cuts;
 mod finish;
@@ -32,24 +34,32 @@ use cuts::{Cuts, LEAST_BYTES, MOST_VECTOR_BYTES};
 use product::Product;
 use std::mem::MaybeUninit;
 
+/// Which elements of C are computed, and where they go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Those on the diagonal and below alone are asked for: each of the others is computed too, or stays what it was.
+    pub lower: bool,
+    /// C is so large that it should not go through the caches.
+    pub past_caches: bool,
+}
+
 /// C_i ← α A_i B_i + β C_i, one after the other, on this thread, with the best instructions that the CPU has: meant for one
-/// product of which m or n is small, and computed as the thread is told to ([`as_ieee_has_it`](crate::as_ieee_has_it)). `past_caches`: C is so large that it
-/// should not go through the caches.
+/// product of which m or n is small, and computed as the thread is told to ([`as_ieee_has_it`](crate::as_ieee_has_it)).
 ///
 /// A block's sums, a MiB at the most, are where there is memory; where there is none, blocks are as small as can be, and the bits the same.
 ///
 /// # Safety
 /// As [`gemm_tall_with`], but for the instructions.
-pub unsafe fn gemm_tall<T: Element>(batch: &Batch<T>, past_caches: bool) {
+pub unsafe fn gemm_tall<T: Element>(batch: &Batch<T>, output: Output) {
     // SAFETY: `detect` found the instructions; the matrices are what the caller promised.
-    unsafe { gemm_tall_with(Instructions::detect(), batch, past_caches) }
+    unsafe { gemm_tall_with(Instructions::detect(), batch, output) }
 }
 
 /// The same with these instructions.
 ///
 /// # Safety
 /// The CPU has the instructions ([`Instructions::is_available`]). The matrices are good, as of [`gemm_batched_with`](crate::gemm_batched_with).
-pub unsafe fn gemm_tall_with<T: Element>(instructions: Instructions, batch: &Batch<T>, past_caches: bool) {
+pub unsafe fn gemm_tall_with<T: Element>(instructions: Instructions, batch: &Batch<T>, output: Output) {
     if batch.m == 0 || batch.n == 0 || batch.count == 0 {
         return;
     }
@@ -59,9 +69,10 @@ pub unsafe fn gemm_tall_with<T: Element>(instructions: Instructions, batch: &Bat
         unsafe { crate::combine::scale(&job, 0..job.count, T::PARTS) };
         return;
     }
-    let job = if lies_along_rows(&job, T::PARTS) { job } else { job.transposed() };
+    // What is below the diagonal is above it in Cᵀ.
+    let job = if output.lower || lies_along_rows(&job, T::PARTS) { job } else { job.transposed() };
     // SAFETY: as of `scale`; the CPU has `instructions`, as the caller promised.
-    unsafe { T::Part::tall(instructions, &job, T::PARTS, past_caches) }
+    unsafe { T::Part::tall(instructions, &job, T::PARTS, output) }
 }
 
 /// Whether vectors are to lie along the rows of C, and not its columns: along the longer side, if the operand that has it can be loaded by
@@ -74,31 +85,33 @@ fn lies_along_rows<R: Real>(job: &Job<R>, parts: usize) -> bool {
 ///
 /// # Safety
 /// As [`gemm_tall_with`].
-pub unsafe fn by_rows<S: Simd>(job: &Job<S::Real>, parts: usize, past_caches: bool) {
+pub unsafe fn by_rows<S: Simd>(job: &Job<S::Real>, parts: usize, output: Output) {
     // SAFETY: what this is promised is what `products` asks for; Half and Narrow are of instructions that come with S's
     // (`Simd::Narrow`), and PARTS is `parts`, 1 or 2.
     unsafe {
         match (job.m * parts, parts) {
-            (rows, 1) if rows <= S::Half::LANES => products::<S::Half, 1>(job, past_caches),
-            (rows, 1) if rows <= S::Narrow::LANES => products::<S::Narrow, 1>(job, past_caches),
-            (_, 1) => products::<S, 1>(job, past_caches),
-            (rows, _) if rows <= S::Half::LANES => products::<S::Half, 2>(job, past_caches),
-            (rows, _) if rows <= S::Narrow::LANES => products::<S::Narrow, 2>(job, past_caches),
-            _ => products::<S, 2>(job, past_caches),
+            (rows, 1) if rows <= S::Half::LANES => products::<S::Half, 1>(job, output),
+            (rows, 1) if rows <= S::Narrow::LANES => products::<S::Narrow, 1>(job, output),
+            (_, 1) => products::<S, 1>(job, output),
+            (rows, _) if rows <= S::Half::LANES => products::<S::Half, 2>(job, output),
+            (rows, _) if rows <= S::Narrow::LANES => products::<S::Narrow, 2>(job, output),
+            _ => products::<S, 2>(job, output),
         }
     }
 }
 
 /// # Safety
 /// As [`gemm_tall_with`]; PARTS is of the job's elements.
-unsafe fn products<S: Simd, const PARTS: usize>(job: &Job<S::Real>, past_caches: bool) {
+unsafe fn products<S: Simd, const PARTS: usize>(job: &Job<S::Real>, output: Output) {
     let cuts = Cuts::new::<S, PARTS>(job.m * PARTS, job.n, job.k);
+    let cuts = cuts.for_small::<S>(job.a.row == PARTS);
+    let cuts = if job.b.col != PARTS { cuts.with_b() } else { cuts };
     let mut room = Vec::<S::Real>::new();
     // SAFETY: the caller promised the instructions and the matrices; the room is as long as the cuts say.
     unsafe {
         match room.try_reserve_exact(cuts.len()) {
-            Ok(()) => by_cuts::<S, PARTS>(job, &cuts, room.as_mut_ptr(), past_caches),
-            Err(_) => in_little_room::<S, PARTS>(job, past_caches),
+            Ok(()) => by_cuts::<S, PARTS>(job, &cuts, room.as_mut_ptr(), output),
+            Err(_) => in_little_room::<S, PARTS>(job, output),
         }
     }
 }
@@ -107,13 +120,13 @@ unsafe fn products<S: Simd, const PARTS: usize>(job: &Job<S::Real>, past_caches:
 ///
 /// # Safety
 /// As [`products`].
-unsafe fn in_little_room<S: Simd, const PARTS: usize>(job: &Job<S::Real>, past_caches: bool) {
+unsafe fn in_little_room<S: Simd, const PARTS: usize>(job: &Job<S::Real>, output: Output) {
     const { assert!(S::LANES * size_of::<S::Real>() <= MOST_VECTOR_BYTES && PARTS <= 2) };
     let cuts = Cuts::least::<S, PARTS>(job.m * PARTS, job.n, job.k);
     debug_assert!(cuts.len() * size_of::<S::Real>() <= LEAST_BYTES);
     let mut room = Room([const { MaybeUninit::uninit() }; LEAST_BYTES]);
     // SAFETY: as of `products`; the least cuts have no more bytes.
-    unsafe { by_cuts::<S, PARTS>(job, &cuts, (&raw mut room).cast(), past_caches) }
+    unsafe { by_cuts::<S, PARTS>(job, &cuts, (&raw mut room).cast(), output) }
 }
 
 /// What the least cuts need.
@@ -122,11 +135,11 @@ struct Room([MaybeUninit<u8>; LEAST_BYTES]);
 
 /// # Safety
 /// As [`products`]; the room is good for as many elements as the cuts say.
-unsafe fn by_cuts<S: Simd, const PARTS: usize>(job: &Job<S::Real>, cuts: &Cuts, room: *mut S::Real, past_caches: bool) {
+unsafe fn by_cuts<S: Simd, const PARTS: usize>(job: &Job<S::Real>, cuts: &Cuts, room: *mut S::Real, output: Output) {
     let panels = room.wrapping_add(cuts.sums_len());
     for index in 0..job.count {
         // SAFETY: as the caller promised.
-        unsafe { S::vectorize(Product::<S, PARTS> { job, index, cuts, sums: room, panels, past_caches }) };
+        unsafe { S::vectorize(Product::<S, PARTS> { job, index, cuts, sums: room, panels, output }) };
     }
 }
 
@@ -136,6 +149,8 @@ mod tests {
     use crate::simd::Portable;
     use crate::{Matrices, Operand};
     use num_complex::Complex;
+
+    const OUTPUT: Output = Output { lower: false, past_caches: false };
 
     /// By the least cuts, the bits are those of the others, at sizes of several blocks and steps, and a C with gaps stays whole.
     #[test]
@@ -170,8 +185,8 @@ mod tests {
                     // SAFETY: every CPU has what portable vectors need; the operands are as long as their sizes say.
                     unsafe {
                         match little {
-                            true => in_little_room::<Portable<f64, 4>, PARTS>(&job, false),
-                            false => products::<Portable<f64, 4>, PARTS>(&job, false),
+                            true => in_little_room::<Portable<f64, 4>, PARTS>(&job, OUTPUT),
+                            false => products::<Portable<f64, 4>, PARTS>(&job, OUTPUT),
                         }
                     }
                 }

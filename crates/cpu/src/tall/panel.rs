@@ -1,6 +1,5 @@
 //! Some vectors of A's rows over some steps: as they lie, or copied.
 
-use crate::job::Job;
 use crate::simd::{MOST_LANES, Real, Simd};
 
 /// Vectors along the rows: the first row, how far it is from the block's, and how many.
@@ -19,49 +18,53 @@ pub struct Panel<R> {
     pub by: usize,
 }
 
-impl<R: Real> Panel<R> {
-    /// The rows that `vectors` are as they lie, from step `first` on; `None` if not all are there, or they are not next to each other.
+/// All rows of A, or of the transpose of B.
+#[derive(Clone, Copy)]
+pub struct Rows<R> {
+    pub first: *const R,
+    /// From each row to the next, and from each step.
+    pub row: usize,
+    pub col: usize,
+    /// How many, times PARTS.
+    pub count: usize,
+}
+
+impl<R: Real> Rows<R> {
+    /// Those that `vectors` are as they lie, from step `first` on; `None` if not all are there, or they are not next to each other.
     #[inline(always)]
-    pub fn as_it_lies<S: Simd<Real = R>, const PARTS: usize>(
-        a: *const R,
-        job: &Job<R>,
+    pub fn as_they_lie<S: Simd<Real = R>, const PARTS: usize>(
+        &self,
         vectors: Vectors,
         first: usize,
-    ) -> Option<Self> {
-        let is_whole = vectors.row + vectors.count * S::LANES <= job.m * PARTS;
-        let first = a.wrapping_add(vectors.row + first * job.a.col);
-        (job.a.row == PARTS && is_whole).then_some(Panel { first, by: job.a.col })
+    ) -> Option<Panel<R>> {
+        let is_whole = vectors.row + vectors.count * S::LANES <= self.count;
+        let first = self.first.wrapping_add(vectors.row + first * self.col);
+        (self.row == PARTS && is_whole).then_some(Panel { first, by: self.col })
     }
 
-    /// A copy of them in `room`. Behind the last row is zero or anything, whose products are nobody's.
-    #[inline(always)]
-    pub fn copied<S: Simd<Real = R>>(vectors: Vectors, room: *mut R) -> Self {
-        Panel { first: room.cast_const(), by: vectors.count * S::LANES }
-    }
-
-    /// Copies them, over `steps` from `first` on.
+    /// Copies them, over `steps` from `first` on, `by` from each step to the next. Behind the last row is zero or anything, whose products are
+    /// nobody's.
     ///
     /// # Safety
-    /// The CPU has the instructions of S, A is good for the steps, `room` for the vectors of each.
+    /// The CPU has the instructions of S, the rows are good for the steps, `room` for the vectors of each.
     #[inline(always)]
     pub unsafe fn copy<S: Simd<Real = R>, const PARTS: usize>(
-        a: *const R,
-        job: &Job<R>,
+        &self,
         vectors: Vectors,
         (first, steps): (usize, usize),
         room: *mut R,
+        by: usize,
     ) {
-        let by = vectors.count * S::LANES;
         for v in 0..vectors.count {
             let row = vectors.row + v * S::LANES;
-            let rows = S::LANES.min(job.m * PARTS - row);
-            // SAFETY: `row` and `first` are an element of A, as the caller promised; the room has the vector `v` of each step.
+            let rows = S::LANES.min(self.count - row);
+            // SAFETY: `row` and `first` are an element, as the caller promised; the room has the vector `v` of each step.
             unsafe {
-                let from = a.add(row / PARTS * job.a.row + first * job.a.col);
+                let from = self.first.add(row / PARTS * self.row + first * self.col);
                 let to = room.add(v * S::LANES);
-                if job.a.row == PARTS {
+                if self.row == PARTS {
                     for l in 0..steps {
-                        let from = from.add(l * job.a.col);
+                        let from = from.add(l * self.col);
                         S::store(
                             to.add(l * by),
                             if rows == S::LANES { S::load(from) } else { S::load_first(from, rows) },
@@ -70,14 +73,14 @@ impl<R: Real> Panel<R> {
                     continue;
                 }
                 let at_once = S::LANES / PARTS;
-                let whole = if job.a.col == PARTS { steps / at_once * at_once } else { 0 };
+                let whole = if self.col == PARTS { steps / at_once * at_once } else { 0 };
                 for l in (0..whole).step_by(at_once) {
-                    transpose::<S, PARTS>(from.add(l * PARTS), job.a.row, rows / PARTS, to.add(l * by), by);
+                    transpose::<S, PARTS>(from.add(l * PARTS), self.row, rows / PARTS, to.add(l * by), by);
                 }
                 for l in whole..steps {
                     for i in 0..S::LANES {
                         let is_there = i < rows;
-                        let from = from.wrapping_add(i / PARTS * job.a.row + i % PARTS + l * job.a.col);
+                        let from = from.wrapping_add(i / PARTS * self.row + i % PARTS + l * self.col);
                         *to.add(l * by + i) = if is_there { *from } else { R::ZERO };
                     }
                 }

@@ -1,20 +1,14 @@
 //! One product: piece after piece, in panels of A and tiles of C.
 
+use super::Output;
 use super::ask::Ask;
-use super::cuts::{Cuts, Piece};
+use super::cuts::{Cuts, Piece, Tiles};
 use super::finish::Finish;
-use super::panel::{Panel, Vectors};
-use super::tile::{MOST_VECTORS, Operands, any_tile};
-use crate::job::Job;
+use super::panel::{Panel, Rows, Vectors};
+use super::tile::{Operands, any_tiles};
+use crate::job::{Job, Source};
 use crate::simd::{Simd, Work};
 use crate::stage::end_of_stream;
-
-/// What is asked for is so many bytes ahead: what memory delivers while a load is under way.
-const AHEAD_BYTES: usize = 4096;
-/// Panels ahead that are asked for where the rows of C are the long side, ..
-const PANELS_AHEAD: usize = 4;
-/// .. if it has more columns: of fewer the CPU is soon at the next panel by itself.
-const FEW_COLUMNS: usize = 4;
 
 /// One product.
 pub struct Product<'a, S: Simd, const PARTS: usize> {
@@ -25,7 +19,7 @@ pub struct Product<'a, S: Simd, const PARTS: usize> {
     pub sums: *mut S::Real,
     /// What is copied of A.
     pub panels: *mut S::Real,
-    pub past_caches: bool,
+    pub output: Output,
 }
 
 impl<S: Simd, const PARTS: usize> Work for Product<'_, S, PARTS> {
@@ -34,7 +28,7 @@ impl<S: Simd, const PARTS: usize> Work for Product<'_, S, PARTS> {
         let Product { job, index, cuts, sums, .. } = self;
         // SAFETY: `Simd::vectorize` runs this, whose caller promised the instructions, the matrices and the room; pieces are parts of C and of k.
         unsafe {
-            let finish = Finish::<S, PARTS>::new(job, index, self.past_caches);
+            let finish = Finish::<S, PARTS>::new(job, index, self.output);
             for piece in cuts.pieces() {
                 match cuts.is_tall {
                     true => self.tall(&piece),
@@ -59,35 +53,21 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
     #[inline(always)]
     unsafe fn tall(&self, piece: &Piece) {
         let cuts = self.cuts;
+        // SAFETY: as the caller promised.
+        unsafe { self.copy_b(piece) }
         for vectors in cuts.panels(piece) {
-            let mut ask = self.panel_ahead(piece, vectors);
+            let end = (vectors.row + vectors.count * S::LANES).div_ceil(PARTS).saturating_sub(piece.col);
+            let wanted = if self.output.lower { end } else { piece.cols };
+            let tiles = || cuts.tiles(vectors.count, piece.cols).map(|tiles| tiles.before(wanted));
+            let mut asks = self.panel_ahead(piece, vectors, tiles().map(|tiles| tiles.count).sum());
             // SAFETY: the panel and the columns are the piece's.
             unsafe {
                 let panel = self.panel(piece, vectors, true);
-                for tile in cuts.tiles(vectors.count, piece.cols) {
-                    self.tile(piece, (vectors, panel), tile, &mut ask);
+                for tiles in tiles() {
+                    self.tiles(piece, (vectors, panel), tiles, &mut asks);
                 }
             }
         }
-    }
-
-    /// The panel that is to be asked for: of the same block, or of its next steps.
-    #[inline(always)]
-    fn panel_ahead(&self, piece: &Piece, vectors: Vectors) -> Ask<S::Real> {
-        let (cuts, job) = (self.cuts, self.job);
-        if job.a.row != PARTS || piece.cols <= FEW_COLUMNS {
-            return Ask::NOTHING;
-        }
-        let (rows, panel) = (piece.vectors * S::LANES, vectors.count * S::LANES);
-        let mut row = vectors.offset + (PANELS_AHEAD * MOST_VECTORS * S::LANES).min(rows);
-        let mut l = piece.first;
-        if row >= rows {
-            (row, l) = (row - rows, l + piece.steps);
-        }
-        // SAFETY: the product is one of the job's; addresses alone, which may be beyond A where it ends.
-        let a = unsafe { job.a.at(self.index) }.wrapping_add(piece.row + row).wrapping_add(l.wrapping_mul(job.a.col));
-        let tiles = cuts.tiles(vectors.count, piece.cols).count();
-        Ask::runs(a, (piece.steps, job.a.col), panel, piece.steps * tiles)
     }
 
     /// A piece of more columns than rows: what is long is B, a few columns of which go with all panels of A.
@@ -100,35 +80,16 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         // What was copied is there still, if it was all of A.
         let is_new = piece.col == 0 || cuts.rows.count > 1 || piece.steps < self.job.k;
         let most = cuts.panels(piece).map(|vectors| vectors.count).max().unwrap_or(1);
-        for (turn, (col, width)) in cuts.tiles(most, piece.cols).enumerate() {
-            let mut ask = self.columns_ahead(piece, (col, width));
+        for tile in cuts.tiles(most, piece.cols).flat_map(Tiles::each) {
+            let mut asks = [self.columns_ahead(piece, &tile), Ask::NOTHING];
             for vectors in cuts.panels(piece) {
                 // SAFETY: the panel and the columns are the piece's.
                 unsafe {
-                    let panel = self.panel(piece, vectors, is_new && turn == 0);
-                    self.tile(piece, (vectors, panel), (col, width), &mut ask);
+                    let panel = self.panel(piece, vectors, is_new && tile.col == 0);
+                    self.tiles(piece, (vectors, panel), tile, &mut asks);
                 }
             }
         }
-    }
-
-    /// The columns of B that are to be asked for: of the same block, or of its next steps.
-    #[inline(always)]
-    fn columns_ahead(&self, piece: &Piece, (col, width): (usize, usize)) -> Ask<S::Real> {
-        let job = self.job;
-        let len = piece.steps * PARTS;
-        // Of longer rows, and such with gaps, the CPU asks by itself.
-        if job.b.row != PARTS || job.b.col != len || width * len * size_of::<S::Real>() > AHEAD_BYTES {
-            return Ask::NOTHING;
-        }
-        let ahead = (AHEAD_BYTES / size_of::<S::Real>()).div_ceil(width * len) * width;
-        let (mut col, mut l) = (col + ahead, piece.first);
-        if col >= piece.cols && piece.first + piece.steps < job.k {
-            (col, l) = ((col - piece.cols).min(piece.cols - width), l + piece.steps);
-        }
-        // SAFETY: the product is one of the job's; addresses alone, which may be beyond B where it ends.
-        let b = unsafe { job.b.at(self.index) }.wrapping_add(l * PARTS + (piece.col + col).wrapping_mul(job.b.col));
-        Ask::runs(b, (width, job.b.col), len, piece.steps * self.cuts.panels(piece).count())
     }
 
     /// A panel of a piece; if it `is_new`, what has to be copied is not yet.
@@ -137,44 +98,73 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
     /// As [`Work::run`].
     #[inline(always)]
     unsafe fn panel(&self, piece: &Piece, vectors: Vectors, is_new: bool) -> Panel<S::Real> {
-        let job = self.job;
-        let room = self.panels.wrapping_add(vectors.offset * self.cuts.steps);
-        // SAFETY: the rows and steps are the piece's, for which the caller promised A and the room.
-        unsafe {
-            let a = job.a.at(self.index);
-            if let Some(panel) = Panel::as_it_lies::<S, PARTS>(a, job, vectors, piece.first) {
-                return panel;
-            }
-            if is_new {
-                Panel::copy::<S, PARTS>(a, job, vectors, (piece.first, piece.steps), room);
-            }
+        let (a, room) = (self.a(), self.panels.wrapping_add(vectors.offset * self.cuts.steps));
+        let by = vectors.count * S::LANES;
+        if let Some(panel) = a.as_they_lie::<S, PARTS>(vectors, piece.first) {
+            return panel;
         }
-        Panel::copied::<S>(vectors, room)
+        if is_new {
+            // SAFETY: the rows and steps are the piece's, for which the caller promised A and the room.
+            unsafe { a.copy::<S, PARTS>(vectors, (piece.first, piece.steps), room, by) }
+        }
+        Panel { first: room.cast_const(), by }
     }
 
+    /// The rows of A.
+    #[inline(always)]
+    pub fn a(&self) -> Rows<S::Real> {
+        let Source { row, col, .. } = self.job.a;
+        // SAFETY: the product is one of the job's.
+        Rows { first: unsafe { self.job.a.at(self.index) }, row, col, count: self.job.m * PARTS }
+    }
+
+    /// The columns of B, which are rows of its transpose.
+    #[inline(always)]
+    pub fn b(&self) -> Rows<S::Real> {
+        let Source { row, col, .. } = self.job.b;
+        // SAFETY: the product is one of the job's.
+        Rows { first: unsafe { self.job.b.at(self.index) }, row: col, col: row, count: self.job.n * PARTS }
+    }
+
+    /// Copies a piece's part of B, if there is room for it.
+    ///
+    /// # Safety
+    /// As [`Work::run`].
+    #[inline(always)]
+    unsafe fn copy_b(&self, piece: &Piece) {
+        if let Some(by) = self.cuts.copied_b() {
+            let vectors = Vectors { row: piece.col * PARTS, offset: 0, count: (piece.cols * PARTS).div_ceil(S::LANES) };
+            // SAFETY: the columns and steps are the piece's, for which the caller promised B and the room.
+            unsafe { self.b().copy::<S, PARTS>(vectors, (piece.first, piece.steps), self.copied_b(), by) }
+        }
+    }
+
+    /// Where to.
+    #[inline(always)]
+    fn copied_b(&self) -> *mut S::Real {
+        self.panels.wrapping_add(self.cuts.panels_len())
+    }
+
+    /// Tiles of a panel.
+    ///
     /// # Safety
     /// As [`Work::run`]; the panel is one of the piece's, and the columns are.
     #[inline(always)]
-    unsafe fn tile(
+    unsafe fn tiles(
         &self,
         piece: &Piece,
         (vectors, panel): (Vectors, Panel<S::Real>),
-        (col, width): (usize, usize),
-        ask: &mut Ask<S::Real>,
+        Tiles { col, width, count }: Tiles,
+        asks: &mut [Ask<S::Real>; 2],
     ) {
-        let (job, by) = (self.job, self.cuts.sums_by());
+        let (b, by) = (self.b(), self.cuts.sums_by());
+        let (b, b_row, b_col) = match self.cuts.copied_b() {
+            Some(by) => (self.copied_b().wrapping_add(col * PARTS).cast_const(), by, PARTS),
+            None => (b.first.wrapping_add(piece.first * b.col + (piece.col + col) * b.row), b.col, b.row),
+        };
+        let sums = self.sums.wrapping_add(vectors.offset + col * PARTS * by);
+        let at = Operands { a: panel.first, a_by: panel.by, b, b_row, b_col, sums, sums_by: by };
         // SAFETY: the columns and steps are the piece's, for which the caller promised B and the sums.
-        unsafe {
-            let at = Operands {
-                a: panel.first,
-                a_by: panel.by,
-                b: job.b.at(self.index).add(piece.first * job.b.row + (piece.col + col) * job.b.col),
-                b_row: job.b.row,
-                b_col: job.b.col,
-                sums: self.sums.add(vectors.offset + col * PARTS * by),
-                sums_by: by,
-            };
-            any_tile::<S, PARTS>((vectors.count, width), piece.steps, at, piece.first > 0, ask);
-        }
+        unsafe { any_tiles::<S, PARTS>((vectors.count, width), count, piece.steps, at, piece.first > 0, asks) }
     }
 }

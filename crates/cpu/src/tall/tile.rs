@@ -29,24 +29,33 @@ pub struct Operands<R> {
     pub sums_by: usize,
 }
 
-/// A tile of a size that is known when it runs: sums ← sums + A B, or A B unless they are `begun`.
+/// Tiles of a size that is known when they run, beside each other: sums ← sums + A B, or A B unless they are `begun`. They ask for the first and
+/// the second by turns, or for the first alone.
 ///
 /// # Safety
-/// The CPU has the instructions of S; A is good for as many vectors, B for as many columns, and the sums for both.
+/// The CPU has the instructions of S; A is good for as many vectors, B for the columns of all tiles, and the sums for both.
 #[inline(always)]
-pub unsafe fn any_tile<S: Simd, const PARTS: usize>(
+pub unsafe fn any_tiles<S: Simd, const PARTS: usize>(
     (vectors, columns): (usize, usize),
+    count: usize,
     steps: usize,
     at: Operands<S::Real>,
     begun: bool,
-    ask: &mut Ask<S::Real>,
+    asks: &mut [Ask<S::Real>; 2],
 ) {
     macro_rules! choose {
         ($($v:literal: $($n:literal)*;)*) => {
             match (vectors, columns) {
                 $($(($v, $n) if const { $n <= most_columns::<S, PARTS>($v) } => {
-                    // SAFETY: the caller promised what `Tile` asks for.
-                    unsafe { S::vectorize(Tile::<S, PARTS, $v, $n> { steps, at, begun, ask }) }
+                    // Narrow ones are called for a few steps often: not as functions. SAFETY: the caller promised what `Tiles` asks for.
+                    unsafe {
+                        match (at.b_col == PARTS, const { $n < most_columns::<S, PARTS>($v) }) {
+                            (true, true) => Tiles::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks }.run(),
+                            (false, true) => Tiles::<S, PARTS, $v, $n, false> { count, steps, at, begun, asks }.run(),
+                            (true, _) => S::vectorize(Tiles::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks }),
+                            (false, _) => S::vectorize(Tiles::<S, PARTS, $v, $n, false> { count, steps, at, begun, asks }),
+                        }
+                    }
                 })*)*
                 _ => debug_assert!(false, "no tile has {vectors} vectors and {columns} columns"),
             }
@@ -59,79 +68,104 @@ pub unsafe fn any_tile<S: Simd, const PARTS: usize>(
     }
 }
 
-/// A tile as a function of its own.
-struct Tile<'e, S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize> {
+/// Tiles as a function of their own; those of a B by rows, whose columns are at constant distances, another one.
+struct Tiles<'e, S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, const BY_ROWS: bool> {
+    count: usize,
     steps: usize,
     at: Operands<S::Real>,
     begun: bool,
-    ask: &'e mut Ask<S::Real>,
+    asks: &'e mut [Ask<S::Real>; 2],
 }
 
-impl<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize> Work
-    for Tile<'_, S, PARTS, VECTORS, COLUMNS>
+impl<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, const BY_ROWS: bool> Work
+    for Tiles<'_, S, PARTS, VECTORS, COLUMNS, BY_ROWS>
 {
     #[inline(always)]
     unsafe fn run(self) {
-        let Operands { a, a_by, b, b_row, b_col, sums, sums_by } = self.at;
-        let place = |j: usize, part: usize, v: usize| sums.wrapping_add((j * PARTS + part) * sums_by + v * S::LANES);
-        // SAFETY: `Simd::vectorize` runs this, whose caller promised the instructions, and A, B and the sums for all
-        // v < VECTORS, j < COLUMNS and l < steps.
-        unsafe {
-            let mut rc = [[[S::splat(S::Real::ZERO); PARTS]; VECTORS]; COLUMNS]; // (COLUMNS, VECTORS, PARTS)
-            if self.begun {
-                let mut j = 0;
-                while j < COLUMNS {
-                    let mut v = 0;
-                    while v < VECTORS {
-                        let mut part = 0;
-                        while part < PARTS {
-                            rc[j][v][part] = S::load(place(j, part, v));
-                            part += 1;
-                        }
-                        v += 1;
-                    }
-                    j += 1;
+        let Tiles { count, steps, mut at, begun, asks } = self;
+        at.b_col = if BY_ROWS { PARTS } else { at.b_col };
+        let mut turn = 0;
+        for _ in 0..count {
+            // SAFETY: `Simd::vectorize` runs this, whose caller promised the instructions, and A, B and the sums of each tile.
+            unsafe {
+                match BY_ROWS {
+                    true => tile::<S, PARTS, VECTORS, COLUMNS, false>(steps, at, begun, &mut asks[turn]),
+                    false => tile::<S, PARTS, VECTORS, COLUMNS, true>(steps, at, begun, &mut asks[turn]),
                 }
             }
-            let mut ask = *self.ask;
-            for l in 0..self.steps {
-                let (a, b) = (a.add(l * a_by), b.add(l * b_row));
-                ask.step::<S>();
-                let mut ra = [S::splat(S::Real::ZERO); VECTORS]; // (VECTORS)
-                let mut v = 0;
-                while v < VECTORS {
-                    ra[v] = S::load(a.add(v * S::LANES));
-                    v += 1;
-                }
-                let mut j = 0;
-                while j < COLUMNS {
-                    let mut part = 0;
-                    while part < PARTS {
-                        let rb = S::splat(*b.add(j * b_col + part));
-                        let mut v = 0;
-                        while v < VECTORS {
-                            rc[j][v][part] = S::mul_add(ra[v], rb, rc[j][v][part]);
-                            v += 1;
-                        }
-                        part += 1;
-                    }
-                    j += 1;
-                }
-            }
-            *self.ask = ask;
+            at.b = at.b.wrapping_add(COLUMNS * at.b_col);
+            at.sums = at.sums.wrapping_add(COLUMNS * PARTS * at.sums_by);
+            turn = usize::from(turn == 0 && !asks[1].is_nothing());
+        }
+    }
+}
+
+/// # Safety
+/// The CPU has the instructions of S; A is good for VECTORS, B for COLUMNS, and the sums for both.
+#[inline(always)]
+unsafe fn tile<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, const NEAR: bool>(
+    steps: usize,
+    Operands { a, a_by, b, b_row, b_col, sums, sums_by }: Operands<S::Real>,
+    begun: bool,
+    ask: &mut Ask<S::Real>,
+) {
+    let place = |j: usize, part: usize, v: usize| sums.wrapping_add((j * PARTS + part) * sums_by + v * S::LANES);
+    // SAFETY: the caller promised the instructions, and A, B and the sums for all v < VECTORS, j < COLUMNS and l < steps.
+    unsafe {
+        let mut rc = [[[S::splat(S::Real::ZERO); PARTS]; VECTORS]; COLUMNS]; // (COLUMNS, VECTORS, PARTS)
+        if begun {
             let mut j = 0;
             while j < COLUMNS {
                 let mut v = 0;
                 while v < VECTORS {
                     let mut part = 0;
                     while part < PARTS {
-                        S::store(place(j, part, v), rc[j][v][part]);
+                        rc[j][v][part] = S::load(place(j, part, v));
                         part += 1;
                     }
                     v += 1;
                 }
                 j += 1;
             }
+        }
+        let mut own = *ask;
+        for l in 0..steps {
+            let (a, b) = (a.add(l * a_by), b.add(l * b_row));
+            own.step::<S, NEAR>();
+            let mut ra = [S::splat(S::Real::ZERO); VECTORS]; // (VECTORS)
+            let mut v = 0;
+            while v < VECTORS {
+                ra[v] = S::load(a.add(v * S::LANES));
+                v += 1;
+            }
+            let mut j = 0;
+            while j < COLUMNS {
+                let mut part = 0;
+                while part < PARTS {
+                    let rb = S::splat(*b.add(j * b_col + part));
+                    let mut v = 0;
+                    while v < VECTORS {
+                        rc[j][v][part] = S::mul_add(ra[v], rb, rc[j][v][part]);
+                        v += 1;
+                    }
+                    part += 1;
+                }
+                j += 1;
+            }
+        }
+        *ask = own;
+        let mut j = 0;
+        while j < COLUMNS {
+            let mut v = 0;
+            while v < VECTORS {
+                let mut part = 0;
+                while part < PARTS {
+                    S::store(place(j, part, v), rc[j][v][part]);
+                    part += 1;
+                }
+                v += 1;
+            }
+            j += 1;
         }
     }
 }

@@ -4,13 +4,13 @@
 mod common;
 
 use common::{Case, Matrix, Numbers, STORES, Store, Value, available, same};
-use lanky_cpu::{Instructions, gemm_tall_with};
+use lanky_cpu::{Instructions, Output, gemm_tall_with};
 use num_complex::Complex;
 
 fn run<T: Value>(case: &mut Case<T>, instructions: Instructions, past_caches: bool) {
     assert!(instructions.is_available());
     // SAFETY: the CPU has the instructions, and the buffers were made for these sizes and strides.
-    case.run_by(|batch| unsafe { gemm_tall_with(instructions, batch, past_caches) });
+    case.run_by(|batch| unsafe { gemm_tall_with(instructions, batch, Output { lower: false, past_caches }) });
 }
 
 fn check<T: Value>(case: &mut Case<T>, instructions: Instructions) {
@@ -150,6 +150,50 @@ fn layouts_change_no_bits() {
         bits::<Complex<f32>>(shape);
         bits::<Complex<f64>>(shape);
     }
+}
+
+/// What is asked for of a triangle has the bits of the whole product; each element above the diagonal has them too, or is what it was.
+fn triangles<T: Value>() {
+    for n in [1, 2, 5, 8, 9, 16, 23, 24, 25, 33, 47, 48, 64, 65, 97] {
+        for (a, b) in STORES.into_iter().flat_map(|a| STORES.into_iter().map(move |b| (a, b))) {
+            let c = [Store::ByCols, Store::ByRows, Store::ColGaps][n % 3];
+            let mut numbers = Numbers(n as u64);
+            let mut case = Case::<T>::new((n, n, 67), 1, [a, b, c], || numbers.fraction());
+            let before = case.c.data.clone();
+            (case.alpha, case.beta) = (T::of_two(0.3, -0.7), T::of_two(if n % 2 == 0 { 0.0 } else { 1.1 }, 0.0));
+            for instructions in available() {
+                case.c.data.clone_from(&before);
+                run(&mut case, instructions, false);
+                let whole = std::mem::replace(&mut case.c.data, before.clone());
+                let output = Output { lower: true, past_caches: false };
+                // SAFETY: the CPU has the instructions, and the buffers were made for these sizes and strides.
+                case.run_by(|batch| unsafe { gemm_tall_with(instructions, batch, output) });
+                let (mut left, mut elsewhere) = (0, before.clone());
+                for (i, j) in (0..n).flat_map(|j| (0..n).map(move |i| (i, j))) {
+                    let at = case.c.index(0, i, j);
+                    let [found, product, old] = [&case.c.data, &whole, &before].map(|data| data[at].bits());
+                    left += usize::from(found != product);
+                    let is_right = found == product || (i < j && found == old);
+                    assert!(is_right, "{instructions:?} {n} of {a:?} {b:?} {c:?}: ({i}, {j}) is {found:x}");
+                    elsewhere[at] = case.c.data[at];
+                }
+                assert!(same(&case.c.data, &elsewhere), "{instructions:?} {n} of {a:?} {b:?} {c:?}: beside C");
+                // A panel has 3 vectors of 64 bytes at the most.
+                assert!(
+                    n * size_of::<T>() < 4 * 64 || left > 0,
+                    "{instructions:?} {n} of {a:?} {b:?} {c:?}: all is computed"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_triangle_has_the_same_bits() {
+    triangles::<f32>();
+    triangles::<f64>();
+    triangles::<Complex<f32>>();
+    triangles::<Complex<f64>>();
 }
 
 /// A NaN in A makes its row of C NaN and no other, an infinity times zero too, wherever they are.

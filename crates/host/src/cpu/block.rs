@@ -3,13 +3,13 @@
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::view::{MatMut, MatRef};
-use ::cpu::{Batch, Matrices, Operand, gemm_tall};
+use ::cpu::{Batch, Matrices, Operand, Output, gemm_tall};
 
 /// Who multiplies.
 #[derive(Clone, Copy)]
 pub(super) enum Kernels {
-    /// Of products with a narrow side: lanky-cpu. A large C goes past the caches.
-    Narrow { past_caches: bool },
+    /// Of products with a narrow side: lanky-cpu.
+    Narrow(Output),
     /// The `gemm` crate.
     Wide,
 }
@@ -24,12 +24,12 @@ pub(super) fn block<T: Scalar>(
     c: MatMut<'_, T>,
 ) {
     match kernels {
-        Kernels::Narrow { past_caches } => narrow(past_caches, alpha, a, b, beta, c),
+        Kernels::Narrow(output) => narrow(output, alpha, a, b, beta, c),
         Kernels::Wide => by_gemm(alpha, a, b, beta, c),
     }
 }
 
-fn narrow<T: Scalar>(past_caches: bool, alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, mut c: MatMut<'_, T>) {
+fn narrow<T: Scalar>(output: Output, alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, mut c: MatMut<'_, T>) {
     let operand = |first, shape: Shape| {
         let (row, col) = strides(&shape);
         let matrices = Matrices::Strided { first, stride: 0 };
@@ -48,7 +48,7 @@ fn narrow<T: Scalar>(past_caches: bool, alpha: T, a: MatRef<'_, T>, b: MatRef<'_
         c: operand(first, shape),
     };
     // SAFETY: as in `by_gemm`.
-    unsafe { gemm_tall(&batch, past_caches) }
+    unsafe { gemm_tall(&batch, output) }
 }
 
 fn by_gemm<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta: T, mut c: MatMut<'_, T>) {
