@@ -21,6 +21,7 @@
 //! | blocking copies | on the null stream, for which non-blocking streams do not wait | on a stream of their own, after all earlier work |
 //! | `StreamFlags::NON_BLOCKING` | ignored | heeded |
 //! | copies of unequal lengths, zero bytes in names | panic | an error |
+//! | a `DeviceSlice` | `Copy`; may outlive its buffer, be freed twice | not `Copy`; a `DeviceBuffer` is borrowed as one to be read alone, and copies and sets itself |
 //! | buffers of no elements | null, and an error in places | not null; copies, sets and drops do nothing |
 //! | a clone of a context | may panic | shares the retention |
 //!
