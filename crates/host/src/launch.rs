@@ -318,7 +318,8 @@ unsafe fn launch(
     // before it did is not this kernel's.
     let waits = stream.gpu.synchronous && !driver::is_capturing(&stream.raw)?;
     // SAFETY: the context is current, and the arguments are the entry's and name memory of that context, as the caller
-    // promised; `function` let blocks have `shared_bytes`.
+    // promised; `function` let blocks have `shared_bytes`, and its module stays loaded, as its GPU keeps every kernel till
+    // the process ends.
     unsafe { stream.raw.launch(&function, grid, threads, shared_bytes, arguments) }
         .map_err(|error| driver::launch_failed(error, kernel.entry))?;
     if waits {

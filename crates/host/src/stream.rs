@@ -254,7 +254,8 @@ impl Graph {
         self.device.same_as("graph", stream)?;
         let _current = queue.gpu.enter()?;
         // SAFETY: the recorded work's memory, plans and workspaces are there and nothing else uses them, as the caller
-        // promised; the stream is of the graph's device (`same_as`), whose context is current.
+        // promised; the modules of its kernels a GPU keeps till the process ends; the stream is of the graph's device
+        // (`same_as`), whose context is current.
         unsafe { self.graph.launch(&queue.raw) }.map_err(driver::failed)
     }
 }

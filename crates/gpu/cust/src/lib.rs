@@ -57,7 +57,7 @@
 //!
 //! let x = DeviceBuffer::from_slice(&[1.0_f32; 1000])?;
 //! let y = DeviceBuffer::from_slice(&[2.0_f32; 1000])?;
-//! // SAFETY: these are the kernel's parameters, and both buffers have 1000 elements and outlive the kernel.
+//! // SAFETY: these are the kernel's parameters, and both buffers have 1000 elements and outlive the kernel, as the module does.
 //! unsafe {
 //!     launch!(module.axpy<<<4, 256, 0, stream>>>(1000_u32, 3.0_f32, x.as_device_ptr(), y.as_device_ptr()))?;
 //! }
