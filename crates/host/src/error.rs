@@ -6,7 +6,8 @@ use std::fmt;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a call did nothing. Nothing was launched and nothing written after an error was found, save where
-/// [`Error::Driver`] reports the failure of earlier asynchronous work.
+/// [`Error::Driver`] reports the failure of earlier asynchronous work, and of [large batches on the CPU](crate::gemm_batched()#errors)
+/// where memory runs out.
 ///
 /// | error | what to do |
 /// |---|---|

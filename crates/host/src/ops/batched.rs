@@ -37,10 +37,13 @@ use model::variants::batched::BATCHED;
 /// does not own; [`Error::Shape`] if the sizes do not agree, the numbers of matrices differ
 /// ([`Rule::Count`]), elements of C overlap each other, or C overlaps A or B (of a batch at equal distances all from its first to
 /// its last element counts, of a list each matrix by itself), or on a GPU complex elements do not lie at multiples
-/// of their size. On a GPU [`Error::OutOfMemory`] for lists;
+/// of their size; [`Error::OutOfMemory`] where lists cannot be put into order. On a GPU [`Error::OutOfMemory`] for lists;
 /// [`Error::ColdPlanInCapture`] while the stream records a graph, if the kernel is not loaded
 /// or a batch is listed; and those of loading a kernel, as of [`gemm`](crate::gemm()). Besides, [those of every GPU
 /// call](crate#errors-of-every-gpu-call).
+///
+/// Not in this order: on the CPU, of products beyond 32 whose k is cut into parts, [`Error::OutOfMemory`] for a product's sums of these. It is found
+/// product by product: that one's C_i is as it was, others' may be written, so that C is not to be used.
 ///
 /// # Example
 /// ```
