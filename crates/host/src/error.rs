@@ -45,13 +45,13 @@ pub enum Error {
         /// What is unsupported, and the way out.
         what: String,
     },
-    /// No variant has this name.
+    /// No variant of what was called has this name: products and batches have their own.
     #[error("unknown variant {name:?}; known are {}", known.join(", "))]
     #[non_exhaustive]
     UnknownVariant {
         /// The name that was asked for.
         name: String,
-        /// Every name there is.
+        /// Every name that the call takes, but for entries'.
         known: Vec<&'static str>,
     },
     /// There is no usable NVIDIA driver library.

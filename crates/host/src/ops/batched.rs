@@ -3,7 +3,7 @@
 use crate::cpu as large;
 use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
-use crate::ops::enqueue::unknown_variant;
+use crate::ops::enqueue::unknown_of_batches;
 use crate::ops::enqueue_batch::{check_batch_aligned, enqueue_batch};
 use crate::ops::gemm::{self, check_places};
 use crate::scalar::Scalar;
@@ -167,7 +167,7 @@ fn operand<T>(batch: &Batch<T>) -> ::cpu::Operand<T> {
 fn check_name(stream: &Stream, force: Option<&str>) -> Result<()> {
     let Some(name) = force else { return Ok(()) };
     if !BATCHED.iter().any(|variant| variant.name == name || variant.entry == name) {
-        return Err(unknown_variant(name));
+        return Err(unknown_of_batches(name));
     }
     match stream.queue() {
         Queue::Cuda(_) => Ok(()),
