@@ -11,7 +11,7 @@
 //!
 //! By strides of 0 a few elements may be a matrix of any size here ([`MatRef::with_strides`](crate::MatRef::with_strides)). Where another
 //! crate counts them each time that they are repeated, a view of more than it allows is refused, by
-//! [`Error::Shape`](crate::Error::Shape) with [`Rule::Span`](crate::Rule::Span):
+//! [`Error::Shape`](crate::Error::Shape) with [`Rule::Span`]:
 //!
 //! | crate | most elements |
 //! |---|---|
