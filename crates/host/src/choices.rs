@@ -3,7 +3,7 @@
 use crate::ceiling::Ceilings;
 use crate::error::{Error, Result};
 use crate::gpu::{hold, lock};
-use crate::ops::enqueue::{refused, unknown_variant};
+use crate::ops::enqueue::{refused, unknown_of_batches};
 use crate::tuned::{Database, shipped};
 use model::{
     BatchedChoice, BatchedProblem, BatchedRefusals, Choice, Machine, Parts, Problem, Refusal, Refusals, choose_given,
@@ -182,7 +182,7 @@ impl Choices {
         }
         let machine = self.machine();
         let choice = model::choose_batched(problem, machine, force).map_err(|refusal| match (refusal, force) {
-            (Refusal::UnknownVariant, name) => unknown_variant(name.unwrap_or_default()),
+            (Refusal::UnknownVariant, name) => unknown_of_batches(name.unwrap_or_default()),
             (refusal, force) => {
                 let of = force.map_or("a batch on a GPU".to_owned(), |name| format!("variant {name}"));
                 let reasons = BatchedRefusals { refusal, problem, machine, force };

@@ -54,10 +54,7 @@ impl Device {
     pub fn auto() -> Device {
         match Self::try_auto() {
             Ok(device) => device,
-            Err(error) => {
-                let reason = reason_of(&error).into();
-                Device { kind: Kind::Refused(Arc::new(error)), reason }
-            }
+            Err(error) => Self::refused(error),
         }
     }
 
@@ -75,6 +72,12 @@ impl Device {
             return Err(error);
         }
         Ok(Device { kind: Kind::Cpu, reason: reason_of(&error).into() })
+    }
+
+    /// No device: every use of it fails with that error.
+    pub(crate) fn refused(error: Error) -> Device {
+        let reason = reason_of(&error).into();
+        Device { kind: Kind::Refused(Arc::new(error)), reason }
     }
 
     fn first_gpu() -> Result<Arc<Gpu>> {
@@ -281,9 +284,7 @@ impl Device {
     /// # Errors
     /// [`Error::WrongPlan`] for a plan of another device, before anything is loaded; else as [`Plan::warm_up`].
     pub fn warm_up(&self, plans: &[&Plan]) -> Result<()> {
-        if let Kind::Refused(error) = &self.kind {
-            return Err(Error::clone(error));
-        }
+        self.usable()?;
         if let Some(other) = plans.iter().find(|plan| plan.device().place() != self.place()) {
             return Err(Error::WrongPlan { expected: self.short(), actual: other.device().short() });
         }
@@ -410,11 +411,18 @@ impl Device {
         self.same_as("call", stream)
     }
 
+    /// Why this is no device, if it is none.
+    pub(crate) fn usable(&self) -> Result<()> {
+        match &self.kind {
+            Kind::Refused(error) => Err(Error::clone(error)),
+            Kind::Cpu | Kind::Cuda(_) => Ok(()),
+        }
+    }
+
     /// Refuses a stream of another device than that of what the text calls `whose`.
     pub(crate) fn same_as(&self, whose: &'static str, stream: &Stream) -> Result<()> {
-        if let Kind::Refused(error) = &self.kind {
-            return Err(Error::clone(error));
-        }
+        self.usable()?;
+        stream.device().usable()?;
         if self.place() == stream.device().place() {
             return Ok(());
         }

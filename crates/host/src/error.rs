@@ -6,7 +6,8 @@ use std::fmt;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a call did nothing. Nothing was launched and nothing written after an error was found, save where
-/// [`Error::Driver`] reports the failure of earlier asynchronous work.
+/// [`Error::Driver`] reports the failure of earlier asynchronous work, and of [large batches on the CPU](crate::gemm_batched()#errors)
+/// where memory runs out.
 ///
 /// | error | what to do |
 /// |---|---|
@@ -44,13 +45,13 @@ pub enum Error {
         /// What is unsupported, and the way out.
         what: String,
     },
-    /// No variant has this name.
+    /// No variant of what was called has this name: products and batches have their own.
     #[error("unknown variant {name:?}; known are {}", known.join(", "))]
     #[non_exhaustive]
     UnknownVariant {
         /// The name that was asked for.
         name: String,
-        /// Every name there is.
+        /// Every name that the call takes, but for entries'.
         known: Vec<&'static str>,
     },
     /// There is no usable NVIDIA driver library.

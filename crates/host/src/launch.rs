@@ -232,10 +232,7 @@ pub(crate) unsafe fn reduce_slots<T: Scalar>(
 ) -> Result<()> {
     let Operands { m, n, alpha, a, b, beta, c, .. } = operands;
     let threads = model::variants::SUM_SLOTS_THREADS;
-    let blocks = (u64::from(m) * u64::from(n)).div_ceil(u64::from(reduced::REDUCE_ELEMENTS));
-    let Ok(blocks) = u32::try_from(blocks) else {
-        return Err(crate::Error::Unsupported { what: format!("a result of {m} x {n} elements on a GPU") });
-    };
+    let blocks = blocks_for(m, n, reduced::REDUCE_ELEMENTS)?;
     let finish = triangle.map_or(0, |triangle| reduced::lower_code(triangle, a.conj != b.conj));
     let arguments = parameters![m, n, count, alpha, beta, c.address, c.strides.row, c.strides.col, work, finish];
     let shared_bytes = reduced::reduce_bytes(T::DTYPE.bytes());
@@ -257,14 +254,20 @@ pub(crate) unsafe fn sum_slots<T: Scalar>(
 ) -> Result<()> {
     let Operands { m, n, alpha, beta, c, .. } = operands;
     let threads = model::variants::SUM_SLOTS_THREADS;
-    let blocks = (u64::from(m) * u64::from(n)).div_ceil(u64::from(threads));
-    let Ok(blocks) = u32::try_from(blocks) else {
-        return Err(crate::Error::Unsupported { what: format!("a result of {m} x {n} elements on a GPU") });
-    };
+    let blocks = blocks_for(m, n, threads)?;
     let arguments = parameters![m, n, slots, count, alpha, beta, c.address, c.strides.row, c.strides.col];
     // SAFETY: `arguments` are what the `sum_slots` entries take, in number and type; C and the slots are there, as the
     // caller promised.
     unsafe { launch(stream, kernel, (blocks, 1, 1), threads, 0, &arguments) }
+}
+
+/// Blocks for an m x n result, each of so many elements; refused where a grid has not so many.
+fn blocks_for(m: u32, n: u32, each: u32) -> Result<u32> {
+    let blocks = (u64::from(m) * u64::from(n)).div_ceil(u64::from(each));
+    match u32::try_from(blocks) {
+        Ok(blocks) if u64::from(blocks) <= model::launch::GRID_X => Ok(blocks),
+        _ => Err(crate::Error::Unsupported { what: format!("a result of {m} x {n} elements on a GPU") }),
+    }
 }
 
 /// Moves `words` 16-byte words by an entry of `ceiling::memory`, whose parameters are the words and one or two addresses.
@@ -318,7 +321,8 @@ unsafe fn launch(
     // before it did is not this kernel's.
     let waits = stream.gpu.synchronous && !driver::is_capturing(&stream.raw)?;
     // SAFETY: the context is current, and the arguments are the entry's and name memory of that context, as the caller
-    // promised; `function` let blocks have `shared_bytes`.
+    // promised; `function` let blocks have `shared_bytes`, and its module stays loaded, as its GPU keeps every kernel till
+    // the process ends.
     unsafe { stream.raw.launch(&function, grid, threads, shared_bytes, arguments) }
         .map_err(|error| driver::launch_failed(error, kernel.entry))?;
     if waits {
@@ -332,4 +336,19 @@ pub(crate) fn dimension(name: &str, value: usize) -> Result<u32> {
     u32::try_from(value).map_err(|_| crate::Error::Unsupported {
         what: format!("{name} = {} on a GPU, whose kernels count up to {}", wide(value), u32::MAX),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_has_no_more_blocks_than_there_are() {
+        let most = u32::try_from(model::launch::GRID_X).expect("32 bits");
+        assert_eq!(blocks_for(256, most, 256).ok(), Some(most));
+        assert_eq!(blocks_for(3, 5, 4).ok(), Some(4));
+        for (m, n) in [(256, most + 1), (1 << 20, 1 << 20), (u32::MAX, u32::MAX)] {
+            assert!(matches!(blocks_for(m, n, 256), Err(crate::Error::Unsupported { .. })), "{m} x {n}");
+        }
+    }
 }

@@ -143,18 +143,17 @@ pub(crate) fn check_batch_span(shape: &Shape, count: u64, stride: u64, len: usiz
         (0, _) | (_, 0) => Some(0),
         _ => (count - 1).checked_mul(stride).and_then(|steps| steps.checked_add(one)),
     };
-    match needed {
-        Some(needed) if needed <= wide(len) && needed <= limit => Ok(()),
-        _ => {
-            let (rows, cols, needed) = (shape.rows, shape.cols, needed.unwrap_or(u64::MAX));
-            let text = format!(
-                "the batch is {count} matrices of {rows} x {cols} with strides {stride}, {} and {}: it spans {needed} \
-                 elements, but the buffer has {len}",
-                shape.strides.row, shape.strides.col
-            );
-            Err(ShapeError::new(Operand::View, Rule::Span, needed, wide(len), text))
-        }
-    }
+    let (required, actual, but) = match needed {
+        Some(needed) if needed <= limit && needed <= wide(len) => return Ok(()),
+        Some(needed) if needed <= limit => (needed, wide(len), format!("{needed} elements, but the buffer has {len}")),
+        // As of a single matrix, whatever the buffer.
+        beyond => (limit, beyond.unwrap_or(u64::MAX), format!("more than {limit} elements")),
+    };
+    let (rows, cols, Strides { row, col }) = (shape.rows, shape.cols, shape.strides);
+    let text = format!(
+        "the batch is {count} matrices of {rows} x {cols} with strides {stride}, {row} and {col}: it spans {but}"
+    );
+    Err(ShapeError::new(Operand::View, Rule::Span, required, actual, text))
 }
 
 /// Whether no two elements of a batch that is written share an address: as [`check_distinct`], each stride, from the
@@ -222,13 +221,12 @@ pub(crate) fn check_range(axis: &str, start: usize, end: usize, len: usize) -> R
     if start <= end && end <= len {
         return Ok(());
     }
-    Err(ShapeError::new(
-        Operand::View,
-        Rule::Range,
-        wide(len),
-        wide(end),
-        format!("{axis} {start}..{end} were asked for, but the matrix has {len}"),
-    ))
+    if start > end {
+        let text = format!("{axis} {start}..{end} were asked for: the range ends before it begins");
+        return Err(ShapeError::new(Operand::View, Rule::Range, wide(start), wide(end), text));
+    }
+    let text = format!("{axis} {start}..{end} were asked for, but the matrix has {len}");
+    Err(ShapeError::new(Operand::View, Rule::Range, wide(len), wide(end), text))
 }
 
 /// m, n, k of C (m x n) = A (m x k) B (k x n), or the operand that does not agree with the others.
@@ -297,12 +295,40 @@ mod tests {
         }
     }
 
+    /// A buffer of any length, as memory of others is, has no part in what is beyond 2^63 bytes.
+    #[test]
+    fn batches_beyond_what_a_pointer_difference_holds_name_that() {
+        let limit = (1 << 60) - 1;
+        for (count, stride, spans, len) in [
+            (1 << 60, 6, 6 << 60, usize::MAX),
+            (2, u64::MAX, u64::MAX, usize::MAX),
+            (2, (1 << 60) - 6, 1 << 60, usize::MAX),
+            (1 << 60, 6, 6 << 60, 5),
+        ] {
+            let error = check_batch_span(&shape(3, 2, 1, 3), count, stride, len).expect_err("too long");
+            let text = format!(
+                "the batch is {count} matrices of 3 x 2 with strides {stride}, 1 and 3: it spans more than {limit} elements"
+            );
+            assert_eq!((error.rule, error.required, error.actual), (Rule::Span, limit, spans));
+            assert_eq!(error.to_string(), text);
+        }
+        assert!(check_batch_span(&shape(3, 2, 1, 3), 2, limit - 6, usize::MAX).is_ok());
+        let error = check_batch_span(&shape(3, 2, 1, 3), 2, 6, 11).expect_err("too short");
+        let text =
+            "the batch is 2 matrices of 3 x 2 with strides 6, 1 and 3: it spans 12 elements, but the buffer has 11";
+        assert_eq!((error.required, error.actual, error.to_string().as_str()), (12, 11, text));
+    }
+
     #[test]
     fn the_texts_say_what_to_do() {
         let error = agree(&shape(200, 299, 1, 200), &shape(300, 4, 1, 300), &shape(200, 4, 1, 200));
         assert_eq!(error.map_err(|e| e.to_string()), Err("B is 300 x 4, but A is 200 x 299: B needs 299 rows".into()));
         let error = agree(&shape(2, 3, 1, 2), &shape(3, 1, 1, 3), &shape(2, 4, 1, 2));
         assert_eq!(error.map_err(|e| e.to_string()), Err("C is 2 x 4, but B is 3 x 1: C needs 1 column".into()));
+        let error = check_range("rows", 5, 3, 10).map_err(|e| (e.required, e.actual, e.to_string()));
+        assert_eq!(error, Err((5, 3, "rows 5..3 were asked for: the range ends before it begins".into())));
+        let error = check_range("rows", 5, 13, 10).map_err(|e| (e.required, e.actual, e.to_string()));
+        assert_eq!(error, Err((10, 13, "rows 5..13 were asked for, but the matrix has 10".into())));
         let error = check_span(Operand::A, &shape(3, 2, 1, 3), 5);
         let text = "A is 3 x 2 with strides 1 and 3: it spans 6 elements, but the buffer has 5";
         assert_eq!(error.map_err(|e| e.to_string()), Err(text.into()));

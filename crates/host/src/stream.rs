@@ -57,10 +57,17 @@ pub(crate) struct CudaStream {
     pub(crate) lists: Mutex<Option<Box<DeviceMemory>>>,
 }
 
+/// The handle `CU_STREAM_PER_THREAD`.
+const PER_THREAD: usize = 2;
+
 impl Stream {
     /// Somebody else's stream of this device: used in place, and not destroyed with the result. Nothing is waited for
     /// but what a call's own page says, and, when the result is dropped, the work that uses its pinned memory and its
     /// workspace, where it has any. On the CPU, where streams are nothing, `raw` is not looked at.
+    ///
+    /// `CU_STREAM_PER_THREAD`, which is another stream on each thread and so cannot have one workspace, is not used: every
+    /// call that is given it fails with [`Error::Unsupported`]. Of the legacy default stream there are two handles, null and
+    /// `CU_STREAM_LEGACY`, which have a workspace each.
     ///
     /// # Safety
     /// `raw` is a CUstream of the device's primary context that outlives the result and all work given to it.
@@ -68,6 +75,7 @@ impl Stream {
         let queue = match device.kind() {
             // Of no device: whatever it is given to looks at the device first, and fails with its reason.
             Kind::Cpu | Kind::Refused(_) => Queue::Cpu,
+            Kind::Cuda(_) if raw.addr() == PER_THREAD => return Self::refused(),
             Kind::Cuda(gpu) => {
                 // SAFETY: the caller promises that the stream outlives this.
                 let raw = unsafe { driver::borrow_stream(raw) };
@@ -75,6 +83,13 @@ impl Stream {
             }
         };
         Stream { device: device.clone(), queue }
+    }
+
+    /// What is made of a handle that is no stream of one order.
+    fn refused() -> Stream {
+        let what = "CU_STREAM_PER_THREAD (cudaStreamPerThread), which is another stream on each thread: make a stream, by \
+                    Device::stream or the driver, and give that";
+        Stream { device: Device::refused(Error::Unsupported { what: what.to_owned() }), queue: Queue::Cpu }
     }
 
     pub(crate) fn new(device: &Device) -> Result<Stream> {
@@ -110,6 +125,7 @@ impl Stream {
     /// [Those of every GPU call](crate#errors-of-every-gpu-call); they stem from that work as a rule.
     pub fn synchronize(&self) -> Result<()> {
         let _during = driver::during("Stream::synchronize");
+        self.device.usable()?;
         match &self.queue {
             Queue::Cpu => Ok(()),
             Queue::Cuda(stream) => stream.synchronize(),
@@ -122,6 +138,7 @@ impl Stream {
     /// # Errors
     /// Those of `work`, and [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn timed(&self, work: impl FnOnce() -> Result<()>) -> Result<f64> {
+        self.device.usable()?;
         let stream = match &self.queue {
             Queue::Cpu => {
                 let start = Instant::now();
@@ -146,6 +163,7 @@ impl Stream {
     /// [Those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn mark(&self) -> Result<Mark> {
         let _during = driver::during("Stream::mark");
+        self.device.usable()?;
         let stream = match &self.queue {
             Queue::Cpu => return Ok(Mark { at: At::Cpu(Instant::now()) }),
             Queue::Cuda(stream) => stream,
@@ -166,6 +184,7 @@ impl Stream {
     /// (waited, allocated) and said nothing of it;
     /// [those of every GPU call](crate#errors-of-every-gpu-call).
     pub fn record(&self, work: impl FnOnce() -> Result<()>) -> Result<Graph> {
+        self.device.usable()?;
         let Queue::Cuda(stream) = &self.queue else {
             return Err(Error::Unsupported { what: "a graph on the CPU".to_owned() });
         };
@@ -248,13 +267,15 @@ impl Graph {
     /// call](crate#errors-of-every-gpu-call).
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<()> {
         let _during = driver::during("Graph::launch");
+        stream.device.usable()?;
         let Queue::Cuda(queue) = &stream.queue else {
             return Err(Error::Unsupported { what: "a graph on the CPU".to_owned() });
         };
         self.device.same_as("graph", stream)?;
         let _current = queue.gpu.enter()?;
         // SAFETY: the recorded work's memory, plans and workspaces are there and nothing else uses them, as the caller
-        // promised; the stream is of the graph's device (`same_as`), whose context is current.
+        // promised; the modules of its kernels a GPU keeps till the process ends; the stream is of the graph's device
+        // (`same_as`), whose context is current.
         unsafe { self.graph.launch(&queue.raw) }.map_err(driver::failed)
     }
 }

@@ -265,6 +265,33 @@ fn plans_are_refused_for_bad_shapes_and_variants() {
     assert!(matches!(named("tsm2r_prefetch"), Err(Error::Unsupported { .. })));
 }
 
+/// What is said to be known the same call takes.
+#[test]
+fn products_and_batches_have_names_of_their_own() {
+    let cpu = Device::cpu();
+    let shape = Shape::packed(3, 3, Layout::RowMajor, Dtype::F32);
+    let product = |name| Plan::gemm(&cpu, shape, shape, shape).variant(name).build().map(drop);
+    let stream = cpu.stream().unwrap();
+    let batch = |name| {
+        let (a, mut c) = ([1.0_f32; 9], [0.0; 9]);
+        let factor = BatchRef::row_major(&a, 1, 3, 3)?;
+        let c = BatchMut::row_major(&mut c, 1, 3, 3)?;
+        lanky_host::gemm_batched_by(&stream, name, 1.0, factor.clone(), factor, 0.0, c)
+    };
+    let known = |result: lanky_host::Result<()>| match result {
+        Err(Error::UnknownVariant { known, .. }) => known,
+        other => panic!("{other:?}"),
+    };
+    let (of_products, of_batches) = (known(product("batched_any")), known(batch("tsm2r_inner")));
+    assert!(of_products.contains(&"tsm2r_inner") && of_batches.contains(&"batched_any"));
+    for name in of_products {
+        assert!(matches!(product(name), Err(Error::Unsupported { .. })), "{name}: the CPU has none");
+    }
+    for name in of_batches {
+        assert!(matches!(batch(name), Err(Error::Unsupported { .. })), "{name}: the CPU has none");
+    }
+}
+
 #[test]
 fn plans_say_what_they_do() {
     let cpu = Device::cpu();

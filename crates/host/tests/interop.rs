@@ -60,6 +60,85 @@ fn arrays_of_ndarray() {
     assert_eq!(array[(2, 3)], -1.0);
 }
 
+/// One element, or none, as a matrix of more than can be.
+#[cfg(any(feature = "ndarray", feature = "nalgebra", feature = "faer"))]
+const ENDLESS: [(usize, usize); 4] = [(1 << 33, 1 << 31), (usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX)];
+
+#[cfg(any(feature = "ndarray", feature = "nalgebra", feature = "faer"))]
+fn repeated((rows, cols): (usize, usize)) -> MatRef<'static, f64> {
+    MatRef::with_strides(&[1.0], rows, cols, 0, 0).unwrap()
+}
+
+#[cfg(feature = "ndarray")]
+#[test]
+fn arrays_of_more_elements_than_can_be_are_refused() {
+    use lanky_host::ndarray::{ArrayView2, ArrayViewMut2};
+    for size in ENDLESS {
+        let error = ArrayView2::try_from(repeated(size)).unwrap_err();
+        let Error::Shape(error) = error else { panic!("{error}") };
+        let counted = (size.0 as u64).saturating_mul(size.1 as u64);
+        assert_eq!((error.rule, error.required, error.actual), (Rule::Span, i64::MAX as u64, counted), "{error}");
+    }
+    let view = ArrayView2::try_from(repeated((1 << 32, (1 << 31) - 1))).unwrap();
+    assert_eq!((view.len(), view[(1 << 31, 7)]), ((1 << 32) * ((1 << 31) - 1), 1.0));
+
+    let most = isize::MAX as usize / 8;
+    for (rows, cols) in [(0, most), (most, 0), (0, 0)] {
+        let view = ArrayView2::try_from(MatRef::<f64>::column_major(&[], rows, cols).unwrap()).unwrap();
+        assert_eq!((view.dim(), view.to_owned().dim()), ((rows, cols), (rows, cols)));
+        let mut none = [0.0_f64; 0];
+        let view = ArrayViewMut2::try_from(MatMut::row_major(&mut none, rows, cols).unwrap()).unwrap();
+        assert_eq!(view.dim(), (rows, cols));
+    }
+    for (rows, cols) in [(0, most + 1), (most + 1, 0), (0, usize::MAX), (usize::MAX, 0)] {
+        let view = MatRef::<f64>::column_major(&[], rows, cols).unwrap();
+        assert_eq!(rule(ArrayView2::try_from(view).unwrap_err()), Some(Rule::Span));
+        let mut none = [0.0_f64; 0];
+        let view = MatMut::row_major(&mut none, rows, cols).unwrap();
+        assert_eq!(rule(ArrayViewMut2::try_from(view).unwrap_err()), Some(Rule::Span));
+    }
+}
+
+#[cfg(feature = "nalgebra")]
+#[test]
+fn views_of_nalgebra_have_no_more_elements_than_can_be() {
+    use lanky_host::nalgebra::{Dyn, MatrixView};
+    type View<'a> = MatrixView<'a, f64, Dyn, Dyn, Dyn, Dyn>;
+    let most = isize::MAX as usize / 8;
+    for size in ENDLESS.into_iter().chain([(1 << 30, 1 << 30), (most + 1, 1)]) {
+        assert_eq!(rule(View::try_from(repeated(size)).unwrap_err()), Some(Rule::Span), "{size:?}");
+    }
+    assert_eq!(View::try_from(repeated((most, 1))).unwrap()[(1 << 59, 0)], 1.0);
+    for (rows, cols) in [(0, usize::MAX), (usize::MAX, 0)] {
+        let view = View::try_from(MatRef::<f64>::column_major(&[], rows, cols).unwrap()).unwrap();
+        assert_eq!((view.shape(), view.iter().count()), ((rows, cols), 0));
+    }
+}
+
+#[cfg(feature = "faer")]
+#[test]
+fn views_of_faer_have_any_number_of_elements() {
+    use lanky_host::faer::MatRef as Their;
+    for size in ENDLESS {
+        let view = Their::try_from(repeated(size)).unwrap();
+        assert_eq!((view.shape(), view[(size.0 - 1, size.1 - 1)]), (size, 1.0));
+    }
+    let view = Their::try_from(MatRef::<f64>::column_major(&[], 0, usize::MAX).unwrap()).unwrap();
+    assert_eq!(view.shape(), (0, usize::MAX));
+}
+
+/// What has no elements may lie at address 0, which theirs may not.
+#[cfg(all(feature = "ndarray", feature = "nalgebra", feature = "faer"))]
+#[test]
+fn what_lies_nowhere_is_handed_on() {
+    use lanky_host::nalgebra::{Dyn, MatrixView};
+    // SAFETY: there are no elements.
+    let ours = unsafe { MatRef::<f64>::from_raw(&Device::cpu(), 0, 0, 3, 1, 1) }.unwrap();
+    assert_eq!(lanky_host::ndarray::ArrayView2::try_from(ours).unwrap().dim(), (0, 3));
+    assert_eq!(lanky_host::faer::MatRef::try_from(ours).unwrap().shape(), (0, 3));
+    assert_eq!(MatrixView::<_, Dyn, Dyn, Dyn, Dyn>::try_from(ours).unwrap().shape(), (0, 3));
+}
+
 #[cfg(feature = "faer")]
 #[test]
 fn matrices_of_faer() {

@@ -14,7 +14,7 @@
 //!
 //! C is m x n, A m x k, B k x n, of f32, f64 or complex numbers of them; sizes are 32 bits, strides and offsets 64 bits, in elements. An entry
 //! is called by a launch on the GPU, which is the host's affair, or by an emulator on the host; it allocates nothing,
-//! and its result has the same bits every time. TSM2X: Rivera et al., J. Parallel Distrib. Comput. 151 (2021).
+//! and its result has the same bits every time, but for `tsmttsm_atomic`, which adds in any order. TSM2X: Rivera et al., J. Parallel Distrib. Comput. 151 (2021).
 //!
 //! Every file reads: contract, checks, coordinates, main loop, epilogue. Entries are stamped from the tables of
 //! `model::variants`; tile sizes, cuts of k and shared-memory layouts come from `model::launch`. Memory is touched only

@@ -77,10 +77,11 @@ impl BatchedProblem {
             let count = if !lie.listed && lie.stride == 0 { self.count.min(1) } else { self.count };
             len.saturating_mul(e).saturating_mul(count)
         };
-        let write_bytes = of(&Lie { stride: 1, ..self.c }, self.m * self.n);
-        let factors = of(&self.a, self.m * self.k).saturating_add(of(&self.b, self.k * self.n));
+        let write_bytes = of(&Lie { stride: 1, ..self.c }, self.m.saturating_mul(self.n));
+        let factors =
+            of(&self.a, self.m.saturating_mul(self.k)).saturating_add(of(&self.b, self.k.saturating_mul(self.n)));
         let read_bytes = factors.saturating_add(if self.reads_c { write_bytes } else { 0 });
-        let fmas = (self.m * self.n * self.k) as f64 * self.count as f64 * f64::from(self.dtype.fmas());
+        let fmas = self.m as f64 * self.n as f64 * self.k as f64 * self.count as f64 * f64::from(self.dtype.fmas());
         Bound {
             read_bytes,
             write_bytes,
@@ -140,7 +141,7 @@ pub struct BatchedChoice {
     pub estimate: BatchedEstimate,
 }
 
-/// The entry, the tile and the launch for a batch of at least one problem, all dimensions of C at least 1. `force` names a
+/// The entry, the tile and the launch for a batch. A C without rows or columns is refused: there is nothing to compute. `force` names a
 /// variant (`batched_packed`) or an entry.
 ///
 /// # Errors

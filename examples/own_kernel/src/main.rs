@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     const N: u32 = 100_003;
     let x = DeviceBuffer::from_slice(&[1.0_f32; N as usize])?;
     let y = DeviceBuffer::from_slice(&[2.0_f32; N as usize])?;
-    // SAFETY: the kernel's parameters; both buffers have N elements and outlive the kernel.
+    // SAFETY: the kernel's parameters; both buffers have N elements and outlive the kernel, as the module does.
     unsafe {
         launch!(module.axpy<<<N.div_ceil(128), 128, 0, stream>>>(N, 3.0_f32, x.as_device_ptr(), y.as_device_ptr()))?;
     }

@@ -130,13 +130,14 @@ impl Graph {
     /// Gives the recorded work to the stream; it may be launched again. `cuGraphLaunch`.
     ///
     /// # Safety
-    /// The memory that the work was recorded with is there, and nothing else uses it, until the work is done.
+    /// The memory that the work was recorded with is there, and nothing else uses it, until the work is done. So long the
+    /// modules of the kernels in it stay loaded.
     ///
     /// # Errors
     /// [Those of the driver](crate#errors).
     pub unsafe fn launch(&mut self, stream: &Stream) -> CudaResult<()> {
-        // SAFETY: graph and stream are alive; what was recorded has its memory alone until the work is done, as the
-        // caller promised.
+        // SAFETY: graph and stream are alive; what was recorded has its memory alone, and its modules, until the work is
+        // done, as the caller promised.
         unsafe { sys::cuGraphLaunch(self.executable, stream.as_inner()) }.to_result()
     }
 }

@@ -27,6 +27,8 @@ struct State {
     contexts: Vec<usize>,
     /// Streams that copies were given to.
     copied_on: Vec<usize>,
+    /// Addresses that were given back.
+    freed: Vec<CUdeviceptr>,
     next: usize,
     fail: Fail,
 }
@@ -38,6 +40,7 @@ impl State {
             calls: Vec::new(),
             contexts: Vec::new(),
             copied_on: Vec::new(),
+            freed: Vec::new(),
             next: 0x1000,
             fail: Fail::Never,
         }
@@ -89,6 +92,10 @@ impl Fake {
 
     pub(crate) fn copied_on(&self) -> Vec<usize> {
         STATE.with_borrow(|state| state.copied_on.clone())
+    }
+
+    pub(crate) fn freed(&self) -> Vec<CUdeviceptr> {
+        STATE.with_borrow(|state| state.freed.clone())
     }
 }
 
@@ -231,6 +238,15 @@ unsafe extern "system" fn to_host(_: *mut c_void, _: CUdeviceptr, _: usize, stre
     copy("DtoH", stream)
 }
 
+unsafe extern "system" fn on_device(_: CUdeviceptr, _: CUdeviceptr, _: usize, stream: CUstream) -> c_int {
+    copy("DtoD", stream)
+}
+
+unsafe extern "system" fn free(address: CUdeviceptr) -> c_int {
+    STATE.with_borrow_mut(|state| state.freed.push(address));
+    answer("free")
+}
+
 unsafe extern "system" fn set(_: CUdeviceptr, _: u8, _: usize, stream: CUstream) -> c_int {
     copy("set", stream)
 }
@@ -270,13 +286,14 @@ const TABLE: Table = Table {
     cuModuleUnload: answering!("unload", CUmodule),
     cuModuleGetFunction: making!("function", CUfunction, CUmodule, *const c_char),
     cuMemAlloc_v2: making!("alloc", CUdeviceptr, usize),
-    cuMemFree_v2: answering!("free", CUdeviceptr),
+    cuMemFree_v2: Some(free),
     cuMemAllocAsync: making!("alloc async", CUdeviceptr, usize, CUstream),
     cuMemFreeAsync: answering!("free async", CUdeviceptr, CUstream),
     cuMemHostAlloc: Some(host_alloc),
     cuMemFreeHost: answering!("free host", *mut c_void),
     cuMemcpyHtoDAsync_v2: Some(to_device),
     cuMemcpyDtoHAsync_v2: Some(to_host),
+    cuMemcpyDtoDAsync_v2: Some(on_device),
     cuMemsetD8Async: Some(set),
     ..Table::EMPTY
 };

@@ -21,6 +21,7 @@
 //! | blocking copies | on the null stream, for which non-blocking streams do not wait | on a stream of their own, after all earlier work |
 //! | `StreamFlags::NON_BLOCKING` | ignored | heeded |
 //! | copies of unequal lengths, zero bytes in names | panic | an error |
+//! | a `DeviceSlice` | `Copy`; may outlive its buffer, be freed twice | not `Copy`; a `DeviceBuffer` is borrowed as one to be read alone, and copies and sets itself |
 //! | buffers of no elements | null, and an error in places | not null; copies, sets and drops do nothing |
 //! | a clone of a context | may panic | shares the retention |
 //!
@@ -56,7 +57,7 @@
 //!
 //! let x = DeviceBuffer::from_slice(&[1.0_f32; 1000])?;
 //! let y = DeviceBuffer::from_slice(&[2.0_f32; 1000])?;
-//! // SAFETY: these are the kernel's parameters, and both buffers have 1000 elements and outlive the kernel.
+//! // SAFETY: these are the kernel's parameters, and both buffers have 1000 elements and outlive the kernel, as the module does.
 //! unsafe {
 //!     launch!(module.axpy<<<4, 256, 0, stream>>>(1000_u32, 3.0_f32, x.as_device_ptr(), y.as_device_ptr()))?;
 //! }

@@ -112,7 +112,8 @@ impl Stream {
     /// # Safety
     /// The context of stream and function is current. `args` are as many as the kernel has parameters, each of that
     /// parameter's type, and what the kernel then reads and writes through them is memory of that context which stays,
-    /// and which nothing else uses, until the kernel is done.
+    /// and which nothing else uses, until the kernel is done. So long the function's module stays loaded, too, which is
+    /// longer than `func` borrows it.
     ///
     /// # Errors
     /// [Those of the driver](crate#errors); also those of earlier work in the context.

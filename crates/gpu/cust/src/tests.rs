@@ -175,6 +175,40 @@ fn freed_in_a_streams_order_memory_is_not_freed_again() {
 }
 
 #[test]
+fn exchanged_buffers_are_freed_once_each() {
+    let fake = Fake::install();
+    let _context = context();
+    let (mut first, mut second, mut none) = (buffer(2), buffer(3), buffer(0));
+    let (two, three) = (first.as_device_ptr(), second.as_device_ptr());
+    std::mem::swap(&mut first, &mut second);
+    std::mem::swap(&mut second, &mut none);
+    assert_eq!((first.as_device_ptr(), first.len()), (three, 3));
+    assert_eq!((none.as_device_ptr(), none.len()), (two, 2));
+    drop((first, second, none));
+    assert_eq!(fake.freed(), [three.as_raw(), two.as_raw()]);
+}
+
+#[test]
+fn a_buffer_is_written_to_as_a_slice_is() {
+    let fake = Fake::install();
+    let _context = context();
+    let (mut first, mut second, stream) = (buffer(2), buffer(2), stream());
+    fake.calls();
+    first.copy_from(&second).expect("the fake copies");
+    first.copy_to(&mut second).expect("the fake copies");
+    first.copy_from(second.as_slice()).expect("the fake copies");
+    // SAFETY: the fake does nothing, and so does its stream.
+    unsafe {
+        first.async_copy_from(&[0.0; 2], &stream).expect("the fake copies");
+        first.set_8_async(1, &stream).expect("the fake sets");
+        first.set_zero_async(&stream).expect("the fake sets");
+    }
+    first.set_8(1).expect("the fake sets");
+    let copies: Vec<_> = fake.calls().into_iter().filter(|call| ["DtoD", "HtoD", "set"].contains(call)).collect();
+    assert_eq!(copies, ["DtoD", "DtoD", "DtoD", "HtoD", "set", "set", "set"]);
+}
+
+#[test]
 fn entering_leaves_the_callers_context_as_it_was() {
     let fake = Fake::install();
     let context = context();

@@ -69,7 +69,7 @@ fn a_kernel_runs_between_copies() -> Tested {
     let (start, end) = (Event::new(EventFlags::DEFAULT)?, Event::new(EventFlags::DEFAULT)?);
     start.record(&stream)?;
     // Long enough that a copy which did not wait for it would see zeros.
-    // SAFETY: these are the kernel's parameters; both buffers have N elements and outlive the kernel.
+    // SAFETY: these are the kernel's parameters; both buffers have N elements and outlive the kernel, as the module does.
     unsafe {
         let (x, y) = (x_there.as_device_ptr(), y_there.as_device_ptr());
         launch!(module.add<<<N.div_ceil(256), 256, 0, stream>>>(N, 2000_u32, 2.0_f32, x, y))?;

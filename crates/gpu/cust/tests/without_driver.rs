@@ -104,6 +104,18 @@ fn what_goes_between_threads_is_on_purpose() {
     <DevicePointer<u8> as Either<_>>::either();
 }
 
+/// Compiles only where the type has no `Clone`, and so no `Copy`: else it could be either of two.
+#[test]
+fn nothing_is_a_second_handle_of_memory() {
+    trait Either<A> {
+        fn either() {}
+    }
+    impl<T: ?Sized> Either<()> for T {}
+    impl<T: Clone> Either<u8> for T {}
+    <DeviceSlice<f64> as Either<_>>::either();
+    <DeviceBuffer<f64> as Either<_>>::either();
+}
+
 #[test]
 fn flags_are_the_drivers_bits() {
     assert_eq!(StreamFlags::NON_BLOCKING.bits(), 1);

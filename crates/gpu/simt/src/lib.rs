@@ -93,6 +93,8 @@
 //!   takes a barrier or an mbarrier. Shuffles and votes order no memory accesses, as CUDA says of them.
 //! - An mbarrier orders what came before an arrival before what comes behind a wait for its phase; not what the arriving warp knows of a
 //!   third one by another mbarrier, and in device memory only what one warp read.
+//! - Whether a bulk load to where threads read should come behind a fence of the async proxy: a barrier or an mbarrier is taken for enough, as rings of
+//!   stages do with it; behind what threads wrote there a fence is asked for.
 //! - Whether device memory that a bulk copy touches was fenced for the async proxy, where threads of the launch wrote it.
 //! - Of the readers of a word since the last barrier, two are remembered by warp, and all lanes of the last warp; of shared memory, in
 //!   blocks with mbarriers, the last read of each warp, of which a lane of that warp is ordered behind by synchronisations of all its lanes, or a phase that all arrived at.

@@ -10,7 +10,7 @@
 //! | one axis | as a column |
 //! | strides null | as packed by rows, the last axis without gaps |
 //! | a negative stride | not, where it is walked |
-//! | `byte_offset` | added to `data`; the sum must be a multiple of an element |
+//! | `byte_offset` | added to `data`; the sum must be a multiple of what the element type is aligned to here: 4 bytes (f32, c64) or 8 (f64, c128) |
 //! | no elements | with any `data`, null too, and any `byte_offset`; else a null `data` is refused |
 
 use super::Foreign;
@@ -208,7 +208,11 @@ impl Tensor {
         };
         if !pointer.is_aligned() {
             return Err(Error::Unsupported {
-                what: format!("a DLPack tensor at {pointer:?}: no multiple of an element"),
+                what: format!(
+                    "a DLPack tensor at {pointer:?}: no multiple of the {} bytes that {} is aligned to",
+                    align_of::<T>(),
+                    T::DTYPE
+                ),
             });
         }
         Ok(Foreign { pointer, rows, cols, row_stride, col_stride, place })

@@ -1,6 +1,6 @@
 //! Views of `faer`.
 
-use super::{Foreign, on_the_host};
+use super::{Foreign, begin, on_the_host};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
 use crate::view::{MatMut, MatRef, Place};
@@ -34,9 +34,11 @@ impl<'a, T: Scalar> TryFrom<MatRef<'a, T>> for ::faer::MatRef<'a, T> {
     type Error = Error;
 
     fn try_from(view: MatRef<'a, T>) -> Result<Self> {
-        let (rows, cols, row, col) = on_the_host(view.shape(), view.place())?;
+        let shape = view.shape();
+        let (rows, cols, row, col) = on_the_host(shape, view.place(), 0, 0)?;
+        let pointer = begin(view.as_ptr().cast_mut(), &shape);
         // SAFETY: the view's elements are valid for `'a`; strides inside a checked span fit in an isize.
-        Ok(unsafe { ::faer::MatRef::from_raw_parts(view.as_ptr(), rows, cols, signed(row), signed(col)) })
+        Ok(unsafe { ::faer::MatRef::from_raw_parts(pointer.cast_const(), rows, cols, signed(row), signed(col)) })
     }
 }
 
@@ -45,8 +47,9 @@ impl<'a, T: Scalar> TryFrom<MatMut<'a, T>> for ::faer::MatMut<'a, T> {
     type Error = Error;
 
     fn try_from(mut view: MatMut<'a, T>) -> Result<Self> {
-        let (rows, cols, row, col) = on_the_host(view.shape(), view.place())?;
-        let pointer = view.as_mut_ptr();
+        let shape = view.shape();
+        let (rows, cols, row, col) = on_the_host(shape, view.place(), 0, 0)?;
+        let pointer = begin(view.as_mut_ptr(), &shape);
         // SAFETY: the view's elements are valid for `'a`, distinct and its alone; strides inside a checked span fit in
         // an isize.
         Ok(unsafe { ::faer::MatMut::from_raw_parts_mut(pointer, rows, cols, signed(row), signed(col)) })

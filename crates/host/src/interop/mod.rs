@@ -8,6 +8,16 @@
 //! | `dlpack` | [`dlpack::Tensor`], of a CPU or a GPU | [`Matrix::into_dlpack`](crate::Matrix::into_dlpack) |
 //!
 //! All by `try_from`: strides may be negative there and may not here, and a view of a GPU's memory is none of theirs.
+//!
+//! By strides of 0 a few elements may be a matrix of any size here ([`MatRef::with_strides`](crate::MatRef::with_strides)). Where another
+//! crate counts them each time that they are repeated, a view of more than it allows is refused, by
+//! [`Error::Shape`](crate::Error::Shape) with [`Rule::Span`]:
+//!
+//! | crate | most elements |
+//! |---|---|
+//! | `ndarray` | 2^63 − 1; where there are none, the other length may have 2^63 − 1 bytes |
+//! | `faer` | as here |
+//! | `nalgebra` | those of 2^63 − 1 bytes |
 
 #[cfg(feature = "dlpack")]
 pub mod dlpack;
@@ -79,9 +89,10 @@ impl<T: Scalar> Foreign<*mut T> {
     }
 }
 
-/// Rows, columns and strides of a view that is to become another crate's: of memory that the host reads.
+/// Rows, columns and strides of a view that is to become another crate's: of memory that the host reads, of at most so many
+/// elements as that crate counts them.
 #[cfg(any(feature = "ndarray", feature = "faer", feature = "nalgebra"))]
-fn on_the_host(shape: Shape, place: Place) -> Result<(usize, usize, usize, usize)> {
+fn on_the_host(shape: Shape, place: Place, counted: u64, most: u64) -> Result<(usize, usize, usize, usize)> {
     if place != Place::Host {
         let (operand, expected, actual) = (Operand::View, Place::Host.to_string(), place.to_string());
         return Err(crate::Error::WrongDevice { operand, expected, actual });
@@ -91,7 +102,28 @@ fn on_the_host(shape: Shape, place: Place) -> Result<(usize, usize, usize, usize
             "the view is conjugated, which other crates' views are not: copy it by Matrix::to_contiguous".to_owned();
         return Err(ShapeError::new(Operand::View, Rule::Conjugate, 0, 1, text).into());
     }
+    if counted > most {
+        let (rows, cols, Strides { row, col }) = (shape.rows, shape.cols, shape.strides);
+        let text = format!(
+            "the matrix is {rows} x {cols} with strides {row} and {col}: the other crate counts elements also where they are \
+             repeated, and takes at most {most}"
+        );
+        return Err(ShapeError::new(Operand::View, Rule::Span, most, counted, text).into());
+    }
     // Along an axis that is not walked a stride may be beyond what a pointer difference holds.
     let stride = |len: usize, stride: u64| if len <= 1 || shape.is_empty() { 1 } else { crate::shape::narrow(stride) };
     Ok((shape.rows, shape.cols, stride(shape.rows, shape.strides.row), stride(shape.cols, shape.strides.col)))
+}
+
+/// 2^63 - 1, the most that a pointer difference holds.
+#[cfg(any(feature = "ndarray", feature = "nalgebra"))]
+fn most() -> u64 {
+    wide(isize::MAX.unsigned_abs())
+}
+
+/// Where a view begins; of no elements, which may lie nowhere, an address that is aligned and not null, as other crates ask.
+#[cfg(any(feature = "ndarray", feature = "faer", feature = "nalgebra"))]
+fn begin<T>(pointer: *mut T, shape: &Shape) -> *mut T {
+    let fits = !pointer.is_null() && pointer.is_aligned();
+    if fits || !shape.is_empty() { pointer } else { std::ptr::NonNull::dangling().as_ptr() }
 }

@@ -1,8 +1,9 @@
 //! Views of `nalgebra`.
 
-use super::{Foreign, on_the_host};
+use super::{Foreign, begin, most, on_the_host};
 use crate::error::{Error, Result};
 use crate::scalar::Scalar;
+use crate::shape::{Shape, wide};
 use crate::view::{MatMut, MatRef, Place};
 use ::nalgebra::{Dim, Dyn, MatrixView, MatrixViewMut, Scalar as Element, ViewStorage, ViewStorageMut};
 
@@ -49,15 +50,18 @@ where
     }
 }
 
-/// With the feature `nalgebra`: the same memory. [`Error::WrongDevice`] if it is a GPU's.
+/// With the feature `nalgebra`: the same memory. [`Error::WrongDevice`] if it is a GPU's; [`Error::Shape`] if it is conjugated, or has
+/// [more elements](crate::interop), some repeated, than a view may.
 impl<'a, T: Scalar + Element> TryFrom<MatRef<'a, T>> for MatrixView<'a, T, Dyn, Dyn, Dyn, Dyn> {
     type Error = Error;
 
     fn try_from(view: MatRef<'a, T>) -> Result<Self> {
-        let (rows, cols, row, col) = on_the_host(view.shape(), view.place())?;
-        // SAFETY: the view's elements are valid for `'a`, and its span was checked.
+        let shape = view.shape();
+        let (rows, cols, row, col) = counted(&shape, view.place())?;
+        let pointer = begin(view.as_ptr().cast_mut(), &shape);
+        // SAFETY: the view's elements are valid for `'a`, its span and their number were checked.
         let storage =
-            unsafe { ViewStorage::from_raw_parts(view.as_ptr(), (Dyn(rows), Dyn(cols)), (Dyn(row), Dyn(col))) };
+            unsafe { ViewStorage::from_raw_parts(pointer.cast_const(), (Dyn(rows), Dyn(cols)), (Dyn(row), Dyn(col))) };
         Ok(Self::from_data(storage))
     }
 }
@@ -67,9 +71,17 @@ impl<'a, T: Scalar + Element> TryFrom<MatMut<'a, T>> for MatrixViewMut<'a, T, Dy
     type Error = Error;
 
     fn try_from(mut view: MatMut<'a, T>) -> Result<Self> {
-        let (rows, cols, row, col) = on_the_host(view.shape(), view.place())?;
+        let shape = view.shape();
+        let (rows, cols, row, col) = counted(&shape, view.place())?;
+        let pointer = begin(view.as_mut_ptr(), &shape);
         let (shape, strides) = ((Dyn(rows), Dyn(cols)), (Dyn(row), Dyn(col)));
-        // SAFETY: the view's elements are valid for `'a`, distinct and its alone, and its span was checked.
-        Ok(Self::from_data(unsafe { ViewStorageMut::from_raw_parts(view.as_mut_ptr(), shape, strides) }))
+        // SAFETY: the view's elements are valid for `'a`, distinct and its alone, its span and their number were checked.
+        Ok(Self::from_data(unsafe { ViewStorageMut::from_raw_parts(pointer, shape, strides) }))
     }
+}
+
+/// Rows, columns and strides for a view, whose elements must be those of an array `[T; rows * cols]`.
+fn counted(shape: &Shape, place: Place) -> Result<(usize, usize, usize, usize)> {
+    let counted = wide(shape.rows).saturating_mul(wide(shape.cols));
+    on_the_host(*shape, place, counted, most() / shape.dtype.bytes())
 }

@@ -3,7 +3,7 @@
 use crate::cpu as large;
 use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
-use crate::ops::enqueue::unknown_variant;
+use crate::ops::enqueue::unknown_of_batches;
 use crate::ops::enqueue_batch::{check_batch_aligned, enqueue_batch};
 use crate::ops::gemm::{self, check_places};
 use crate::scalar::Scalar;
@@ -37,10 +37,13 @@ use model::variants::batched::BATCHED;
 /// does not own; [`Error::Shape`] if the sizes do not agree, the numbers of matrices differ
 /// ([`Rule::Count`]), elements of C overlap each other, or C overlaps A or B (of a batch at equal distances all from its first to
 /// its last element counts, of a list each matrix by itself), or on a GPU complex elements do not lie at multiples
-/// of their size. On a GPU [`Error::OutOfMemory`] for lists;
+/// of their size; [`Error::OutOfMemory`] where lists cannot be put into order. On a GPU [`Error::OutOfMemory`] for lists;
 /// [`Error::ColdPlanInCapture`] while the stream records a graph, if the kernel is not loaded
 /// or a batch is listed; and those of loading a kernel, as of [`gemm`](crate::gemm()). Besides, [those of every GPU
 /// call](crate#errors-of-every-gpu-call).
+///
+/// Not in this order: on the CPU, of products beyond 32 whose k is cut into parts, [`Error::OutOfMemory`] for a product's sums of these. It is found
+/// product by product: that one's C_i is as it was, others' may be written, so that C is not to be used.
 ///
 /// # Example
 /// ```
@@ -164,7 +167,7 @@ fn operand<T>(batch: &Batch<T>) -> ::cpu::Operand<T> {
 fn check_name(stream: &Stream, force: Option<&str>) -> Result<()> {
     let Some(name) = force else { return Ok(()) };
     if !BATCHED.iter().any(|variant| variant.name == name || variant.entry == name) {
-        return Err(unknown_variant(name));
+        return Err(unknown_of_batches(name));
     }
     match stream.queue() {
         Queue::Cuda(_) => Ok(()),

@@ -10,6 +10,7 @@ use crate::shape::Shape;
 use crate::stream::CudaStream;
 use crate::view::{MatMut, MatRef};
 use model::launch::reduced::{Finish, Triangle, WORK_HEAD_BYTES};
+use model::variants::batched::BATCHED;
 use model::{Choice, Dtype, Refusal, Refusals, VARIANTS};
 use std::sync::Arc;
 
@@ -139,10 +140,18 @@ pub(crate) fn refused(refusals: &Refusals<'_>) -> Error {
     }
 }
 
-/// The error for a name that is no variant's, with those that are.
+/// The error for a name that is no variant's of products, with those that are.
 pub(crate) fn unknown_variant(name: &str) -> Error {
-    let mut known: Vec<&'static str> = VARIANTS.iter().map(|variant| variant.name).collect();
-    known.extend(model::variants::batched::BATCHED.iter().map(|variant| variant.name));
+    unknown(name, VARIANTS.iter().map(|variant| variant.name))
+}
+
+/// The same of batches.
+pub(crate) fn unknown_of_batches(name: &str) -> Error {
+    unknown(name, BATCHED.iter().map(|variant| variant.name))
+}
+
+fn unknown(name: &str, known: impl Iterator<Item = &'static str>) -> Error {
+    let mut known: Vec<&'static str> = known.collect();
     known.sort_unstable();
     known.dedup();
     Error::UnknownVariant { name: name.to_owned(), known }

@@ -3,11 +3,12 @@
 use crate::cpu;
 use crate::driver;
 use crate::error::{Error, Operand, Result, Rule, ShapeError};
-use crate::matrix::Matrix;
+use crate::matrix::closest_layout;
 use crate::ops::enqueue::enqueue;
 use crate::ops::gemm::{check_aligned, check_places, problem, refuse_overlap};
+use crate::pack::pack;
 use crate::scalar::Scalar;
-use crate::shape::{agree, check_distinct, wide};
+use crate::shape::{Layout, agree, check_distinct, wide};
 use crate::stream::{Queue, Stream};
 use crate::view::{MatMut, MatRef};
 use model::shape::SKINNY;
@@ -24,7 +25,8 @@ const CPU_ROWS: usize = 4096;
 /// added is overwritten. For a wide matrix, X ← α B X with B n x k, pass `x.t()` and `b.t()`.
 ///
 /// NaN and infinities travel as in [`gemm`](crate::gemm()), whose error bound holds too; α = 0 reads neither A nor B and writes
-/// zeros. Cost on a GPU: one launch, no workspace; A is read once, and n of its columns written.
+/// zeros. Cost on a GPU: one launch, no workspace; A is read once, and n of its columns written. On the CPU up to 4096 rows of A are copied
+/// at a time, to memory that is asked for before anything is written.
 ///
 /// # Errors
 /// In this order, nothing being launched or written: [`Error::WrongDevice`]; [`Error::Shape`] if B's rows are not A's
@@ -84,13 +86,24 @@ fn check<T: Scalar>(stream: &Stream, a: &MatMut<'_, T>, b: &MatRef<'_, T>) -> Re
     Ok(())
 }
 
-/// Rows are copied before they are overwritten, some at a time.
+/// Rows are copied before they are overwritten, some at a time, to memory that is there before the first is. A product of so few rows
+/// and columns asks for no more: k is whole.
 fn on_cpu<T: Scalar>(alpha: T, a: MatMut<'_, T>, b: MatRef<'_, T>) -> Result<()> {
+    let k = a.ncols();
+    let len = a.nrows().min(CPU_ROWS) * k;
+    let mut copies =
+        bytemuck::allocation::try_zeroed_vec(len).map_err(|()| Error::host_memory(wide(len) * T::DTYPE.bytes()))?;
     let mut rest = a;
     while rest.nrows() > 0 {
         let (head, tail) = rest.split_rows(CPU_ROWS);
-        let copy = Matrix::to_contiguous(head.as_ref())?;
-        cpu::product(alpha, copy.view(), b, T::zero(), head.cols(..b.ncols())?)?;
+        let (rows, layout) = (head.nrows(), closest_layout(&head.shape()));
+        let copy = &mut copies[..rows * k];
+        pack(head.as_ref(), layout, 0, copy);
+        let copy = match layout {
+            Layout::ColumnMajor => MatRef::column_major(copy, rows, k),
+            Layout::RowMajor => MatRef::row_major(copy, rows, k),
+        }?;
+        cpu::product(alpha, copy, b, T::zero(), head.cols(..b.ncols())?)?;
         rest = tail;
     }
     Ok(())

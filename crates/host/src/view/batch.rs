@@ -1,6 +1,6 @@
 //! Batches: matrices of one shape, at equal distances or by their addresses.
 
-use super::overlap::check_apart;
+use super::overlap::{check_apart, reserve};
 use super::{MatMut, MatRef, Place};
 use crate::device::Device;
 use crate::error::{Operand, Result, Rule, ShapeError};
@@ -68,7 +68,8 @@ impl<T: Scalar> Batch<T> {
     /// Of views, which must be of one shape.
     fn of_views(views: impl ExactSizeIterator<Item = (*const T, Shape, Place)>) -> Result<Self> {
         let count = views.len();
-        let mut spots = Vec::with_capacity(count);
+        let mut spots = Vec::new();
+        reserve(&mut spots, count)?;
         let mut first = None;
         for (index, (ptr, shape, place)) in views.enumerate() {
             let (expected, of_first) = *first.get_or_insert((shape, place));
@@ -216,7 +217,8 @@ impl<'a, T: Scalar> BatchRef<'a, T> {
     ///
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) if they are not of one size, with the same strides, all conjugated or none;
-    /// [`Error::WrongDevice`](crate::Error::WrongDevice) if they are on different devices.
+    /// [`Error::WrongDevice`](crate::Error::WrongDevice) if they are on different devices;
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) if there is none for the list.
     pub fn listed(matrices: &[MatRef<'a, T>]) -> Result<Self> {
         Batch::of_views(matrices.iter().map(|view| (view.as_ptr(), view.shape(), view.place()))).map(Self::of)
     }
@@ -352,7 +354,7 @@ impl<'a, T: Scalar> BatchMut<'a, T> {
     /// # Errors
     /// [`Error::Shape`](crate::Error::Shape) if they are not of one size, with the same strides, or two of them share an
     /// element, as views of raw addresses may; [`Error::WrongDevice`](crate::Error::WrongDevice) if they are on different devices;
-    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) if there is none in which to put them into order.
+    /// [`Error::OutOfMemory`](crate::Error::OutOfMemory) if there is none for the list, or in which to put them into order.
     pub fn listed(matrices: &'a mut [MatMut<'_, T>]) -> Result<Self> {
         let views = matrices.iter_mut().map(|view| (view.as_mut_ptr().cast_const(), view.shape(), view.place()));
         let batch = Batch::of_views(views)?;

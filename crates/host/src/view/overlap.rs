@@ -77,21 +77,29 @@ fn meeting(count: usize, bytes: u64, at: impl Fn(usize) -> (u64, u64)) -> Result
         return Ok(None);
     }
     let mut order: Vec<usize> = Vec::new();
-    let wanted = wide(count).saturating_mul(wide(size_of::<usize>()));
-    order.try_reserve_exact(count).map_err(|_| Error::host_memory(wanted))?;
+    reserve(&mut order, count)?;
     order.extend(0..count);
     order.sort_unstable_by_key(|&index| (at(index), index));
     let pair = order.windows(2).find(|pair| shared(pair[0], pair[1]) > 0);
     Ok(pair.map(|pair| (pair[0], pair[1], shared(pair[0], pair[1]))))
 }
 
+/// Room for so many, or the error that the host has none.
+pub(crate) fn reserve<T>(list: &mut Vec<T>, count: usize) -> Result<()> {
+    let wanted = wide(count).saturating_mul(wide(size_of::<T>()));
+    list.try_reserve_exact(count).map_err(|_| Error::host_memory(wanted))
+}
+
 /// Refuses a C that lies where something is read: of a batch at equal distances all from its first to its last element counts, as
 /// of a single matrix; of a list each matrix by itself.
+///
+/// # Errors
+/// [`Error::OutOfMemory`], of the host, where lists cannot be put in order.
 pub(crate) fn refuse_overlap<T: Scalar>(operand: Operand, read: &Batch<T>, c: &Batch<T>) -> Result<()> {
     let shared = match shared(whole(read), whole(c)) {
         0 => 0,
         bytes if matches!((&read.spots, &c.spots), (Spots::Strided { .. }, Spots::Strided { .. })) => bytes,
-        _ => shared_by_some(&ranges(read), &ranges(c)),
+        _ => shared_by_some(&ranges(read)?, &ranges(c)?),
     };
     if shared == 0 {
         return Ok(());
@@ -138,12 +146,14 @@ fn whole<T: Scalar>(batch: &Batch<T>) -> (u64, u64) {
 }
 
 /// What is to lie apart, in order: each matrix of a list, or all of a batch at equal distances.
-fn ranges<T: Scalar>(batch: &Batch<T>) -> Vec<(u64, u64)> {
-    let Spots::Listed(spots) = &batch.spots else { return vec![whole(batch)] };
+fn ranges<T: Scalar>(batch: &Batch<T>) -> Result<Vec<(u64, u64)>> {
+    let Spots::Listed(spots) = &batch.spots else { return Ok(vec![whole(batch)]) };
     let (_, bytes) = extent(0, &batch.shape);
-    let mut ranges: Vec<_> = spots.iter().map(|spot| (wide(spot.addr()), bytes)).collect();
+    let mut ranges = Vec::new();
+    reserve(&mut ranges, spots.len())?;
+    ranges.extend(spots.iter().map(|spot| (wide(spot.addr()), bytes)));
     ranges.sort_unstable();
-    ranges
+    Ok(ranges)
 }
 
 #[cfg(test)]

@@ -98,6 +98,48 @@ fn contexts_of_others_are_kept_and_none_but_the_primary_is_taken() {
     });
 }
 
+/// The handle of another stream on each thread, which would all have one workspace.
+#[test]
+fn a_stream_of_each_thread_is_refused() {
+    const NAME: &str = "elsewhere::a_stream_of_each_thread_is_refused";
+    with_driver(NAME, "", || {
+        let device = Device::cuda(0)?;
+        let owner = device.stream()?;
+        let (a, b) = hosts()?;
+        let (a, b) = (device.upload(&owner, a.view())?, device.upload(&owner, b.view())?);
+        let mut c = device.zeros(300, 4)?;
+        let plan = Plan::gemm(&device, a.shape(), b.shape(), c.shape()).build()?;
+        let mut graph = owner.record(|| Ok(()))?;
+        calls();
+
+        // SAFETY: the driver's own handle, which is always there.
+        let stream = unsafe { Stream::from_raw(&device, std::ptr::without_provenance_mut(2)) };
+        let text = "unsupported: CU_STREAM_PER_THREAD (cudaStreamPerThread), which is another stream on each thread: make a \
+                    stream, by Device::stream or the driver, and give that";
+        let is = |error: &Error| matches!(error, Error::Unsupported { .. });
+        said(gemm(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut()), text, is);
+        said(plan.run(&stream, 1.0, a.view(), b.view(), 0.0, c.view_mut()), text, is);
+        said(plan.warm_up_on(&stream), text, is);
+        said(device.download(&stream, a.view()), text, is);
+        said(stream.synchronize(), text, is);
+        said(stream.timed(|| Ok(())), text, is);
+        said(stream.mark().map(drop), text, is);
+        said(stream.record(|| Ok(())).map(drop), text, is);
+        // SAFETY: nothing is in it.
+        said(unsafe { graph.launch(&stream) }, text, is);
+        assert_eq!(stream.as_raw(), None);
+        assert_eq!(calls(), [""; 0], "nothing was asked of the driver");
+
+        // The legacy default stream is one for all threads.
+        for handle in [0, 1] {
+            // SAFETY: the driver's own handle, which is always there.
+            let stream = unsafe { Stream::from_raw(&device, std::ptr::without_provenance_mut(handle)) };
+            assert_eq!(stream.as_raw().map(<*mut _>::addr), Some(handle));
+        }
+        Ok(())
+    });
+}
+
 /// Somebody else's memory and stream: no copy, no synchronisation, no allocation once the plan is warm, whatever it is of.
 #[test]
 fn a_warm_plan_asks_the_driver_for_launches_alone() {

@@ -62,7 +62,7 @@ pub unsafe fn body<T: Scalar, const TM: usize, const TN: usize, const STEPS: u32
                 let unit = Unit::new(&runs, runs.lane);
                 rc = runs.sums(stage.starting_at(unit.a), stage.starting_at(unit.b));
             }
-            // PTX's model orders what bulk copies write behind what threads read, as behind what they write, by a fence alone.
+            // Behind what threads wrote where C comes (elements at the edge) a bulk copy comes by a fence alone; behind what they read, by the barrier.
             ptx::fence_proxy_async();
             thread::sync_threads(); // A and B are done with
             if !x.beta.is_zero() {

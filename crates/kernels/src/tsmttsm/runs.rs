@@ -111,7 +111,7 @@ impl<S: Staged> Runs<S> {
         }
     }
 
-    /// The rows of a stage, of the part's.
+    /// The rows of a stage, of the part's; `end` <= k, which the stages ahead do not take past 32 bits (`model::choose::LARGEST_DIMENSION`): the sum never saturates.
     #[inline(always)]
     fn rows(&self, index: u32) -> (u32, u32) {
         let (start, end) = self.part;

@@ -13,6 +13,8 @@ pub(super) fn reasons(variant: &Batched, p: &BatchedProblem, machine: &Machine) 
         let most = if name == "k" { variant.tn } else { variant.tm };
         if value > LARGEST {
             Some(Refusal::LargerThanBatches { name, value })
+        } else if value == 0 && name != "k" {
+            Some(Refusal::SmallerThanTile { name, value, least: 1 })
         } else {
             (variant.design().is_by_warps() && value > u64::from(most)).then_some(Refusal::LargerThanFragments {
                 name,
@@ -22,7 +24,7 @@ pub(super) fn reasons(variant: &Batched, p: &BatchedProblem, machine: &Machine) 
         }
     });
     let too_old = (machine.compute_capability < variant.since()).then_some(Refusal::TooOld { needs: variant.since() });
-    if p.m.max(p.n).max(p.k) > LARGEST {
+    if p.m.max(p.n).max(p.k) > LARGEST || p.m.min(p.n) == 0 {
         return [m, n, k, too_old, None, None, None, None, None];
     }
     if variant.design().is_by_runs() {

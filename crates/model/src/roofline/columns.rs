@@ -140,5 +140,6 @@ fn lines(variant: &Variant, problem: &Problem, is_aligned: bool) -> f64 {
 /// Whether columns start at multiples of 16 bytes, as far as is known here; those of c128, which always do, of whole sectors.
 fn is_aligned(of: Strides, problem: &Problem) -> bool {
     let bytes = problem.dtype.bytes();
-    of.col * bytes % (if bytes == 16 { 32 } else { 16 }) == 0
+    // Of one column a stride may be any number.
+    of.col.wrapping_mul(bytes) % (if bytes == 16 { 32 } else { 16 }) == 0
 }

@@ -7,7 +7,7 @@
 //! ([`bulk_commit_group`]), which that thread waits for.
 //!
 //! Bulk copies see shared memory by another path, the async proxy: what threads wrote there is stored only behind
-//! [`fence_proxy_async`], by each of the writers, and then a barrier. What a load brings needs no fence.
+//! [`fence_proxy_async`], by each of the writers, and then a barrier. What a load brings needs no fence, nor does a load to where threads read.
 //!
 //! Most of these are of PTX 8.0, which takes a driver for CUDA 12.0: kernels that have them say so to `cuda_builder`, by
 //! `CudaBuilder::ptx_version`.
@@ -82,9 +82,9 @@ pub unsafe fn mbarrier_wait(at: SharedAddress, parity: u32) {
 ///
 /// # Safety
 /// Both addresses and `bytes` are multiples of 16, the source holds `bytes` bytes that nobody writes until they are there,
-/// and the target is not accessed until the phase was waited for; a barrier lies between earlier accesses of other
-/// threads to the target and this, and [`fence_proxy_async`] behind what threads wrote there. The phase is the current one,
-/// and it, or its arrivals to come, expects the bytes.
+/// and the target is not accessed until the phase was waited for. Between earlier accesses of other threads to the target and
+/// this lies a barrier, or an mbarrier at which they arrived: that is enough behind what they read, and behind what they wrote there each goes through
+/// [`fence_proxy_async`] first. The phase is the current one, and it, or its arrivals to come, expects the bytes.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn bulk_load(into: SharedAddress, from: GlobalAddress, bytes: u32, barrier: SharedAddress) {
@@ -167,7 +167,7 @@ pub fn bulk_wait_group_read<const PENDING: u32>() {
     hooks().bulk_wait_group(PENDING, true, Location::caller());
 }
 
-/// What this thread did to shared memory before is seen by bulk copies that come behind: its own, and behind a barrier
+/// What this thread wrote to shared memory before is seen by bulk copies that come behind: its own, and behind a barrier
 /// those of other threads. `fence.proxy.async.shared::cta`, from sm_90, PTX 8.0.
 #[inline(always)]
 #[track_caller]

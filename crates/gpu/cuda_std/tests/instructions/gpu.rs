@@ -23,7 +23,8 @@ fn run(case: &Case, ptx: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     let input = DeviceBuffer::from_slice(&case.input)?;
     let out = DeviceBuffer::<u8>::zeroed(case.expected.len() + BEYOND)?;
     let kernel = module.get_function(case.entry)?;
-    // SAFETY: these are the kernel's parameters; the table gives the input that it reads and the bytes that it writes.
+    // SAFETY: these are the kernel's parameters; the table gives the input that it reads and the bytes that it writes; all
+    // of it, and the module, outlive the kernel.
     unsafe {
         launch!(kernel<<<case.blocks, case.threads, SHARED, stream>>>(input.as_device_ptr(), out.as_device_ptr()))?;
     }

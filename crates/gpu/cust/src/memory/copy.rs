@@ -130,7 +130,7 @@ impl<T: DeviceCopy> AsyncCopyDestination<DeviceBuffer<T>> for DeviceSlice<T> {
     unsafe fn async_copy_to(&self, dest: &mut DeviceBuffer<T>, stream: &Stream) -> CudaResult<()> {
         // SAFETY: both stay until the copy is done, `dest` used by nothing else: what `AsyncCopyDestination` asks its
         // callers for.
-        unsafe { device_to_device(self, dest, stream) }
+        unsafe { device_to_device(self, &mut dest.slice, stream) }
     }
 }
 

@@ -6,17 +6,27 @@ use super::{
 };
 use crate::error::{CudaResult, DropResult};
 use crate::owner::Owner;
+use crate::private::Sealed;
 use crate::stream::Stream;
 use crate::sys::{self, Status};
 use std::mem::ManuallyDrop;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use std::ptr;
 
 /// Memory of its own on the device, freed on drop (`cuMemFree`), on whatever thread that is. Work that uses it must
 /// have ended.
+///
+/// It is borrowed as a [`DeviceSlice`] to be read, and has what writes to one itself: through a `&mut DeviceSlice` another
+/// address could be put in the place of the one that is freed. This does not compile:
+/// ```compile_fail,E0596
+/// # use lanky_cust::memory::DeviceBuffer;
+/// fn exchanged(a: &mut DeviceBuffer<f32>, b: &mut DeviceBuffer<f32>) {
+///     std::mem::swap(&mut **a, &mut **b);
+/// }
+/// ```
 #[derive(Debug)]
 pub struct DeviceBuffer<T: DeviceCopy> {
-    slice: DeviceSlice<T>,
+    pub(super) slice: DeviceSlice<T>,
     owner: Owner,
 }
 
@@ -145,13 +155,53 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// All of it; a buffer is used as a [`DeviceSlice`] wherever one is asked for.
+    /// All of it; a buffer is used as a [`DeviceSlice`] wherever one is read.
     pub fn as_slice(&self) -> &DeviceSlice<T> {
         self
+    }
+
+    /// As [`DeviceSlice::set_8_async`].
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn set_8_async(&mut self, value: u8, stream: &Stream) -> CudaResult<()> {
+        // SAFETY: what the caller promised is what the slice asks for.
+        unsafe { self.slice.set_8_async(value, stream) }
+    }
+
+    /// As [`DeviceSlice::set_zero_async`].
+    ///
+    /// # Safety
+    /// As there.
+    ///
+    /// # Errors
+    /// As there.
+    pub unsafe fn set_zero_async(&mut self, stream: &Stream) -> CudaResult<()> {
+        // SAFETY: what the caller promised is what the slice asks for.
+        unsafe { self.slice.set_zero_async(stream) }
     }
 }
 
 impl<T: AnyBits> DeviceBuffer<T> {
+    /// As [`DeviceSlice::set_8`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_8(&mut self, value: u8) -> CudaResult<()> {
+        self.slice.set_8(value)
+    }
+
+    /// As [`DeviceSlice::set_zero`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_zero(&mut self) -> CudaResult<()> {
+        self.slice.set_zero()
+    }
+
     /// `size` elements of zero bytes; waits as [`DeviceSlice::set_8`] does.
     ///
     /// # Errors
@@ -188,9 +238,33 @@ impl<T: DeviceCopy> Deref for DeviceBuffer<T> {
     }
 }
 
-impl<T: DeviceCopy> DerefMut for DeviceBuffer<T> {
-    fn deref_mut(&mut self) -> &mut DeviceSlice<T> {
-        &mut self.slice
+impl<T: DeviceCopy> Sealed for DeviceBuffer<T> {}
+
+impl<T: DeviceCopy, O: ?Sized> AsyncCopyDestination<O> for DeviceBuffer<T>
+where
+    DeviceSlice<T>: AsyncCopyDestination<O>,
+{
+    unsafe fn async_copy_from(&mut self, source: &O, stream: &Stream) -> CudaResult<()> {
+        // SAFETY: what the caller promised is what the slice asks for.
+        unsafe { self.slice.async_copy_from(source, stream) }
+    }
+
+    unsafe fn async_copy_to(&self, dest: &mut O, stream: &Stream) -> CudaResult<()> {
+        // SAFETY: what the caller promised is what the slice asks for.
+        unsafe { self.slice.async_copy_to(dest, stream) }
+    }
+}
+
+impl<T: DeviceCopy, O: ?Sized> CopyDestination<O> for DeviceBuffer<T>
+where
+    DeviceSlice<T>: CopyDestination<O>,
+{
+    fn copy_from(&mut self, source: &O) -> CudaResult<()> {
+        self.slice.copy_from(source)
+    }
+
+    fn copy_to(&self, dest: &mut O) -> CudaResult<()> {
+        self.slice.copy_to(dest)
     }
 }
 

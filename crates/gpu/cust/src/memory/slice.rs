@@ -5,8 +5,16 @@ use crate::error::CudaResult;
 use crate::stream::{Stream, blocking, bytes_of};
 use crate::sys;
 
-/// Elements in device memory, wherever they are from.
-#[derive(Debug, Copy, Clone)]
+/// Elements in device memory, wherever they are from. Not to be copied, so that none outlives the [`DeviceBuffer`] that it
+/// was borrowed from; this does not compile:
+/// ```compile_fail,E0507
+/// fn outliving(buffer: lanky_cust::memory::DeviceBuffer<f32>) -> lanky_cust::memory::DeviceSlice<f32> {
+///     *buffer
+/// }
+/// ```
+///
+/// [`DeviceBuffer`]: super::DeviceBuffer
+#[derive(Debug)]
 #[repr(C)]
 pub struct DeviceSlice<T: DeviceCopy> {
     pub(super) ptr: DevicePointer<T>,
@@ -40,7 +48,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// Elements that are somewhere in device memory.
     ///
     /// # Safety
-    /// They are there, as long as the result and copies of it are used.
+    /// They are there, as long as the result is used.
     pub unsafe fn from_raw_parts(ptr: DevicePointer<T>, len: usize) -> DeviceSlice<T> {
         DeviceSlice { ptr, len }
     }
