@@ -13,6 +13,7 @@ mod gram;
 mod info;
 mod interrupt;
 mod made_up;
+mod memory;
 mod mul;
 mod npy;
 mod operand;

@@ -44,7 +44,7 @@ pub use pending::say_missing;
 ///
 /// # Errors
 /// [`Fault::Check`] after everything has run and been written, if a product was wrong, a plan failed, or a figure is above the
-/// ceiling; the others before anything is measured, or where results cannot be written.
+/// ceiling, [`Fault::Memory`] then, if that alone was not there; the others before anything is measured, or where results cannot be written.
 pub fn run(args: &BenchArgs) -> Result<(), Fault> {
     if let Some([old, new]) = args.compare.as_deref() {
         return compare::run(old, new, args.tolerance, args.json);

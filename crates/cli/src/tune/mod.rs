@@ -39,8 +39,8 @@ const SAVED_EVERY_S: f64 = 2.0;
 /// Runs the command.
 ///
 /// # Errors
-/// [`Fault::Check`] if a product was wrong or a shape could not be measured, [`Fault::Stopped`] after a signal: after all that was
-/// found was written.
+/// [`Fault::Check`] if a product was wrong or a shape could not be measured, [`Fault::Memory`] if there was too little memory for
+/// some alone, [`Fault::Stopped`] after a signal: after all that was found was written.
 pub fn run(args: &TuneArgs) -> Result<(), Fault> {
     if let Some(path) = &args.from {
         return said(args, &Database::read(path)?, path, None);
@@ -318,7 +318,10 @@ fn verdict(found: &Found) -> Result<(), Fault> {
     }
     match found.failed.first() {
         Some(why) if found.cells.is_empty() => Err(Fault::Device(format!("nothing could be measured: {why}"))),
-        Some(why) => Err(Fault::Check(format!("{} could not be measured: {why}", shapes(found.failed.len())))),
+        Some(why) => {
+            let words = format!("{} could not be measured: {why}", shapes(found.failed.len()));
+            Err(if found.without_memory == found.failed.len() { Fault::Memory(words) } else { Fault::Check(words) })
+        }
         None => Ok(()),
     }
 }

@@ -17,6 +17,8 @@ use crate::bench::{data, origin::Origin};
 use crate::csv;
 use crate::error::Fault;
 use crate::interrupt;
+use crate::made_up::wide;
+use crate::memory;
 use crate::output;
 use crate::progress::Progress;
 use crate::say::{self, float};
@@ -125,6 +127,8 @@ fn searched<T: Searched + Scalar + cpu::Element>(
     let began = Instant::now();
     let each = n * n * size_of::<T>() * if adds { 4 } else { 3 };
     let count = BYTES.div_ceil(each);
+    // A, B and C, and of C two results that are compared.
+    memory::ask(wide(5 * count * n * n * size_of::<T>()))?;
     let mut operand = 0;
     let mut trial = Trial::<T>::new(n, count, adds, |elements| {
         data::source(args.seed, operand).fill(0, elements);
