@@ -80,6 +80,20 @@ fn plan_explains_itself() {
         assert!(bench.run(&[&["plan"], &lengths[..], &["--gpu", "h200"]].concat()).status.success());
     }
     bench.fail(2, &["plan", "20480", "4", "20480", "--variant", "nonsense"]);
+    // Names that there are, of another operation.
+    for (args, of) in [
+        (
+            &["4000", "4", "4000", "--variant", "batched_any"][..],
+            "variant batched_any: it is of another operation, batches",
+        ),
+        (
+            &["4", "4", "4", "--batch", "9", "--variant", "tsm2r_inner"],
+            "tsm2r_inner: it is of another operation, one product",
+        ),
+    ] {
+        let error = bench.fail(2, &[&["plan", "--gpu", "h200"], args].concat());
+        assert!(error.contains(of), "{error}");
+    }
     bench.fail(2, &["plan", "18446744073709551615", "18446744073709551615", "2", "--gpu", "h200"]);
 }
 
