@@ -27,6 +27,11 @@ fn asked() -> Asked {
     }
 }
 
+/// The file that the variable names, if it does.
+pub fn file() -> Option<PathBuf> {
+    if let Asked::File(path) = asked() { Some(path) } else { None }
+}
+
 /// The database that plans for a GPU follow, and its name; of one that is refused, the reason is said once.
 pub fn of(machine: &Machine) -> Option<(String, Arc<Database>)> {
     match asked() {

@@ -1,10 +1,13 @@
 //! `lanky bench`: every case checked, then timed in turns with whoever computes the same, as fractions of what the device
 //! does at most. How each number comes about: benches/README.md.
 
+use std::path::Path;
+
 use crate::args::check_variant;
 use crate::device;
 use crate::error::Fault;
 use crate::say;
+use crate::tuned;
 
 pub mod args;
 pub mod case;
@@ -59,7 +62,9 @@ pub fn run(args: &BenchArgs) -> Result<(), Fault> {
         return Err(Fault::Input("no case is of these families, element types and layouts".into()));
     }
     // Before anything is measured: a place that cannot be written is known at once.
-    let journal = Journal::new(args.csv.as_deref())?;
+    let (suite, tuned) = (suite::file(args), tuned::file());
+    let read: Vec<&Path> = [&suite, &tuned].into_iter().filter_map(Option::as_deref).collect();
+    let journal = Journal::new(args.csv.as_deref(), &read)?;
     if cfg!(debug_assertions) {
         say::note("this is an unoptimised build: its numbers are its own, not the machine's");
     }

@@ -12,6 +12,8 @@ pub mod lies;
 mod paper;
 mod tuned;
 
+use std::path::Path;
+
 use model::variants::batched::BATCHED;
 use model::{Dtype, Problem};
 use serde::Serialize;
@@ -27,6 +29,9 @@ use crate::say;
 pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     check_variant(args.variant.as_deref())?;
     check_operation(args)?;
+    let tuned = crate::tuned::file();
+    let read: Vec<&Path> = [&args.gpu_file, &args.ceilings, &tuned].into_iter().filter_map(Option::as_deref).collect();
+    output::refuse_to_replace(&read, args.svg.as_deref().as_slice())?;
     let &[m, n, k] = args.lengths.as_slice() else { return against(args) };
     let dtype: Dtype = args.dtype.into();
     let (machine, note) = gpu::machine(args)?;
