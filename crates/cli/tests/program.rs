@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::process::Command;
+
 use common::{Bench, text};
 use serde_json::Value;
 
@@ -122,6 +124,15 @@ fn shells_and_man_get_what_they_read() {
     assert!(bench.run(&["man", "--out", "man1"]).status.success());
     for command in ["mul", "plan", "bench", "trace", "man"] {
         assert!(bench.path(&format!("man1/lanky-{command}.1")).is_file(), "{command}");
+    }
+    // A page that cannot be written whole is not there.
+    let line = format!("ulimit -f 1; exec {} man --out man2", env!("CARGO_BIN_EXE_lanky"));
+    let output = Command::new("sh").args(["-c", &line]).current_dir(bench.path("")).output().expect("a shell");
+    assert_eq!((output.status.code(), text(&output.stderr).lines().count()), (Some(2), 1), "{}", text(&output.stderr));
+    for page in std::fs::read_dir(bench.path("man2")).expect("a folder").map(|page| page.expect("an entry").file_name())
+    {
+        let [cut, whole] = ["man2", "man1"].map(|folder| std::fs::read(bench.path(folder).join(&page)));
+        assert_eq!(cut.ok(), whole.ok(), "{page:?}");
     }
     bench.put("file", b"");
     bench.fail(2, &["man", "--out", "file"]);
