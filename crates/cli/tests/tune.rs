@@ -169,6 +169,13 @@ fn loops_are_searched_on_the_cpu() {
     }
 }
 
+/// Before the search, which takes as long as its budget, says anything.
+#[test]
+fn a_search_that_cannot_be_written_does_not_begin() {
+    let error = Bench::new().fail(2, &["tune", "--device", "cpu", "--budget", "1h", "-o", "nowhere/x.csv"]);
+    assert_eq!(error, "lanky: nowhere/x.csv: no such file or directory\n");
+}
+
 /// The first signal asks a search to stop, which says what it found; the second one ends it at once.
 #[test]
 fn a_second_signal_does_not_wait() {

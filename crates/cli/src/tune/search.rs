@@ -4,6 +4,7 @@
 //! the size's part of the budget lasts; the fastest ones race against the library. The library does not follow what is found: it
 //! shows where another order of its loops would be faster.
 
+use std::io::Write;
 use std::time::Instant;
 
 use cpu::{Blocking, Searched, Trial};
@@ -19,7 +20,7 @@ use crate::error::Fault;
 use crate::interrupt;
 use crate::made_up::wide;
 use crate::memory;
-use crate::output;
+use crate::output::Output;
 use crate::progress::Progress;
 use crate::say::{self, float};
 
@@ -61,6 +62,8 @@ struct Found {
 /// [`Fault::Stopped`] after a signal, when what was found was said.
 pub fn run(args: &TuneArgs) -> Result<(), Fault> {
     let dtypes = asked(args)?;
+    // Before anything is timed: a place that cannot be written is known at once.
+    let output = args.output.as_deref().map(Output::create).transpose()?;
     if cfg!(debug_assertions) {
         say::note("this is an unoptimised build: its kernels take many times as long");
     }
@@ -86,8 +89,9 @@ pub fn run(args: &TuneArgs) -> Result<(), Fault> {
         progress.reached(done + 1, &format!("searching, {}", say::time(left_s.min(86_400.0))));
     }
     drop(progress);
-    if let Some(path) = &args.output {
-        output::write(path, &table(&found))?;
+    if let Some(mut output) = output {
+        output.write_all(table(&found).as_bytes()).map_err(|error| output.fault(&error))?;
+        output.commit()?;
     }
     if args.json {
         say::print_json(&found)?;
