@@ -106,6 +106,15 @@ fn help_and_version_are_results() {
         let output = bench.run(args);
         assert!(output.status.success() && !output.stdout.is_empty() && output.stderr.is_empty());
     }
+    for (command, words) in [
+        ("bench", "Without a suite the cases are those of"),
+        ("bench", "Environment: LANKY_SUITE names"),
+        ("batch", "with m, n or k above 32 a GPU computes one by one"),
+        ("tune", "in place of what is there"),
+    ] {
+        let help = text(&bench.run(&[command, "--help"]).stdout);
+        assert!(help.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{command}: {help}");
+    }
 }
 
 #[test]
