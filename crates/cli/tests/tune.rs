@@ -292,7 +292,7 @@ fn a_refused_database_is_named_once_and_the_model_decides() {
     for (gpu, file, reason) in [
         ("h200", "damaged.tuned", "damaged.tuned: it was changed or damaged: its check is "),
         ("h200", "version.tuned", "version.tuned: line 1: it is of version 2, but required is 1: tune again"),
-        ("h200", "absent.tuned", "absent.tuned: "),
+        ("h200", "absent.tuned", "absent.tuned: no such file or directory"),
         (
             "a100",
             "h200.tuned",
@@ -306,6 +306,7 @@ fn a_refused_database_is_named_once_and_the_model_decides() {
             "{noted}"
         );
         assert_eq!(noted.lines().count(), 1, "{noted}");
+        assert!(!noted.contains("os error"), "{noted}");
         if file != "h200.tuned" {
             assert!(bench.fail(2, &["tune", "--from", file]).contains(reason));
         }

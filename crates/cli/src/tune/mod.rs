@@ -28,6 +28,7 @@ use crate::interrupt;
 use crate::output::{self, Output};
 use crate::progress::Progress;
 use crate::say;
+use crate::tuned;
 use mesh::Place;
 use session::{End, Found, Session};
 
@@ -43,7 +44,7 @@ const SAVED_EVERY_S: f64 = 2.0;
 /// some alone, [`Fault::Stopped`] after a signal: after all that was found was written.
 pub fn run(args: &TuneArgs) -> Result<(), Fault> {
     if let Some(path) = &args.from {
-        return said(args, &Database::read(path)?, path, None);
+        return said(args, &tuned::read(path)?, path, None);
     }
     if args.device == Where::Cpu {
         return search::run(args);
@@ -172,7 +173,7 @@ impl Journal {
     /// [`Fault::Input`]: the file cannot be written, or what is there is damaged, of another version or of another GPU.
     fn new(path: &Path, machine: &Machine, origin: Origin) -> Result<Self, Fault> {
         drop(Output::create(path)?);
-        let old = if path.is_file() { Some(Database::read(path)?) } else { None };
+        let old = if path.is_file() { Some(tuned::read(path)?) } else { None };
         if let Some(old) = &old {
             old.check(machine).map_err(|reason| Fault::at(path, &reason))?;
         }
