@@ -162,7 +162,7 @@ pub struct BatchArgs {
     pub op_a: OpA,
     #[command(flatten)]
     pub op_b: OpB,
-    /// Where to compute: cpu, auto or cuda:N; a GPU multiplies matrices of up to 32 rows and columns
+    /// Where to compute: cpu, auto or cuda:N; products with m, n or k above 32 a GPU computes one by one
     #[arg(long, default_value = "cpu")]
     pub device: Place,
     /// Print one JSON object

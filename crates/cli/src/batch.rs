@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::args::BatchArgs;
 use crate::device;
 use crate::error::Fault;
+use crate::made_up::wide;
 use crate::npy::{self, Header, Input, Order};
 use crate::output::Output;
 use crate::product::for_element;
@@ -301,9 +302,9 @@ impl Job {
 }
 
 /// An empty vector with room for `len` elements; the fault is as that of the library's matrices.
-fn room<T: Scalar>(len: usize) -> Result<Vec<T>, Fault> {
+pub fn room<T>(len: usize) -> Result<Vec<T>, Fault> {
     let mut data = Vec::new();
-    let wanted = T::DTYPE.bytes().saturating_mul(u64::try_from(len).unwrap_or(u64::MAX));
+    let wanted = wide(size_of::<T>()).saturating_mul(wide(len));
     let full = |_| Fault::Device(format!("out of memory: {wanted} bytes wanted"));
     data.try_reserve_exact(len).map_err(full)?;
     Ok(data)

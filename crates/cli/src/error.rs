@@ -16,6 +16,9 @@ pub enum Fault {
     /// No usable device, or it failed.
     #[error("{0}")]
     Device(String),
+    /// The device, or the host, has less memory than was wanted.
+    #[error("{0}")]
+    Memory(String),
     /// This signal asked to stop; all has been said.
     #[error("stopped by signal {0}")]
     Stopped(i32),
@@ -32,7 +35,10 @@ impl Fault {
 
     /// What the system said about the file `path`.
     pub fn file(path: &Path, error: &io::Error) -> Self {
-        Self::at(path, &plain(error))
+        match error.kind() {
+            io::ErrorKind::OutOfMemory => Self::Memory(format!("{}: {}", path.display(), plain(error))),
+            _ => Self::at(path, &plain(error)),
+        }
     }
 
     /// A failed write to standard output.
@@ -50,7 +56,7 @@ impl Fault {
             Self::Stopped(signal) => return ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
             Self::Check(_) => 1,
             Self::Input(_) => 2,
-            Self::Device(_) => 3,
+            Self::Device(_) | Self::Memory(_) => 3,
         };
         // Standard error may be closed as well: then the exit code has to do.
         let red = anstyle::AnsiColor::Red.on_default().bold();
@@ -62,7 +68,13 @@ impl Fault {
 
 impl From<lanky::Error> for Fault {
     fn from(error: lanky::Error) -> Self {
-        if error.is_device() { Self::Device(error.to_string()) } else { Self::Input(error.to_string()) }
+        let text = error.to_string();
+        match error {
+            lanky::Error::OutOfMemory { .. } => Self::Memory(text),
+            lanky::Error::Io { kind: io::ErrorKind::OutOfMemory, .. } => Self::Memory(text),
+            error if error.is_device() => Self::Device(text),
+            _ => Self::Input(text),
+        }
     }
 }
 

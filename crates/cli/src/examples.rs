@@ -1,4 +1,4 @@
-//! The examples that each command's help ends with. A test parses every line of them.
+//! What each command's help ends with: examples, every line of which a test parses, and what else there is to say.
 
 pub const MUL: &str = "\
 Examples:
@@ -42,7 +42,13 @@ Environment: LANKY_TUNED a database of lanky tune that plans follow (unset: the 
 pub const BENCH: &str = "\
 Examples:
   lanky bench --family tsm2r --m 20480 --k 20480 --n 1,2,4,8
-  lanky bench --quick --csv results.csv";
+  lanky bench --quick --csv results.csv
+
+Without a suite the cases are those of --m, --n, --k and --batch, all with each other.
+Environment: LANKY_SUITE names a suite for where none of --suite, --m, --n, --k and --batch is given, LANKY_CUBLAS and
+LANKY_OPENBLAS a library or its folder, LANKY_OPPONENTS the library of benches/opponents, LANKY_COMMIT the commit that
+results are of, LANKY_TUNED a database of lanky tune that plans follow (unset: the library's of the GPU; none: the model
+alone).";
 
 pub const REPORT: &str = "\
 Examples:

@@ -13,6 +13,8 @@ use crate::{bench, output};
 
 /// The signal that came last; 0 is none.
 static LAST: AtomicI32 = AtomicI32::new(0);
+/// In its place where no thread heeds a first one.
+const NOBODY_WAITS: i32 = -1;
 /// Whether somebody asks whether he should stop.
 static STOPS: AtomicBool = AtomicBool::new(false);
 /// The signal that asks him to; 0 is none.
@@ -31,22 +33,30 @@ pub fn signalled() -> Option<i32> {
 /// From now on SIGINT, SIGTERM and SIGHUP leave no unfinished file; exit code 128 + the signal's number, so 130 for Ctrl-C. A SIGHUP
 /// that is ignored stays so.
 ///
-/// # Errors
-/// The system refused a handler or a thread.
-pub fn install() -> io::Result<()> {
+/// Where the system starts no thread, or has no pipe for one, the first signal is taken as a second one: it ends the process at once,
+/// and nothing unfinished is left either.
+pub fn install() {
     let mut ending = vec![SIGINT, SIGTERM];
     // `nohup` asks for SIGHUP to stay ignored.
     if !is_ignored(SIGHUP) {
         ending.insert(0, SIGHUP);
     }
     // First: one that comes from now on is kept for the thread.
-    let mut signals = Signals::new(&ending)?;
+    let signals = Signals::new(&ending);
     for &signal in &ending {
+        // A signal that has no handler ends the process as it does others, which is no reason to do nothing.
         // SAFETY: what a handler does here may be done at any moment: an atomic exchange, and the system's unlink and exit.
-        unsafe { low_level::register(signal, move || end_if_again(signal)) }?;
+        let _ = unsafe { low_level::register(signal, move || end_if_again(signal)) };
     }
     // A file that grows past its limit is then a failed write with its one line, not a death that leaves the file.
-    flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)))?;
+    let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    if signals.and_then(wait).is_err() {
+        LAST.store(NOBODY_WAITS, Ordering::SeqCst);
+    }
+}
+
+/// Starts the thread that heeds the first signal.
+fn wait(mut signals: Signals) -> io::Result<()> {
     thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
             if STOPS.load(Ordering::SeqCst) {

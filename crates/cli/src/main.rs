@@ -13,6 +13,7 @@ mod gram;
 mod info;
 mod interrupt;
 mod made_up;
+mod memory;
 mod mul;
 mod npy;
 mod operand;
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
 fn run() -> Result<(), Fault> {
     let Some(cli) = args::parse()? else { return Ok(()) };
     progress::allow(cli.progress);
-    interrupt::install().map_err(|error| Fault::Input(format!("no handler for Ctrl-C: {error}")))?;
+    interrupt::install();
     match cli.command {
         Command::Mul(args) => mul::run(&args),
         Command::Gemv(args) => gemv::run(&args),

@@ -65,6 +65,32 @@ pub fn write(path: &Path, text: &str) -> Result<(), Fault> {
     output.commit()
 }
 
+/// Refuses outputs that would replace what is read, or each other, whatever names they go by. What is no regular file replaces nothing.
+///
+/// # Errors
+/// [`Fault::Input`], with the names of both.
+pub fn refuse_to_replace(read: &[&Path], written: &[&Path]) -> Result<(), Fault> {
+    for (at, output) in written.iter().enumerate() {
+        for (others, what) in [(read, "read"), (&written[..at], "written too")] {
+            if let Some(other) = others.iter().find(|other| is_same(output, other)) {
+                return Err(Fault::at(output, &format!("it would replace {}, which is {what}", other.display())));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether both are one file, or would be.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| Some(directory_of(path).canonicalize().ok()?.join(path.file_name()?));
+    match (fs::metadata(one), fs::metadata(other)) {
+        _ if is_stdout(one) || is_stdout(other) => false,
+        (Ok(one), Ok(other)) => one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        (Err(_), Err(_)) => place(one).is_some_and(|one| Some(one) == place(other)),
+        _ => false,
+    }
+}
+
 /// A file that is being written.
 pub struct Output {
     /// As the user named it.

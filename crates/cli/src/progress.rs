@@ -53,7 +53,7 @@ impl Progress {
     pub fn new(words: &str, bytes: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(bytes), ProgressDrawTarget::hidden());
         set(&bar, MOVING, words);
-        let alive = is_shown().then(|| show_later(bar.clone()));
+        let alive = is_shown().then(|| show_later(bar.clone())).flatten();
         Self { bar, _alive: alive }
     }
 
@@ -100,19 +100,28 @@ fn set(bar: &ProgressBar, template: &str, words: &str) {
     bar.set_message(words.to_string());
 }
 
-fn show_later(bar: ProgressBar) -> Sender<()> {
+/// `None` where the system starts no thread for it: work goes on without a bar.
+fn show_later(bar: ProgressBar) -> Option<Sender<()>> {
     let (alive, ended) = mpsc::channel::<()>();
-    thread::spawn(move || {
-        if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-            bar.set_draw_target(if io::stderr().is_terminal() {
-                ProgressDrawTarget::stderr()
-            } else {
-                ProgressDrawTarget::term_like_with_hz(Box::new(Pipe), 1)
-            });
-            bar.enable_steady_tick(TICK);
+    let show = move || {
+        let ends_within = |time| ended.recv_timeout(time) != Err(RecvTimeoutError::Timeout);
+        if ends_within(PATIENCE) {
+            return;
         }
-    });
-    alive
+        bar.set_draw_target(if io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::term_like_with_hz(Box::new(Pipe), 1)
+        });
+        // By this thread: the bar's own steady tick takes another one, or panics.
+        while !bar.is_finished() {
+            bar.tick();
+            if ends_within(TICK) {
+                return;
+            }
+        }
+    };
+    thread::Builder::new().name("bar".into()).spawn(show).is_ok().then_some(alive)
 }
 
 /// Standard error that is no terminal, with `--progress always`: the bar anew on each line, once a second.

@@ -5,11 +5,11 @@ mod common;
 use std::fs;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Array, Bench, await_handlers, exists, npy, skipped, text, with};
+use common::{Array, Bench, KIB, await_handlers, exists, limited, npy, skipped, text, with};
 
 fn bench() -> Bench {
     let bench = Bench::new();
@@ -103,23 +103,11 @@ fn bad_files_leave_one_line_and_the_old_output() {
     assert_eq!(bench.names(), ["bad.npy", "c.npy", "good.npy"]);
 }
 
-/// KiB of addresses that do for a small product: the 58 MB of the program itself, unoptimised, and 64 MiB.
-const KIB: &str = "122200";
-
-/// The program where there is hardly any memory.
-fn limited(bench: &Bench, args: &[&str]) -> Output {
-    let line = format!("ulimit -v {KIB} && exec \"$0\" \"$@\"");
-    let mut command = Command::new("sh");
-    // One thread, whose stack and heap are all the addresses that are set aside.
-    command.args(["-c", &line, env!("CARGO_BIN_EXE_lanky")]).args(args).env("RAYON_NUM_THREADS", "1");
-    command.env("LANKY_TUNED", "none").current_dir(bench.path("")).output().expect("a shell")
-}
-
 /// The same files where there is hardly any memory: the same line, so that nothing was asked for that a header named.
 #[test]
 fn bad_files_take_no_memory() {
     let bench = bench();
-    let limited = |args: &[&str]| limited(&bench, args);
+    let limited = |args: &[&str]| limited(&bench, KIB, args);
     let good = limited(&["mul", "good.npy", "good.npy", "-o", "d.npy", "--device", "cpu"]);
     assert!(good.status.success(), "{}", text(&good.stderr));
     // The limit is one: a matrix that is really there does not fit.
@@ -149,7 +137,7 @@ fn a_result_that_is_too_large_is_one_fault() {
     put("cols.npy", "(1, 30000, 0)");
     put("rows.npy", "(1, 0, 30000)");
     for args in [&["mul", "col.npy", "row.npy"][..], &["gram", "row.npy"], &["batch", "cols.npy", "rows.npy"]] {
-        let output = limited(&bench, &[args, &["-o", "c.npy", "--device", "cpu"]].concat());
+        let output = limited(&bench, KIB, &[args, &["-o", "c.npy", "--device", "cpu"]].concat());
         assert_eq!(text(&output.stderr), "lanky: out of memory: 7200000000 bytes wanted\n", "{args:?}");
         assert_eq!(output.status.code(), Some(3), "{args:?}");
     }
@@ -169,7 +157,7 @@ fn a_result_that_is_too_large_is_one_fault() {
         (&["batch", "cols.npy", "rows.npy"], claimed),
         (&["batch", "one_col.npy", "one_row.npy"], one),
     ] {
-        let output = limited(&bench, &[args, &["-o", "c.npy", "--device", "cpu"]].concat());
+        let output = limited(&bench, KIB, &[args, &["-o", "c.npy", "--device", "cpu"]].concat());
         assert_eq!(text(&output.stderr), format!("lanky: {why}\n"), "{args:?}");
         assert_eq!(output.status.code(), Some(2), "{args:?}");
     }

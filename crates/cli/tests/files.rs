@@ -47,6 +47,54 @@ fn what_is_no_file_is_said_to_be_none() {
 }
 
 /// A disk of 64 KiB that C does not fit on.
+/// By whatever name: nothing is written then, and both are named.
+#[test]
+fn an_output_that_would_replace_an_input_or_another_output_is_refused() {
+    let bench = Bench::new();
+    for name in ["r.csv", "r-ceilings.csv", "x.toml", "h200.tuned", "r-graphs.csv"] {
+        bench.put(name, "as it was");
+    }
+    let suite = "family,source,dtype,layout,op_a,op_b,beta,m,n,k,lda,ldb,ldc,batch,note\ntsm2r,mine,f64,ccc,n,n,0,9,3,7,,,,1,\n";
+    bench.put("s.csv", suite);
+    bench.put("s-variants.csv", suite);
+    fs::create_dir(bench.path("folder")).expect("made");
+    symlink("../r.csv", bench.path("folder/link.csv")).expect("a link");
+    let before = bench.names();
+    let plan = ["plan", "300", "4", "300", "--gpu", "h200"];
+    let bench_s = ["bench", "--device", "cpu", "--samples", "1", "--against", "none"];
+    for (args, more, both) in [
+        (&["report", "r.csv"][..], &["-o", "r.csv"][..], ["r.csv", "r.csv, which is read"]),
+        (&["report", "r.csv"], &["-o", "./folder/../r.csv"], ["./folder/../r.csv", "r.csv, which is read"]),
+        (&["report", "r.csv"], &["--svg", "r.csv"], ["r.csv", "r.csv, which is read"]),
+        (&["report", "folder/link.csv"], &["-o", "r.csv"], ["r.csv", "folder/link.csv, which is read"]),
+        (&["report", "r.csv"], &["-o", "r-ceilings.csv"], ["r-ceilings.csv", "r-ceilings.csv, which is read"]),
+        (&["report", "r.csv"], &["-o", "p.html", "--svg", "p.html"], ["p.html", "p.html, which is written too"]),
+        (&["report", "r.csv"], &["-o", "folder/../p", "--into", "p"], ["folder/../p", "p, which is written too"]),
+        (&plan[..4], &["--gpu-file", "x.toml", "--svg", "x.toml"], ["x.toml", "x.toml, which is read"]),
+        (&plan, &["--ceilings", "r.csv", "--svg", "r.csv"], ["r.csv", "r.csv, which is read"]),
+        (&bench_s, &["--suite", "s.csv", "--csv", "s.csv"], ["s.csv", "s.csv, which is read"]),
+        (
+            &bench_s,
+            &["--suite", "s-variants.csv", "--csv", "s.csv"],
+            ["s-variants.csv", "s-variants.csv, which is read"],
+        ),
+    ] {
+        let error = bench.fail(2, &[args, more].concat());
+        assert!(error.starts_with(&format!("lanky: {}: it would replace {}", both[0], both[1])), "{error}");
+    }
+    let tuned =
+        bench.command(&[&plan[..], &["--svg", "h200.tuned"]].concat()).env("LANKY_TUNED", "h200.tuned").output();
+    assert_eq!(tuned.expect("it starts").status.code(), Some(2));
+    assert_eq!(bench.names(), before);
+    for name in ["r.csv", "r-ceilings.csv", "x.toml", "h200.tuned", "r-graphs.csv"] {
+        assert_eq!(text(&bench.get(name)), "as it was", "{name}");
+    }
+    // What replaces nothing: standard output and devices, as often as one likes, and other files.
+    for more in [&["--svg", "f.svg"][..], &["--svg", "/dev/null"]] {
+        assert!(bench.run(&[&plan[..], more].concat()).status.success(), "{more:?}");
+    }
+}
+
 #[test]
 fn a_full_disk_is_said_to_be_full() {
     let bench = bench();

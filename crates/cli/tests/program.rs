@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::process::Command;
+
 use common::{Bench, text};
 use serde_json::Value;
 
@@ -80,6 +82,20 @@ fn plan_explains_itself() {
         assert!(bench.run(&[&["plan"], &lengths[..], &["--gpu", "h200"]].concat()).status.success());
     }
     bench.fail(2, &["plan", "20480", "4", "20480", "--variant", "nonsense"]);
+    // Names that there are, of another operation.
+    for (args, of) in [
+        (
+            &["4000", "4", "4000", "--variant", "batched_any"][..],
+            "variant batched_any: it is of another operation, batches",
+        ),
+        (
+            &["4", "4", "4", "--batch", "9", "--variant", "tsm2r_inner"],
+            "tsm2r_inner: it is of another operation, one product",
+        ),
+    ] {
+        let error = bench.fail(2, &[&["plan", "--gpu", "h200"], args].concat());
+        assert!(error.contains(of), "{error}");
+    }
     bench.fail(2, &["plan", "18446744073709551615", "18446744073709551615", "2", "--gpu", "h200"]);
 }
 
@@ -89,6 +105,15 @@ fn help_and_version_are_results() {
     for args in [&["--help"][..], &["--version"], &["mul", "--help"]] {
         let output = bench.run(args);
         assert!(output.status.success() && !output.stdout.is_empty() && output.stderr.is_empty());
+    }
+    for (command, words) in [
+        ("bench", "Without a suite the cases are those of"),
+        ("bench", "Environment: LANKY_SUITE names"),
+        ("batch", "with m, n or k above 32 a GPU computes one by one"),
+        ("tune", "in place of what is there"),
+    ] {
+        let help = text(&bench.run(&[command, "--help"]).stdout);
+        assert!(help.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{command}: {help}");
     }
 }
 
@@ -108,6 +133,15 @@ fn shells_and_man_get_what_they_read() {
     assert!(bench.run(&["man", "--out", "man1"]).status.success());
     for command in ["mul", "plan", "bench", "trace", "man"] {
         assert!(bench.path(&format!("man1/lanky-{command}.1")).is_file(), "{command}");
+    }
+    // A page that cannot be written whole is not there.
+    let line = format!("ulimit -f 1; exec {} man --out man2", env!("CARGO_BIN_EXE_lanky"));
+    let output = Command::new("sh").args(["-c", &line]).current_dir(bench.path("")).output().expect("a shell");
+    assert_eq!((output.status.code(), text(&output.stderr).lines().count()), (Some(2), 1), "{}", text(&output.stderr));
+    for page in std::fs::read_dir(bench.path("man2")).expect("a folder").map(|page| page.expect("an entry").file_name())
+    {
+        let [cut, whole] = ["man2", "man1"].map(|folder| std::fs::read(bench.path(folder).join(&page)));
+        assert_eq!(cut.ok(), whole.ok(), "{page:?}");
     }
     bench.put("file", b"");
     bench.fail(2, &["man", "--out", "file"]);

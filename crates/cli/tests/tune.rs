@@ -169,6 +169,13 @@ fn loops_are_searched_on_the_cpu() {
     }
 }
 
+/// Before the search, which takes as long as its budget, says anything.
+#[test]
+fn a_search_that_cannot_be_written_does_not_begin() {
+    let error = Bench::new().fail(2, &["tune", "--device", "cpu", "--budget", "1h", "-o", "nowhere/x.csv"]);
+    assert_eq!(error, "lanky: nowhere/x.csv: no such file or directory\n");
+}
+
 /// The first signal asks a search to stop, which says what it found; the second one ends it at once.
 #[test]
 fn a_second_signal_does_not_wait() {
@@ -285,7 +292,7 @@ fn a_refused_database_is_named_once_and_the_model_decides() {
     for (gpu, file, reason) in [
         ("h200", "damaged.tuned", "damaged.tuned: it was changed or damaged: its check is "),
         ("h200", "version.tuned", "version.tuned: line 1: it is of version 2, but required is 1: tune again"),
-        ("h200", "absent.tuned", "absent.tuned: "),
+        ("h200", "absent.tuned", "absent.tuned: no such file or directory"),
         (
             "a100",
             "h200.tuned",
@@ -299,6 +306,7 @@ fn a_refused_database_is_named_once_and_the_model_decides() {
             "{noted}"
         );
         assert_eq!(noted.lines().count(), 1, "{noted}");
+        assert!(!noted.contains("os error"), "{noted}");
         if file != "h200.tuned" {
             assert!(bench.fail(2, &["tune", "--from", file]).contains(reason));
         }

@@ -8,10 +8,6 @@ use super::case::{self, Layout};
 use crate::args::Place;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Without --suite the cases are those of --m, --n and --k, all with each other.\n\
-    Environment: LANKY_CUBLAS and LANKY_OPENBLAS name a library or its folder, LANKY_OPPONENTS the library of \
-    benches/opponents, LANKY_SUITE a suite, LANKY_COMMIT the commit that results are of, LANKY_TUNED a database of lanky tune \
-    that plans follow (unset: the library's of the GPU; none: the model alone).")]
 pub struct BenchArgs {
     /// Families of cases: tsm2r, gemm, .. [default: tsm2r and a gemm, or all of the suite]
     #[arg(long, value_delimiter = ',', value_parser = case::family)]

@@ -64,7 +64,7 @@ impl<'b> Bench<'b> {
             let mut ours = match Ours::<E>::new(self.stream, &problem, case.beta, variant, None) {
                 Ok(ours) => ours,
                 Err(error) if error.is_device() => {
-                    self.outcome.failed(format!("{} by {by}: {error}", case.name()));
+                    self.outcome.failed(&format!("{} by {by}", case.name()), &error.into());
                     continue;
                 }
                 Err(refused) => match (variant, role) {
@@ -81,7 +81,9 @@ impl<'b> Bench<'b> {
             match oracle.check(self.stream, data, &mut ours)? {
                 Verdict::Right => right.push(Contestant { name, role, chooser, launch, run: Box::new(ours) }),
                 Verdict::Wrong(why) => self.outcome.wrong(format!("{} by {name}: {why}", case.name())),
-                Verdict::Failed(error) => self.outcome.failed(format!("{} by {name}: {error}", case.name())),
+                Verdict::Failed(error) => {
+                    self.outcome.failed(&format!("{} by {name}", case.name()), &error.into());
+                }
             }
         }
         Ok(Served::By(right))
@@ -114,7 +116,9 @@ impl<'b> Bench<'b> {
             match oracle.check(self.stream, data, &mut ours)? {
                 Verdict::Right => right.push(Contestant { name, role, chooser, launch, run: Box::new(ours) }),
                 Verdict::Wrong(why) => self.outcome.wrong(format!("{} by {name}: {why}", case.name())),
-                Verdict::Failed(error) => self.outcome.failed(format!("{} by {name}: {error}", case.name())),
+                Verdict::Failed(error) => {
+                    self.outcome.failed(&format!("{} by {name}", case.name()), &error.into());
+                }
             }
         }
         Ok(Served::By(right))

@@ -24,20 +24,21 @@ pub enum Journal {
 }
 
 impl Journal {
-    /// Makes sure that the file can be written; what is there stays as it is.
+    /// Makes sure that the file can be written, and that none replaces what the run reads; what is there stays as it is.
     ///
     /// # Errors
-    /// [`Fault::Input`] if it cannot.
-    pub fn new(path: Option<&Path>) -> Result<Self, Fault> {
+    /// [`Fault::Input`] if it cannot, or one does.
+    pub fn new(path: Option<&Path>, read: &[&Path]) -> Result<Self, Fault> {
         let Some(path) = path else { return Ok(Self::Nowhere) };
         let output = Output::create(path)?;
         if output.is_direct() {
             return Ok(Self::Stream(output, result::header()));
         }
         drop(output);
+        let [graphs, others, ceilings] = ["graphs", "variants", "ceilings"].map(|what| beside(path, what));
+        output::refuse_to_replace(read, &[path, &graphs, &others, &ceilings])?;
         let lines = |path: PathBuf| Lines { path, file: None };
-        let [graphs, others] = ["graphs", "variants"].map(|what| lines(beside(path, what)));
-        Ok(Self::Files { cases: lines(path.into()), graphs, others, ceilings: beside(path, "ceilings") })
+        Ok(Self::Files { cases: lines(path.into()), graphs: lines(graphs), others: lines(others), ceilings })
     }
 
     /// Writes what the device does at most.
@@ -159,7 +160,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("r.csv"), "as it was").expect("written");
-        let mut journal = Journal::new(Some(&at("r.csv")))?;
+        let mut journal = Journal::new(Some(&at("r.csv")), &[])?;
         let read = |name: &str| read_to_string(at(name)).unwrap_or_default();
         assert_eq!((read("r.csv").as_str(), at("r-variants.csv").exists()), ("as it was", false));
         journal.ceilings(&[ceiling("read", "f64", 5.0)])?;
@@ -188,7 +189,7 @@ mod tests {
     fn a_run_without_rows_leaves_a_header() -> Result<(), Fault> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("r.csv");
-        Journal::new(Some(&path))?.finish()?;
+        Journal::new(Some(&path), &[])?.finish()?;
         assert_eq!(read_to_string(&path).ok(), Some(result::header()));
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
         Ok(())

@@ -152,7 +152,7 @@ impl<'b> Bench<'b> {
 
     /// Puts a case on record that could not be measured to its end.
     fn fail(&mut self, case: &Case, fault: &Fault) {
-        self.outcome.failed(format!("{}: {fault}", case.name()));
+        self.outcome.failed(&case.name(), fault);
         pending::done(&case.name());
     }
 

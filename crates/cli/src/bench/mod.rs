@@ -1,10 +1,13 @@
 //! `lanky bench`: every case checked, then timed in turns with whoever computes the same, as fractions of what the device
 //! does at most. How each number comes about: benches/README.md.
 
+use std::path::Path;
+
 use crate::args::check_variant;
 use crate::device;
 use crate::error::Fault;
 use crate::say;
+use crate::tuned;
 
 pub mod args;
 pub mod case;
@@ -44,7 +47,7 @@ pub use pending::say_missing;
 ///
 /// # Errors
 /// [`Fault::Check`] after everything has run and been written, if a product was wrong, a plan failed, or a figure is above the
-/// ceiling; the others before anything is measured, or where results cannot be written.
+/// ceiling, [`Fault::Memory`] then, if that alone was not there; the others before anything is measured, or where results cannot be written.
 pub fn run(args: &BenchArgs) -> Result<(), Fault> {
     if let Some([old, new]) = args.compare.as_deref() {
         return compare::run(old, new, args.tolerance, args.json);
@@ -59,7 +62,9 @@ pub fn run(args: &BenchArgs) -> Result<(), Fault> {
         return Err(Fault::Input("no case is of these families, element types and layouts".into()));
     }
     // Before anything is measured: a place that cannot be written is known at once.
-    let journal = Journal::new(args.csv.as_deref())?;
+    let (suite, tuned) = (suite::file(args), tuned::file());
+    let read: Vec<&Path> = [&suite, &tuned].into_iter().filter_map(Option::as_deref).collect();
+    let journal = Journal::new(args.csv.as_deref(), &read)?;
     if cfg!(debug_assertions) {
         say::note("this is an unoptimised build: its numbers are its own, not the machine's");
     }

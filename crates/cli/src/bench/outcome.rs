@@ -25,6 +25,9 @@ pub struct Outcome {
     pub wrong: Vec<String>,
     /// Plans of ours that failed, and cases that could not be measured, in words.
     pub failed: Vec<String>,
+    /// How many of them had too little memory.
+    #[serde(skip)]
+    pub without_memory: usize,
     /// Figures above the ceiling, in words.
     pub errors_of_measurement: Vec<String>,
     /// Opponents that failed or were wrong, in words.
@@ -102,6 +105,7 @@ impl Outcome {
             rows: Vec::new(),
             wrong: Vec::new(),
             failed: Vec::new(),
+            without_memory: 0,
             errors_of_measurement: Vec::new(),
             opponents_out: Vec::new(),
             without_ours: Vec::new(),
@@ -115,10 +119,12 @@ impl Outcome {
         self.wrong.push(words);
     }
 
-    /// Puts on record what failed.
-    pub fn failed(&mut self, words: String) {
+    /// Puts on record what failed, and why.
+    pub fn failed(&mut self, what: &str, fault: &Fault) {
+        let words = format!("{what}: {fault}");
         say::note(&format!("FAILED: {words}"));
         self.failed.push(words);
+        self.without_memory += usize::from(matches!(fault, Fault::Memory(_)));
     }
 
     /// Puts a figure above the ceiling on record.
@@ -130,7 +136,8 @@ impl Outcome {
     /// Whether all went as it should.
     ///
     /// # Errors
-    /// [`Fault::Check`], in a line, if a product was wrong, a plan failed, or a figure is above the ceiling.
+    /// [`Fault::Check`], in a line, if a product was wrong, a plan failed, or a figure is above the ceiling; [`Fault::Memory`] if
+    /// memory that was not there is all that went wrong.
     pub fn verdict(&self) -> Result<(), Fault> {
         let kinds = [
             ("product is wrong", "products are wrong", &self.wrong),
@@ -138,7 +145,13 @@ impl Outcome {
             ("figure is above the ceiling", "figures are above the ceiling", &self.errors_of_measurement),
         ];
         let faults: Vec<String> = kinds.into_iter().filter_map(|(one, many, all)| counted(one, many, all)).collect();
-        if faults.is_empty() { Ok(()) } else { Err(Fault::Check(faults.join("; "))) }
+        match faults.as_slice() {
+            [] => Ok(()),
+            [lacking] if self.without_memory > 0 && self.without_memory == self.failed.len() => {
+                Err(Fault::Memory(lacking.clone()))
+            }
+            faults => Err(Fault::Check(faults.join("; "))),
+        }
     }
 
     /// Counts a case that is not run.

@@ -53,7 +53,9 @@ impl<'b> Bench<'b> {
                 Err(error) if contestant.role == Role::Other => {
                     self.outcome.opponents_out.push(format!("{name}{how}: {}: {error}", case.name()));
                 }
-                Err(error) => self.outcome.failed(format!("{} by {name}{how}: {error}", case.name())),
+                Err(error) => {
+                    self.outcome.failed(&format!("{} by {name}{how}", case.name()), &error.clone().into());
+                }
             }
         }
         let how = if cached { format!("{how}{CACHED}") } else { how.into() };

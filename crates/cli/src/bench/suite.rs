@@ -1,7 +1,7 @@
 //! Where cases come from: flags, or a suite of the literature's.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use lanky::Device;
 use lanky::text::read_text;
@@ -22,6 +22,8 @@ const DEFAULT: [&str; 8] = [
     include_str!("../../suite/gemm.csv"),
     include_str!("../../suite/batched.csv"),
 ];
+/// The name of that one.
+const CARRIED: &str = "default";
 /// Names a suite where `--suite` does not.
 const VARIABLE: &str = "LANKY_SUITE";
 
@@ -38,15 +40,24 @@ pub struct Cases {
     pub repeated: usize,
 }
 
-/// All cases that the flags ask for.
-pub fn cases(args: &BenchArgs, device: &Device) -> Result<Cases, Fault> {
+/// The suite that is asked for, a file or [`CARRIED`], if one is.
+fn asked(args: &BenchArgs) -> Option<PathBuf> {
     let sizes_given = [&args.m, &args.n, &args.k, &args.batch].iter().any(|lengths| !lengths.is_empty());
-    let suite = match &args.suite {
+    match &args.suite {
         Some(path) => Some(path.clone()),
         None if sizes_given => None,
         None => std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(Into::into),
-    };
-    let cases = match suite {
+    }
+}
+
+/// The file that the cases are read from, if they are.
+pub fn file(args: &BenchArgs) -> Option<PathBuf> {
+    asked(args).filter(|path| path != Path::new(CARRIED))
+}
+
+/// All cases that the flags ask for.
+pub fn cases(args: &BenchArgs, device: &Device) -> Result<Cases, Fault> {
+    let cases = match asked(args) {
         Some(path) => of_suite(args, &path)?,
         None => of_flags(args, device),
     };
@@ -146,7 +157,7 @@ fn varied(args: &BenchArgs, case: Case) -> Vec<Case> {
 
 /// The rows of a suite that the flags leave.
 fn of_suite(args: &BenchArgs, path: &Path) -> Result<Vec<Case>, Fault> {
-    let mut cases = if path == Path::new("default") {
+    let mut cases = if path == Path::new(CARRIED) {
         let all: Result<Vec<Vec<Case>>, String> = DEFAULT.into_iter().map(parse).collect();
         all.map_err(|reason| Fault::Input(format!("the suite that is carried: {reason}")))?.concat()
     } else {

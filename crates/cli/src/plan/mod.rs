@@ -12,6 +12,9 @@ pub mod lies;
 mod paper;
 mod tuned;
 
+use std::path::Path;
+
+use model::variants::batched::BATCHED;
 use model::{Dtype, Problem};
 use serde::Serialize;
 
@@ -25,6 +28,10 @@ use crate::say;
 /// Runs the command.
 pub fn run(args: &PlanArgs) -> Result<(), Fault> {
     check_variant(args.variant.as_deref())?;
+    check_operation(args)?;
+    let tuned = crate::tuned::file();
+    let read: Vec<&Path> = [&args.gpu_file, &args.ceilings, &tuned].into_iter().filter_map(Option::as_deref).collect();
+    output::refuse_to_replace(&read, args.svg.as_deref().as_slice())?;
     let &[m, n, k] = args.lengths.as_slice() else { return against(args) };
     let dtype: Dtype = args.dtype.into();
     let (machine, note) = gpu::machine(args)?;
@@ -57,6 +64,18 @@ pub fn run(args: &PlanArgs) -> Result<(), Fault> {
         say::note(&note);
     }
     say::print(&text)
+}
+
+/// Refuses a variant of one product where a batch is planned, and one of batches where one product is.
+fn check_operation(args: &PlanArgs) -> Result<(), Fault> {
+    let Some(name) = args.variant.as_deref() else { return Ok(()) };
+    let is_of_batches = BATCHED.iter().any(|variant| variant.name == name || variant.entry == name);
+    let (of, asked) = match (is_of_batches, args.batch) {
+        (true, None) => ("batches", "one product; --batch COUNT plans a batch"),
+        (false, Some(_)) => ("one product", "a batch"),
+        _ => return Ok(()),
+    };
+    Err(Fault::Input(format!("variant {name}: it is of another operation, {of}, and the plan is for {asked}")))
 }
 
 /// Compares predictions with results.

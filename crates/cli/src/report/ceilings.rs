@@ -11,24 +11,25 @@ use crate::say;
 /// The file of a folder, for all results in it that have none of their own.
 const OF_A_FOLDER: &str = "ceilings.csv";
 
-/// The results of all files, and the ceilings that lie beside them: `x-ceilings.csv` beside `x.csv`, else `ceilings.csv`. Of
-/// several for a device the first counts.
+/// The files of ceilings that lie beside results: `x-ceilings.csv` beside `x.csv`, and `ceilings.csv`.
+pub fn beside_all(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let of = |path: &PathBuf| [beside(path, "ceilings"), path.with_file_name(OF_A_FOLDER)];
+    paths.iter().flat_map(of).filter(|beside| beside.exists() && !paths.contains(beside)).collect()
+}
+
+/// The results of all files, and the ceilings of those and of what lies beside them. Of several for a device the first counts.
 ///
 /// # Errors
 /// [`Fault::Input`] if a file is no results.
-pub fn read(paths: &[PathBuf]) -> Result<Results, Fault> {
+pub fn read(paths: &[PathBuf], beside: &[PathBuf]) -> Result<Results, Fault> {
     let mut all = Results::default();
     for path in paths {
         let Results { rows, ceilings } = result::read_all(path)?;
         all.rows.extend(rows);
         add(&mut all.ceilings, ceilings);
     }
-    for path in paths {
-        for beside in [beside(path, "ceilings"), path.with_file_name(OF_A_FOLDER)] {
-            if beside.exists() && !paths.contains(&beside) {
-                add(&mut all.ceilings, result::read_all(&beside)?.ceilings);
-            }
-        }
+    for path in beside {
+        add(&mut all.ceilings, result::read_all(path)?.ceilings);
     }
     Ok(all)
 }
@@ -103,8 +104,9 @@ mod tests {
     fn the_nearest_ceilings_count() {
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
+        let read_beside = |paths: &[PathBuf]| read(paths, &beside_all(paths));
         put(&at("r.csv"), &[]);
-        let rate = || read(&[at("r.csv")]).expect("results").ceilings.first().map(Ceiling::rate);
+        let rate = || read_beside(&[at("r.csv")]).expect("results").ceilings.first().map(Ceiling::rate);
         assert_eq!(rate(), None);
         put(&at("ceilings.csv"), &[ceiling("read", "f64", 3.0)]);
         assert_eq!(rate(), Some(3.0));
@@ -113,10 +115,10 @@ mod tests {
         put(&at("r.csv"), &[ceiling("read", "f64", 5.0)]);
         assert_eq!(rate(), Some(5.0));
         // Named, and beside another: it is read once, and rows are rows still.
-        let all = read(&[at("r.csv"), at("ceilings.csv")]).expect("results");
+        let all = read_beside(&[at("r.csv"), at("ceilings.csv")]).expect("results");
         assert_eq!((all.rows.len(), all.ceilings.len()), (1, 1));
         std::fs::write(at("r-ceilings.csv"), "no results").expect("written");
-        assert!(read(&[at("r.csv")]).is_err());
+        assert!(read_beside(&[at("r.csv")]).is_err());
     }
 
     #[test]

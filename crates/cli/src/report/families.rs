@@ -103,7 +103,7 @@ mod tests {
         rows.extend([1, 2, 4, 5, 8, 9, 16, 17, 32, 33, 48, 49, 64, 65].map(|n| of("tsmm", (1000, n, 1), Some(900.0))));
         let text = markdown(&rows).expect("two families");
         assert!(
-            text.starts_with("### tsmm\n\na \"GPU\", <b>, driver 580; commits abc; 2026-01-02.\n\n|  | cases |"),
+            text.starts_with("### tsmm\n\na \"GPU\", &lt;b>, driver 580; commits abc; 2026-01-02.\n\n|  | cases |"),
             "{text}"
         );
         for (name, count) in [

@@ -1,7 +1,7 @@
 //! `lanky report`: results as one page that needs nothing else, its first figure alone, or tables in a page of text.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lanky::text::read_text;
@@ -9,7 +9,7 @@ use model::VARIANTS;
 
 use crate::bench::result::{Results, Row};
 use crate::error::Fault;
-use crate::output::write;
+use crate::output::{refuse_to_replace, write};
 
 pub mod axis;
 mod bandwidth;
@@ -42,7 +42,12 @@ pub struct ReportArgs {
 
 /// Runs the command.
 pub fn run(args: &ReportArgs) -> Result<(), Fault> {
-    let Results { rows, ceilings } = ceilings::read(&args.results)?;
+    let beside = ceilings::beside_all(&args.results);
+    let read: Vec<&Path> = args.results.iter().chain(&beside).map(PathBuf::as_path).collect();
+    // The page that is renewed is read for that alone.
+    let written: Vec<&Path> = [&args.svg, &args.into, &args.output].into_iter().filter_map(Option::as_deref).collect();
+    refuse_to_replace(&read, &written)?;
+    let Results { rows, ceilings } = ceilings::read(&args.results, &beside)?;
     if let Some(path) = &args.svg {
         let figure = bandwidth::main_figure(&rows).or_else(|| squares::main_figure(&rows));
         let none =

@@ -41,7 +41,7 @@ pub fn all(rows: &[Row]) -> Option<String> {
     let mut tables = vec![picks(rows, &main)];
     tables.extend(ladders(rows));
     tables.push(summary(rows));
-    tables.extend(gone(rows).map(|words| format!("{words}\n")));
+    tables.extend(gone(rows).map(|words| in_markdown(&words) + "\n"));
     Some(tables.join("\n"))
 }
 
@@ -65,12 +65,20 @@ pub fn origins(rows: &[&Row]) -> String {
         [first, .., last] => format!("{first} to {last}"),
         days => days.concat(),
     };
-    format!("{}, driver {}; commits {}; {days}.", devices.join(", "), drivers.join(", "), commits.join(", "))
+    let text =
+        format!("{}, driver {}; commits {}; {days}.", devices.join(", "), drivers.join(", "), commits.join(", "));
+    in_markdown(&text)
+}
+
+/// Names of results as Markdown shows them: nothing in them ends a cell or a line, or begins a tag.
+fn in_markdown(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|");
+    text.replace(char::is_control, " ")
 }
 
 pub fn line(first: &str, cells: impl Iterator<Item = String>) -> String {
-    let cells: String = cells.map(|cell| format!(" {cell} |")).collect();
-    format!("| {first} |{cells}\n")
+    let cells: String = cells.map(|cell| format!(" {} |", in_markdown(&cell))).collect();
+    format!("| {} |{cells}\n", in_markdown(first))
 }
 
 /// A header over numbers; its first cell is empty.
@@ -241,8 +249,8 @@ pub(super) fn median(numbers: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::result::Timing;
     use crate::bench::result::tests::row;
+    use crate::bench::result::{Best, Timing};
 
     fn forced(n: u64, variant: &str, ns: f64) -> Row {
         let ours = Timing { ns_median: ns, ns_low: ns, ns_high: ns, ns_min: ns };
@@ -256,7 +264,7 @@ mod tests {
         let rows = [row(4, Some(900.0)), row(2, Some(1100.0)), single, forced(2, "unknown", 1000.0)];
         let text = all(&rows).expect("tables");
         for line in [
-            "tsm2r A 1000 x 500: what the model picked. a \"GPU\", <b>, driver 580; commits abc; 2026-01-02.\n\n|  | n = 2 | 4 |\n|---|---:|---:|",
+            "tsm2r A 1000 x 500: what the model picked. a \"GPU\", &lt;b>, driver 580; commits abc; 2026-01-02.\n\n|  | n = 2 | 4 |\n|---|---:|---:|",
             "| f64, % of the bound | 80.0 | 80.0 |\n| f64, time of cublas / ours | 1.10 | 0.90 |",
             "| f32, % of the bound | 80.0 |  |\n",
             "| tsm2r f64, A by columns | 2 | 80.0 | 80.0 | 1.00 | 0.90 | 1 |",
@@ -309,6 +317,17 @@ mod tests {
         assert!(table.contains("| the model's pick | 80.0 |  |"), "{table}");
         assert!(table.contains("| cublas, in the same process | 50.0 | 50.0 |"), "{table}");
         assert_eq!(table.matches('`').count(), 2, "{table}");
+    }
+
+    #[test]
+    fn names_stay_in_their_cells() {
+        let mut named = row(4, Some(900.0));
+        named.best = named.best.map(|best| Best { opponent: "a|b<c&\n".into(), ..best });
+        let text = all(&[named, row(2, None)]).expect("tables");
+        assert!(text.contains("| f64, time of a\\|b&lt;c&amp;  / ours |  | 0.90 |\n"), "{text}");
+        let gone = Row { variant: "x|<y".into(), ..row(8, None) };
+        let text = all(&[gone, row(2, None)]).expect("tables");
+        assert!(text.contains(", x\\|&lt;y (1)"), "{text}");
     }
 
     #[test]

@@ -8,10 +8,11 @@ use model::launch::reduced::{TICKETS, WORK_HEAD_BYTES, has_tickets, is_joined};
 use model::launch::{slots_len, tiling};
 use model::variants::SUM_SLOTS_THREADS;
 use model::{Dtype, Layout, Refusal, Strides, Variant, span, sum_slots};
-use simt::{Buffer, Counters, Launch, Memory};
+use simt::{Buffer, Counters, FaultKind, Launch, Memory};
 
 use super::finished::Operands;
 use crate::error::Fault;
+use crate::memory;
 
 /// Multiply-adds that are emulated at most: a few minutes.
 const MOST_FMAS: u128 = 2_000_000_000;
@@ -19,6 +20,11 @@ const MOST_FMAS: u128 = 2_000_000_000;
 const MOST_READ: u64 = 1 << 26;
 /// Elements of C and of the slots at most: of what is written, each 4 bytes take 64 more of history.
 const MOST_WRITTEN: u64 = 1 << 23;
+
+/// Addresses that the emulator takes for a thread's stack.
+const STACK_BYTES: u64 = 256 << 10;
+/// Bytes of history of each byte that may be written.
+const HISTORY: u64 = 16;
 
 /// Whether A, B and C lie by rows.
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +129,24 @@ impl Request {
         Ok(())
     }
 
+    /// Asks for the memory that a run takes: the emulator ends the process where there is none.
+    fn ask_for_memory(&self) -> Result<(), Fault> {
+        let Self { variant, m, n, k, splits, .. } = *self;
+        let tiling = tiling(variant, m.into(), n.into());
+        let product = |rows: u32, cols: u32| u64::from(rows) * u64::from(cols);
+        let slots = match variant.is_reduced() {
+            true => product(m, n) * u64::from(splits),
+            false => slots_len(variant, &tiling, m.into(), n.into(), splits),
+        };
+        let read = (product(m, k) + product(k, n)) * variant.dtype.bytes();
+        let written = (product(m, n) + slots) * variant.dtype.bytes() + u64::from(WORK_HEAD_BYTES);
+        // Of each operand there is for a moment what it is copied from.
+        let operands = (2 * read).max(read + (2 + HISTORY) * written);
+        let adding = if splits > 1 { SUM_SLOTS_THREADS } else { 0 };
+        let stacks = u64::from(variant.threads.max(adding)) * STACK_BYTES;
+        memory::ask(operands + stacks + (1 + HISTORY) * u64::from(tiling.shared_bytes))
+    }
+
     fn grid(&self) -> [u32; 3] {
         let tiling = tiling(self.variant, self.m.into(), self.n.into());
         let blocks = |along: u64| u32::try_from(along).unwrap_or(u32::MAX);
@@ -132,6 +156,7 @@ impl Request {
     /// Runs it on made-up values, of which only their places are counted.
     pub fn run<T: Element + Pod>(self, alpha: T, beta: T) -> Result<Outcome, Fault> {
         let Self { variant, m, n, k, layouts, splits, patterns } = self;
+        self.ask_for_memory()?;
         let [by_rows_a, by_rows_b, by_rows_c] = layouts.by_rows;
         let ((sa, len_a), (sb, len_b)) = (packed(m, k, by_rows_a), packed(k, n, by_rows_b));
         let (sc, len_c) = packed(m, n, by_rows_c);
@@ -180,7 +205,7 @@ impl Request {
                 entry(m, n, k, a, sa.row, sa.col, b, sb.row, sb.col, scale, add, c, so.row, so.col, slot_len, 0, work);
             }
         });
-        let counters = outcome.map_err(|fault| Fault::Check(fault.to_string()))?;
+        let counters = outcome.map_err(fault)?;
         let added = match adds {
             true => Some(self.add_slots(&mut memory, slots, (c, sc), (alpha, beta))?),
             false => None,
@@ -206,7 +231,16 @@ impl Request {
             // SAFETY: the grid covers C, and the operands span their elements.
             unsafe { T::SUM_SLOTS(m, n, slots, splits, alpha, beta, c, strides.row, strides.col) };
         });
-        outcome.map_err(|fault| Fault::Check(fault.to_string()))
+        outcome.map_err(fault)
+    }
+}
+
+/// What ended a launch: a rule that the kernel broke, or that there was no memory for the stack of one of its threads.
+pub fn fault(fault: Box<simt::Fault>) -> Fault {
+    let words = fault.to_string();
+    match (fault.kind, fault.party) {
+        (FaultKind::BadLaunch, Some(_)) => Fault::Memory(words),
+        _ => Fault::Check(words),
     }
 }
 

@@ -8,7 +8,7 @@ use model::variants::{SUM_SLOTS_THREADS, reduce_slots};
 use model::{Dtype, Strides};
 use simt::{Buffer, Counters, Launch, Memory};
 
-use super::emulate::{Request, len};
+use super::emulate::{Request, fault, len};
 use crate::error::Fault;
 
 /// A, B and C in the emulator's memory, each with its strides.
@@ -46,7 +46,7 @@ impl Request {
                 entry(m, n, k, a, sa.0, sa.1, b, sb.0, sb.1, alpha, beta, c, sc.0, sc.1, work, how.code(), 0);
             }
         });
-        let counters = outcome.map_err(|fault| Fault::Check(fault.to_string()))?;
+        let counters = outcome.map_err(fault)?;
         if how != Finish::SecondLaunch {
             return Ok((counters, None));
         }
@@ -58,6 +58,6 @@ impl Request {
             // SAFETY: the grid covers C, and the operands span their elements.
             unsafe { T::REDUCE_SLOTS(m, n, splits, alpha, beta, c, sc.row, sc.col, work, how.code()) };
         });
-        Ok((counters, Some(outcome.map_err(|fault| Fault::Check(fault.to_string()))?)))
+        Ok((counters, Some(outcome.map_err(fault)?)))
     }
 }

@@ -31,8 +31,8 @@ pub struct TuneArgs {
     /// what the library leaves
     #[arg(long, default_value = "auto")]
     pub device: Place,
-    /// Where the database goes, or with --device cpu a CSV of all times; what is there of other shapes is kept, and shapes that it lacks come first [default: after the
-    /// GPU, as nvidia-h200.tuned]
+    /// Where the database goes; what is there of other shapes is kept, and shapes that it lacks come first [default: after the GPU, as
+    /// nvidia-h200.tuned]. With --device cpu a CSV of all times of this run, in place of what is there [default: none]
     #[arg(short, long, value_name = "GPU.tuned")]
     pub output: Option<PathBuf>,
     /// With --device cpu, the sizes of squares

@@ -28,6 +28,7 @@ use crate::interrupt;
 use crate::output::{self, Output};
 use crate::progress::Progress;
 use crate::say;
+use crate::tuned;
 use mesh::Place;
 use session::{End, Found, Session};
 
@@ -39,11 +40,11 @@ const SAVED_EVERY_S: f64 = 2.0;
 /// Runs the command.
 ///
 /// # Errors
-/// [`Fault::Check`] if a product was wrong or a shape could not be measured, [`Fault::Stopped`] after a signal: after all that was
-/// found was written.
+/// [`Fault::Check`] if a product was wrong or a shape could not be measured, [`Fault::Memory`] if there was too little memory for
+/// some alone, [`Fault::Stopped`] after a signal: after all that was found was written.
 pub fn run(args: &TuneArgs) -> Result<(), Fault> {
     if let Some(path) = &args.from {
-        return said(args, &Database::read(path)?, path, None);
+        return said(args, &tuned::read(path)?, path, None);
     }
     if args.device == Where::Cpu {
         return search::run(args);
@@ -172,7 +173,7 @@ impl Journal {
     /// [`Fault::Input`]: the file cannot be written, or what is there is damaged, of another version or of another GPU.
     fn new(path: &Path, machine: &Machine, origin: Origin) -> Result<Self, Fault> {
         drop(Output::create(path)?);
-        let old = if path.is_file() { Some(Database::read(path)?) } else { None };
+        let old = if path.is_file() { Some(tuned::read(path)?) } else { None };
         if let Some(old) = &old {
             old.check(machine).map_err(|reason| Fault::at(path, &reason))?;
         }
@@ -318,7 +319,10 @@ fn verdict(found: &Found) -> Result<(), Fault> {
     }
     match found.failed.first() {
         Some(why) if found.cells.is_empty() => Err(Fault::Device(format!("nothing could be measured: {why}"))),
-        Some(why) => Err(Fault::Check(format!("{} could not be measured: {why}", shapes(found.failed.len())))),
+        Some(why) => {
+            let words = format!("{} could not be measured: {why}", shapes(found.failed.len()));
+            Err(if found.without_memory == found.failed.len() { Fault::Memory(words) } else { Fault::Check(words) })
+        }
         None => Ok(()),
     }
 }

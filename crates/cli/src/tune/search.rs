@@ -4,6 +4,7 @@
 //! the size's part of the budget lasts; the fastest ones race against the library. The library does not follow what is found: it
 //! shows where another order of its loops would be faster.
 
+use std::io::Write;
 use std::time::Instant;
 
 use cpu::{Blocking, Searched, Trial};
@@ -17,7 +18,9 @@ use crate::bench::{data, origin::Origin};
 use crate::csv;
 use crate::error::Fault;
 use crate::interrupt;
-use crate::output;
+use crate::made_up::wide;
+use crate::memory;
+use crate::output::Output;
 use crate::progress::Progress;
 use crate::say::{self, float};
 
@@ -59,6 +62,8 @@ struct Found {
 /// [`Fault::Stopped`] after a signal, when what was found was said.
 pub fn run(args: &TuneArgs) -> Result<(), Fault> {
     let dtypes = asked(args)?;
+    // Before anything is timed: a place that cannot be written is known at once.
+    let output = args.output.as_deref().map(Output::create).transpose()?;
     if cfg!(debug_assertions) {
         say::note("this is an unoptimised build: its kernels take many times as long");
     }
@@ -84,8 +89,9 @@ pub fn run(args: &TuneArgs) -> Result<(), Fault> {
         progress.reached(done + 1, &format!("searching, {}", say::time(left_s.min(86_400.0))));
     }
     drop(progress);
-    if let Some(path) = &args.output {
-        output::write(path, &table(&found))?;
+    if let Some(mut output) = output {
+        output.write_all(table(&found).as_bytes()).map_err(|error| output.fault(&error))?;
+        output.commit()?;
     }
     if args.json {
         say::print_json(&found)?;
@@ -125,6 +131,8 @@ fn searched<T: Searched + Scalar + cpu::Element>(
     let began = Instant::now();
     let each = n * n * size_of::<T>() * if adds { 4 } else { 3 };
     let count = BYTES.div_ceil(each);
+    // A, B and C, and of C two results that are compared.
+    memory::ask(wide(5 * count * n * n * size_of::<T>()))?;
     let mut operand = 0;
     let mut trial = Trial::<T>::new(n, count, adds, |elements| {
         data::source(args.seed, operand).fill(0, elements);

@@ -62,6 +62,8 @@ pub struct Found {
     pub end: End,
     /// Shapes that could not be measured, with the reason.
     pub failed: Vec<String>,
+    /// How many of them had too little memory.
+    pub without_memory: usize,
     /// Products that were wrong; they are of no cell.
     pub wrong: Vec<String>,
 }
@@ -91,7 +93,8 @@ pub struct Session<'t, T> {
 
 impl<'t, T: Timer> Session<'t, T> {
     pub fn new(timer: &'t mut T, machine: Machine, budget_s: f64, samples: usize, paper: bool) -> Self {
-        let found = Found { cells: Vec::new(), end: End::Whole, failed: Vec::new(), wrong: Vec::new() };
+        let found =
+            Found { cells: Vec::new(), end: End::Whole, failed: Vec::new(), without_memory: 0, wrong: Vec::new() };
         Self { timer, machine, budget_s, samples, paper, beside_s: VecDeque::new(), right: BTreeSet::new(), found }
     }
 
@@ -161,7 +164,10 @@ impl<'t, T: Timer> Session<'t, T> {
         match self.cell(place, entrants) {
             Ok(Ok(cell)) => self.found.cells.push(cell),
             Ok(Err(wrong)) => self.found.wrong.push(format!("{}: {wrong}", name(place))),
-            Err(fault) => self.found.failed.push(format!("{}: {fault}", name(place))),
+            Err(fault) => {
+                self.found.failed.push(format!("{}: {fault}", name(place)));
+                self.found.without_memory += usize::from(matches!(fault, Fault::Memory(_)));
+            }
         }
     }
 

@@ -138,6 +138,12 @@ fn what_fails_does_not_win_and_what_is_wrong_is_no_cell() {
     assert_eq!((found.cells.len(), found.failed.len()), (0, 9));
     assert!(found.failed[0].starts_with(&name(&places[0])), "{:?}", found.failed);
     assert!(verdict(&found).is_err_and(|fault| matches!(fault, Fault::Device(_))));
+    // Some had too little memory: alone, and beside others.
+    let mut found = run(&mut MadeUp::new(expected), &places, f64::INFINITY);
+    (found.failed, found.without_memory) = (vec!["out of memory".into()], 1);
+    assert!(verdict(&found).is_err_and(|fault| matches!(fault, Fault::Memory(_))));
+    found.failed.push("it failed".into());
+    assert!(verdict(&found).is_err_and(|fault| matches!(fault, Fault::Check(_))));
     let mut timer = MadeUp::new(expected);
     timer.wrong = Some(own(&places[0]));
     let found = run(&mut timer, &places, f64::INFINITY);

@@ -99,6 +99,18 @@ pub fn alone(bench: &Bench, args: &[&str]) -> Output {
     bench.command(args).args(["--against", "none"]).output().expect("the program starts")
 }
 
+/// KiB of addresses that do for a small product: the 58 MB of the program itself, unoptimised, and 64 MiB.
+pub const KIB: u64 = 122_200;
+
+/// The program where there are so many KiB of addresses, hardly any memory.
+pub fn limited(bench: &Bench, kib: u64, args: &[&str]) -> Output {
+    let line = format!("ulimit -v {kib} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    // One thread, whose stack and heap are all the addresses that are set aside.
+    command.args(["-c", &line, env!("CARGO_BIN_EXE_lanky")]).args(args).env("RAYON_NUM_THREADS", "1");
+    command.env("LANKY_TUNED", "none").current_dir(bench.path("")).output().expect("a shell")
+}
+
 /// A signal that the tests ignore, as under `nohup`, is ignored by what they start; what they handle is there as it is by default.
 fn hear_hang_ups() {
     static HEARD: OnceLock<()> = OnceLock::new();

@@ -1,0 +1,28 @@
+//! Memory of the host, asked for before somebody takes it who ends the process where there is none.
+
+use crate::batch::room;
+use crate::error::Fault;
+
+/// Asks for so many bytes at once and gives them back.
+///
+/// # Errors
+/// [`Fault::Device`]: there are not so many, in the words of the library's matrices.
+pub fn ask(bytes: u64) -> Result<(), Fault> {
+    let asked = room::<u8>(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+    // What nobody looks at the compiler does not ask for.
+    std::hint::black_box(asked.as_ptr());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_a_fault_and_no_abort() {
+        assert!(ask(1 << 20).is_ok());
+        let fault = ask(u64::MAX).expect_err("no machine has so many");
+        assert_eq!(fault.to_string(), format!("out of memory: {} bytes wanted", u64::MAX));
+        assert!(matches!(fault, Fault::Device(_)));
+    }
+}
