@@ -80,3 +80,20 @@ fn without_threads_the_work_is_done_and_ctrl_c_ends_it() {
     assert!(killed.is_ok_and(|status| status.success()));
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
 }
+
+/// A product in many blocks is computed by the one thread that there is, to the same bits.
+#[test]
+fn without_threads_products_are_the_same() {
+    let bench = Bench::new();
+    bench.put("a.npy", Array::<f64>::integers(&[3001, 40], 1, true).file(1));
+    bench.put("b.npy", Array::<f64>::integers(&[40, 3], 2, false).file(1));
+    for (file, is_alone) in [("alone.npy", true), ("together.npy", false)] {
+        let mut command = bench.command(&["mul", "a.npy", "b.npy", "-o", file, "--device", "cpu"]);
+        if is_alone {
+            command.env("RUST_MIN_STACK", (1_u64 << 60).to_string());
+        }
+        let output = command.output().expect("the program starts");
+        assert_eq!(output.status.code(), Some(0), "{file}: {}", text(&output.stderr));
+    }
+    assert!(bench.get("alone.npy") == bench.get("together.npy"));
+}

@@ -25,6 +25,8 @@ const SHORT: usize = 16;
 /// Fewer rows are few, more columns many.
 const FEW: usize = 4;
 const MANY: usize = 48;
+/// Fewer columns of a Gram matrix's factor, by columns, are few.
+const FEW_OF_GRAM: usize = 8;
 /// Rows of a block where the other side is narrow: runs of A's columns that memory delivers as fast as whole ones.
 const NARROW_ROWS: usize = 512;
 /// So many of those are parts enough; of fewer each part of k has so many times the work.
@@ -156,8 +158,8 @@ fn scale<T: Scalar>(beta: T, mut c: MatMut<'_, T>) {
     }
 }
 
-/// Whether `gemm` is faster all the same, as measured: where C is small and k long with very few or many columns, and for a long A by rows
-/// with very short rows or a C of many columns. Not of vectors (see `is_narrow`).
+/// Whether `gemm` is faster all the same, as measured: where C has very few rows and A's are long and whole, and for a long A by rows with very
+/// short ones or a C of many columns. Not of vectors (see `is_narrow`).
 fn suits_gemm(a: &Shape, n: usize) -> bool {
     let (m, k) = (a.rows, a.cols);
     if m.min(n).min(k) < 2 {
@@ -228,7 +230,7 @@ fn lower_by_rows<T: Scalar>(a: MatRef<'_, T>, b: MatRef<'_, T>, c: MatMut<'_, T>
                 block(kernels(&a.shape(), rows.start, false), T::one(), a, of_left, T::zero(), left.t());
             }
             let lower = Output { lower: true, past_caches: false };
-            let is_narrow = rows.len() <= NARROW && !suits_gemm(&a.shape(), rows.len());
+            let is_narrow = rows.len() <= NARROW && !(rows.len() < FEW_OF_GRAM && a.shape().strides.col == 1);
             let kernels = if is_narrow { Kernels::Narrow(lower) } else { Kernels::Wide };
             block(kernels, T::one(), a, of_diagonal, T::zero(), diagonal.t());
         });

@@ -26,11 +26,13 @@ const LEAST_OF_COPIED: usize = 8 * MOST_VECTORS;
 /// Room behind each column of sums: columns of a power of two drive each other out of the cache.
 const GAP_BYTES: usize = 64;
 
-/// Fewest steps of a small C, both of whose operands are long: by columns what is asked for comes into the first-level cache, which more
-/// would be too much for. And the bytes of A's elements for them, at least.
+/// Fewest steps of a small C, both of whose operands are long: by columns of A what is asked for comes into the first-level cache, which more
+/// would be too much for, of few columns of C most of all. And the bytes of both operands for them, at least.
 const STEPS_BY_ROWS: usize = 128;
 const STEPS_BY_COLUMNS: usize = 64;
-const A_BYTES_OF_SMALL: usize = 8 << 10;
+const STEPS_OF_FEW: usize = 32;
+const MOST_OF_FEW: usize = 16;
+const BYTES_OF_SMALL: usize = 8 << 10;
 
 /// Bytes of the least cuts: eight columns, of two parts, and eight steps, of a vector and the gap.
 pub const LEAST_BYTES: usize = (2 * LEAST_COLUMNS + LEAST_STEPS) * (MOST_VECTOR_BYTES + GAP_BYTES) + MOST_VECTOR_BYTES;
@@ -143,12 +145,18 @@ impl Cuts {
         self.rows.count == 1 && self.cols.count == 1 && rows.max(cols) <= MOST_NARROW * self.parts
     }
 
-    /// With as many steps as suit a small C.
-    pub fn for_small<S: Simd>(self, by_rows: bool) -> Cuts {
-        let least = if by_rows { STEPS_BY_ROWS } else { STEPS_BY_COLUMNS };
-        let most_rows = self.rows.part(0) * S::LANES * size_of::<S::Real>();
-        let steps = if self.is_small() { (A_BYTES_OF_SMALL / most_rows).max(least) } else { self.steps };
-        Cuts { steps: steps.min(self.k), ..self }
+    /// With as many steps as suit a small C, of so many operands: a Gram matrix's are one.
+    pub fn for_small<S: Simd>(self, by_rows: bool, operands: usize) -> Cuts {
+        if !self.is_small() {
+            return self;
+        }
+        let least = match by_rows {
+            true => STEPS_BY_ROWS,
+            false if self.cols.part(0) <= MOST_OF_FEW => STEPS_OF_FEW,
+            false => STEPS_BY_COLUMNS,
+        };
+        let bytes = self.rows.part(0) * S::LANES * size_of::<S::Real>() * operands;
+        Cuts { steps: (BYTES_OF_SMALL / bytes).max(least).min(self.k), ..self }
     }
 
     /// With room for a copy of B's part of a piece, if that is taken often.

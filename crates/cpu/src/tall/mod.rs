@@ -104,7 +104,7 @@ pub unsafe fn by_rows<S: Simd>(job: &Job<S::Real>, parts: usize, output: Output)
 /// As [`gemm_tall_with`]; PARTS is of the job's elements.
 unsafe fn products<S: Simd, const PARTS: usize>(job: &Job<S::Real>, output: Output) {
     let cuts = Cuts::new::<S, PARTS>(job.m * PARTS, job.n, job.k);
-    let cuts = cuts.for_small::<S>(job.a.row == PARTS);
+    let cuts = cuts.for_small::<S>(job.a.row == PARTS, if output.lower { 1 } else { 2 });
     let cuts = if job.b.col != PARTS { cuts.with_b() } else { cuts };
     let mut room = Vec::<S::Real>::new();
     // SAFETY: the caller promised the instructions and the matrices; the room is as long as the cuts say.
