@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Bench, await_handlers, fake, skipped, text};
+use common::{Bench, await_given, await_handlers, fake, skipped, text};
 use lanky::tuned::{Cell, Class, Database, Origin, Timed};
 use model::{Machine, Problem};
 use rustix::process::{Pid, Signal};
@@ -188,7 +188,8 @@ fn a_second_signal_does_not_wait() {
         std::thread::sleep(Duration::from_millis(1500));
         for signal in signals {
             rustix::process::kill_process(Pid::from_child(&child), *signal).expect("it is there");
-            std::thread::sleep(Duration::from_millis(5));
+            await_given(child.id());
+            std::thread::sleep(Duration::from_millis(3));
         }
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), signals.last().map(|signal| 128 + signal.as_raw()), "{signals:?}");

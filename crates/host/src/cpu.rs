@@ -217,23 +217,22 @@ fn product_by_rows<T: Scalar>(alpha: T, a: MatRef<'_, T>, b: MatRef<'_, T>, beta
     })
 }
 
-/// [`lower`], row by row of blocks: what is left of the diagonal, and what is on it.
+/// [`lower`] in blocks of rows, each with the columns before its end; of a narrow C what is above the diagonal is left out by the kernels.
 fn lower_by_rows<T: Scalar>(a: MatRef<'_, T>, b: MatRef<'_, T>, c: MatMut<'_, T>) -> Result<()> {
     let (m, k) = (a.nrows(), a.ncols());
-    each(in_rows(block_rows(m, m, k), c), |(rows, c)| {
-        let a = a.rows(rows.clone())?;
-        let (left, rest) = c.t().split_rows(rows.start);
-        let (of_left, of_diagonal) = (b.cols(..rows.start)?, b.cols(rows.clone())?);
-        let diagonal = rest.rows(..rows.len())?;
-        as_ieee_has_it(|| {
-            if rows.start > 0 {
-                block(kernels(&a.shape(), rows.start, false), T::one(), a, of_left, T::zero(), left.t());
-            }
-            let lower = Output { lower: true, past_caches: false };
-            let is_narrow = rows.len() <= NARROW && !(rows.len() < FEW_OF_GRAM && a.shape().strides.col == 1);
-            let kernels = if is_narrow { Kernels::Narrow(lower) } else { Kernels::Wide };
-            block(kernels, T::one(), a, of_diagonal, T::zero(), diagonal.t());
-        });
+    let (one, zero, rows) = (T::one(), T::zero(), block_rows(m, m, k));
+    let is_gemms = m.min(k) > 1 && m < FEW_OF_GRAM && a.shape().strides.col == 1;
+    if is_narrow(m, m) && !is_gemms {
+        block(Kernels::Narrow(Output { lower: true, past_caches: false }), one, a, b, zero, c);
+        return Ok(());
+    }
+    if m <= rows {
+        block(Kernels::Wide, one, a, b, zero, c);
+        return Ok(());
+    }
+    each(in_rows(rows, c), |(rows, c)| {
+        let (a, b, c) = (a.rows(rows.clone())?, b.cols(..rows.end)?, c.cols(..rows.end)?);
+        as_ieee_has_it(|| block(Kernels::Wide, one, a, b, zero, c));
         Ok(())
     })
 }

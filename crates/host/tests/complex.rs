@@ -172,7 +172,7 @@ fn gram_matrices_are_hermitian_or_symmetric_to_the_bit() -> lanky_host::Result<(
     let device = Device::cpu();
     let stream = device.stream()?;
     let alpha = Complex::new(-0.7, 0.0);
-    for (k, n) in [(1, 1), (517, 5), (3, 40)] {
+    for (k, n) in [(1, 1), (517, 5), (3, 40), (70, 70)] {
         let data: Vec<Complex<f64>> = (0..k * n).map(|at| Complex::new(unit(7, at, 0), unit(7, at, 1))).collect();
         let stored = MatRef::row_major(&data, k, n)?;
         for (a, no_conj) in [(stored, false), (stored, true), (stored.conj(), false), (stored.conj(), true)] {

@@ -122,7 +122,7 @@ fn hear_hang_ups() {
     });
 }
 
-/// The signals of a process that are ignored, or caught; bit 0 is signal 1.
+/// The signals of a process that are ignored, or caught, or wait; bit 0 is signal 1.
 fn signals(process: &str, which: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("it is there");
     let mask = status.lines().find_map(|line| line.strip_prefix(which)).expect("a line of Linux");
@@ -134,6 +134,15 @@ pub fn await_handlers(process: u32) {
     let began = Instant::now();
     while signals(&process.to_string(), "SigCgt:") >> 14 & 1 == 0 {
         assert!(began.elapsed() < Duration::from_secs(60), "it handles no signal");
+        sleep(Duration::from_millis(1));
+    }
+}
+
+/// Waits until a process was given what it was sent: of two signals that wait the lower one comes first.
+pub fn await_given(process: u32) {
+    let began = Instant::now();
+    while signals(&process.to_string(), "ShdPnd:") != 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "it takes no signal");
         sleep(Duration::from_millis(1));
     }
 }

@@ -81,5 +81,7 @@ impl<R: Real, const LANES: usize> Simd for Portable<R, LANES> {
         ]
     }
     #[inline(always)]
+    fn prefetch_to_second(_p: *const R) {}
+    #[inline(always)]
     fn prefetch(_p: *const R) {}
 }

@@ -15,8 +15,8 @@ const PANELS_AHEAD: usize = 4;
 const FEW_COLUMNS: usize = 4;
 
 impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
-    /// What so many tiles of a panel ask for, by turns if the second is something: of A a later panel, and of B, if it is as long as A, what the
-    /// next steps take.
+    /// What so many tiles of a panel ask for: of A a later panel; where C is small, of A and of B, unless there is one tile or B is taken to be A, what
+    /// the next steps take.
     #[inline(always)]
     pub fn panel_ahead(&self, piece: &Piece, vectors: Vectors, tiles: usize) -> [Ask<S::Real>; 2] {
         if piece.cols <= FEW_COLUMNS {
@@ -28,7 +28,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         let share = |vector: usize| piece.cols * vector / piece.vectors;
         let (first, end) = (vectors.offset / S::LANES, vectors.offset / S::LANES + vectors.count);
         let cols = (piece.col + share(first), share(end) - share(first));
-        // Of a Gram matrix both are one.
+        // Of a triangle they are taken to be one, as a Gram matrix's are.
         let of_b = if self.output.lower { 0 } else { tiles / 2 };
         let rows = (vectors.count * S::LANES).min(self.job.m * PARTS - vectors.row) / PARTS;
         [

@@ -5,6 +5,28 @@ use crate::simd::{Real, Simd};
 
 const LINE_BYTES: usize = 64;
 
+/// What tiles ask for by turns: of the first, and of the second if it is something.
+pub struct Asks<R> {
+    of: [Ask<R>; 2],
+    turn: usize,
+}
+
+impl<R: Real> Asks<R> {
+    /// The first's turn first.
+    #[inline(always)]
+    pub fn new(of: [Ask<R>; 2]) -> Self {
+        Asks { of, turn: 0 }
+    }
+
+    /// What the next tile asks for.
+    #[inline(always)]
+    pub fn next(&mut self) -> &mut Ask<R> {
+        let turn = self.turn & 1;
+        self.turn = usize::from(turn == 0 && self.of[1].all > 0);
+        &mut self.of[turn]
+    }
+}
+
 /// Runs of elements next to each other, a line of them after the other.
 #[derive(Clone, Copy)]
 pub struct Ask<R> {
@@ -26,12 +48,6 @@ impl<R: Real> Ask<R> {
     /// Nothing.
     pub const NOTHING: Ask<R> =
         Ask { run: std::ptr::null(), next: std::ptr::null(), by: 0, lines: 0, left: 0, all: 0, steps: 1, due: 0 };
-
-    /// Whether it is.
-    #[inline(always)]
-    pub fn is_nothing(&self) -> bool {
-        self.all == 0
-    }
 
     /// So many runs of `len` elements, `by` from each other, over so many steps.
     #[inline(always)]

@@ -26,8 +26,8 @@ const LEAST_OF_COPIED: usize = 8 * MOST_VECTORS;
 /// Room behind each column of sums: columns of a power of two drive each other out of the cache.
 const GAP_BYTES: usize = 64;
 
-/// Fewest steps of a small C, both of whose operands are long: by columns of A what is asked for comes into the first-level cache, which more
-/// would be too much for, of few columns of C most of all. And the bytes of both operands for them, at least.
+/// Fewest steps of a small C, both of whose operands are long: where A is by columns B mostly is, and what is asked for comes into the
+/// first-level cache, which more would be too much for, of few columns of C most of all. And the bytes of both for them, at least.
 const STEPS_BY_ROWS: usize = 128;
 const STEPS_BY_COLUMNS: usize = 64;
 const STEPS_OF_FEW: usize = 32;
@@ -162,7 +162,10 @@ impl Cuts {
     /// With room for a copy of B's part of a piece, if that is taken often.
     pub fn with_b(self) -> Cuts {
         Cuts {
-            copies_b: self.is_tall && self.cols.part(0) > FEW_COLUMNS && self.rows.part(0) >= LEAST_OF_COPIED,
+            copies_b: !self.is_small()
+                && self.is_tall
+                && self.cols.part(0) > FEW_COLUMNS
+                && self.rows.part(0) >= LEAST_OF_COPIED,
             ..self
         }
     }

@@ -35,7 +35,11 @@ impl<S: Simd> Factor<S> {
     #[inline(always)]
     unsafe fn new([re, im]: [S::Real; 2]) -> Self {
         // SAFETY: as the caller promised.
-        unsafe { Factor { own: S::splat(re), crossed: (im != S::Real::ZERO).then(|| pairs::<S>(-im, im)) } }
+        unsafe {
+            // Not by a closure, which instructions are not inlined into.
+            let crossed = if im == S::Real::ZERO { None } else { Some(pairs::<S>(-im, im)) };
+            Factor { own: S::splat(re), crossed }
+        }
     }
 
     #[inline(always)]

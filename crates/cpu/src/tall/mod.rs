@@ -37,7 +37,8 @@ use std::mem::MaybeUninit;
 /// Which elements of C are computed, and where they go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// Those on the diagonal and below alone are asked for: each of the others is computed too, or stays what it was.
+    /// Elements (i, j) with j <= i alone are asked for: each of the others is computed too, or stays what it was. It is faster where B is Aᵀ or Aᴴ.
+    /// Where C is only scaled all of it is.
     pub lower: bool,
     /// C is so large that it should not go through the caches.
     pub past_caches: bool,

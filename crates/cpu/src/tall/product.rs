@@ -1,7 +1,7 @@
 //! One product: piece after piece, in panels of A and tiles of C.
 
 use super::Output;
-use super::ask::Ask;
+use super::ask::{Ask, Asks};
 use super::cuts::{Cuts, Piece, Tiles};
 use super::finish::Finish;
 use super::panel::{Panel, Rows, Vectors};
@@ -17,7 +17,7 @@ pub struct Product<'a, S: Simd, const PARTS: usize> {
     pub cuts: &'a Cuts,
     /// Of a block: (columns, PARTS, rows), with a gap after the rows.
     pub sums: *mut S::Real,
-    /// What is copied of A.
+    /// What is copied of A, and of B behind it.
     pub panels: *mut S::Real,
     pub output: Output,
 }
@@ -59,7 +59,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
             let end = (vectors.row + vectors.count * S::LANES).div_ceil(PARTS).saturating_sub(piece.col);
             let wanted = if self.output.lower { end } else { piece.cols };
             let tiles = || cuts.tiles(vectors.count, piece.cols).map(|tiles| tiles.before(wanted));
-            let mut asks = self.panel_ahead(piece, vectors, tiles().map(|tiles| tiles.count).sum());
+            let mut asks = Asks::new(self.panel_ahead(piece, vectors, tiles().map(|tiles| tiles.count).sum()));
             // SAFETY: the panel and the columns are the piece's.
             unsafe {
                 let panel = self.panel(piece, vectors, true);
@@ -81,7 +81,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         let is_new = piece.col == 0 || cuts.rows.count > 1 || piece.steps < self.job.k;
         let most = cuts.panels(piece).map(|vectors| vectors.count).max().unwrap_or(1);
         for tile in cuts.tiles(most, piece.cols).flat_map(Tiles::each) {
-            let mut asks = [self.columns_ahead(piece, &tile), Ask::NOTHING];
+            let mut asks = Asks::new([self.columns_ahead(piece, &tile), Ask::NOTHING]);
             for vectors in cuts.panels(piece) {
                 // SAFETY: the panel and the columns are the piece's.
                 unsafe {
@@ -155,7 +155,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         piece: &Piece,
         (vectors, panel): (Vectors, Panel<S::Real>),
         Tiles { col, width, count }: Tiles,
-        asks: &mut [Ask<S::Real>; 2],
+        asks: &mut Asks<S::Real>,
     ) {
         let (b, by) = (self.b(), self.cuts.sums_by());
         let (b, b_row, b_col) = match self.cuts.copied_b() {

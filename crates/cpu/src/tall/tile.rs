@@ -1,6 +1,6 @@
 //! Sums that stay in registers over some steps of k, and are in memory between them.
 
-use super::ask::Ask;
+use super::ask::{Ask, Asks};
 use crate::simd::{Real, Simd, Work};
 
 /// Most vectors along the rows of a tile.
@@ -29,8 +29,7 @@ pub struct Operands<R> {
     pub sums_by: usize,
 }
 
-/// Tiles of a size that is known when they run, beside each other: sums ← sums + A B, or A B unless they are `begun`. They ask for the first and
-/// the second by turns, or for the first alone.
+/// Tiles of a size that is known when they run, beside each other: sums ← sums + A B, or A B unless they are `begun`. They ask by turns.
 ///
 /// # Safety
 /// The CPU has the instructions of S; A is good for as many vectors, B for the columns of all tiles, and the sums for both.
@@ -41,13 +40,14 @@ pub unsafe fn any_tiles<S: Simd, const PARTS: usize>(
     steps: usize,
     at: Operands<S::Real>,
     begun: bool,
-    asks: &mut [Ask<S::Real>; 2],
+    asks: &mut Asks<S::Real>,
 ) {
     macro_rules! choose {
         ($($v:literal: $($n:literal)*;)*) => {
             match (vectors, columns) {
                 $($(($v, $n) if const { $n <= most_columns::<S, PARTS>($v) } => {
-                    // Narrow ones are called for a few steps often: not as functions. SAFETY: the caller promised what `Tiles` asks for.
+                    // Narrow ones, called for a few steps and often, are no functions.
+                    // SAFETY: the caller promised what `Tiles` asks for.
                     unsafe {
                         match (at.b_col == PARTS, const { $n < most_columns::<S, PARTS>($v) }) {
                             (true, true) => Tiles::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks }.run(),
@@ -68,13 +68,13 @@ pub unsafe fn any_tiles<S: Simd, const PARTS: usize>(
     }
 }
 
-/// Tiles as a function of their own; those of a B by rows, whose columns are at constant distances, another one.
+/// Tiles, the widest as a function of their own; those of a B by rows, whose columns are at constant distances, as another one.
 struct Tiles<'e, S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, const BY_ROWS: bool> {
     count: usize,
     steps: usize,
     at: Operands<S::Real>,
     begun: bool,
-    asks: &'e mut [Ask<S::Real>; 2],
+    asks: &'e mut Asks<S::Real>,
 }
 
 impl<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, const BY_ROWS: bool> Work
@@ -84,18 +84,16 @@ impl<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, co
     unsafe fn run(self) {
         let Tiles { count, steps, mut at, begun, asks } = self;
         at.b_col = if BY_ROWS { PARTS } else { at.b_col };
-        let mut turn = 0;
         for _ in 0..count {
             // SAFETY: `Simd::vectorize` runs this, whose caller promised the instructions, and A, B and the sums of each tile.
             unsafe {
                 match BY_ROWS {
-                    true => tile::<S, PARTS, VECTORS, COLUMNS, false>(steps, at, begun, &mut asks[turn]),
-                    false => tile::<S, PARTS, VECTORS, COLUMNS, true>(steps, at, begun, &mut asks[turn]),
+                    true => tile::<S, PARTS, VECTORS, COLUMNS, false>(steps, at, begun, asks.next()),
+                    false => tile::<S, PARTS, VECTORS, COLUMNS, true>(steps, at, begun, asks.next()),
                 }
             }
             at.b = at.b.wrapping_add(COLUMNS * at.b_col);
             at.sums = at.sums.wrapping_add(COLUMNS * PARTS * at.sums_by);
-            turn = usize::from(turn == 0 && !asks[1].is_nothing());
         }
     }
 }

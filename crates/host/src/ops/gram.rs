@@ -101,7 +101,7 @@ pub(crate) fn agree_gram(a: &Shape, c: &Shape) -> Result<()> {
     }
 }
 
-/// The same on the CPU, of Aᴴ or Aᵀ and A: the product beside C first, then its lower triangle into both.
+/// The same on the CPU, of Aᴴ or Aᵀ and A: the lower triangle of the product beside C first, then that into both.
 pub(crate) fn on_cpu<T: Scalar>(
     triangle: Triangle,
     alpha: T,
