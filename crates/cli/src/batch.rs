@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::args::BatchArgs;
 use crate::device;
 use crate::error::Fault;
-use crate::made_up::wide;
+use crate::memory::room;
 use crate::npy::{self, Header, Input, Order};
 use crate::output::Output;
 use crate::product::for_element;
@@ -299,15 +299,6 @@ impl Job {
         }
         Ok(())
     }
-}
-
-/// An empty vector with room for `len` elements; the fault is as that of the library's matrices.
-pub fn room<T>(len: usize) -> Result<Vec<T>, Fault> {
-    let mut data = Vec::new();
-    let wanted = wide(size_of::<T>()).saturating_mul(wide(len));
-    let full = |_| Fault::Device(format!("out of memory: {wanted} bytes wanted"));
-    data.try_reserve_exact(len).map_err(full)?;
-    Ok(data)
 }
 
 /// All elements of a file, in its order.

@@ -72,7 +72,7 @@ impl<S: Simd> Meanwhile<S> for Pace<S::Real> {
             self.left = self.every;
             let mut operand = 0;
             while operand < 3 {
-                S::prefetch(self.next[operand]);
+                S::prefetch::<true>(self.next[operand]);
                 self.next[operand] = self.next[operand].wrapping_add(self.by[operand]);
                 operand += 1;
             }
@@ -111,7 +111,7 @@ impl<S: Simd> Meanwhile<S> for Evenly<S::Real> {
     fn step(&mut self) {
         let mut operand = 0;
         while operand < 3 {
-            S::prefetch(self.asked[operand].wrapping_add(self.at));
+            S::prefetch::<true>(self.asked[operand].wrapping_add(self.at));
             operand += 1;
         }
         self.at += self.by;
@@ -196,7 +196,7 @@ impl<R: Real> Ahead<R> {
         }
         for (next, burst) in self.next.iter_mut().zip(self.burst) {
             for _ in 0..burst {
-                S::prefetch(*next);
+                S::prefetch::<true>(*next);
                 *next = next.wrapping_add(LINE_BYTES / size_of::<R>());
             }
         }

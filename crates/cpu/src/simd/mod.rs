@@ -108,24 +108,14 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// Blocks of D lanes of two vectors exchanged, D being a power of 2 below `LANES`: the second, fourth, .. of `a` for the first, third, ..
     /// of `b`.
     unsafe fn exchange<const D: usize>(a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
-    /// Asks for the line of an address, which may be anything.
+    /// Asks for the line of an address, which may be anything: into the first-level cache if it is to be `NEAR`, else past it.
     #[inline(always)]
-    fn prefetch(p: *const Self::Real) {
+    fn prefetch<const NEAR: bool>(p: *const Self::Real) {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: every CPU of the target has the instruction, and an address to prefetch may be anything.
         unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(p.cast())
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = p;
-    }
-    /// The same, past the first-level cache.
-    #[inline(always)]
-    fn prefetch_to_second(p: *const Self::Real) {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: as in `prefetch`.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(p.cast())
+            use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+            if NEAR { _mm_prefetch::<_MM_HINT_T0>(p.cast()) } else { _mm_prefetch::<_MM_HINT_T1>(p.cast()) }
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = p;

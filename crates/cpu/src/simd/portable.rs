@@ -81,7 +81,5 @@ impl<R: Real, const LANES: usize> Simd for Portable<R, LANES> {
         ]
     }
     #[inline(always)]
-    fn prefetch_to_second(_p: *const R) {}
-    #[inline(always)]
-    fn prefetch(_p: *const R) {}
+    fn prefetch<const NEAR: bool>(_p: *const R) {}
 }

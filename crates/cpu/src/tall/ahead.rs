@@ -1,6 +1,6 @@
 //! What is asked for while a piece is computed.
 
-use super::ask::Ask;
+use super::ask::{Ask, Asks};
 use super::cuts::{Piece, Tiles};
 use super::panel::{Rows, Vectors};
 use super::product::Product;
@@ -18,12 +18,13 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
     /// What so many tiles of a panel ask for: of A a later panel; where C is small, of A and of B, unless there is one tile or B is taken to be A, what
     /// the next steps take.
     #[inline(always)]
-    pub fn panel_ahead(&self, piece: &Piece, vectors: Vectors, tiles: usize) -> [Ask<S::Real>; 2] {
+    pub fn panel_ahead(&self, piece: &Piece, vectors: Vectors, tiles: impl Fn() -> usize) -> Asks<S::Real> {
         if piece.cols <= FEW_COLUMNS {
-            return [Ask::NOTHING; 2];
+            return Asks::NOTHING;
         }
+        let tiles = tiles();
         if !self.cuts.is_small() {
-            return [self.rows_ahead(piece, vectors, tiles), Ask::NOTHING];
+            return Asks::new(self.rows_ahead(piece, vectors, tiles), Ask::NOTHING);
         }
         let share = |vector: usize| piece.cols * vector / piece.vectors;
         let (first, end) = (vectors.offset / S::LANES, vectors.offset / S::LANES + vectors.count);
@@ -31,10 +32,12 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         // Of a triangle they are taken to be one, as a Gram matrix's are.
         let of_b = if self.output.lower { 0 } else { tiles / 2 };
         let rows = (vectors.count * S::LANES).min(self.job.m * PARTS - vectors.row) / PARTS;
-        [
-            self.steps_ahead(self.a(), (vectors.row / PARTS, rows), piece, tiles - of_b),
-            self.steps_ahead(self.b(), cols, piece, of_b),
-        ]
+        // The CPU asks for rows by itself as well, which are too much for the first-level cache if there are two operands of them.
+        let far = of_b > 0 && self.b.row == PARTS;
+        Asks::new(
+            self.steps_ahead(self.a, (vectors.row / PARTS, rows), piece, tiles - of_b).past_first(far),
+            self.steps_ahead(self.b, cols, piece, of_b).past_first(far),
+        )
     }
 
     /// The next steps of some rows of an operand.
@@ -62,7 +65,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
     /// A panel of the same block, or of its next steps.
     #[inline(always)]
     fn rows_ahead(&self, piece: &Piece, vectors: Vectors, tiles: usize) -> Ask<S::Real> {
-        let a = self.a();
+        let a = self.a;
         if a.row != PARTS {
             return Ask::NOTHING;
         }
@@ -80,7 +83,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
     /// The columns of B that are to be asked for: of the same block, or of its next steps.
     #[inline(always)]
     pub fn columns_ahead(&self, piece: &Piece, &Tiles { col, width, .. }: &Tiles) -> Ask<S::Real> {
-        let (b, len) = (self.b(), piece.steps * PARTS);
+        let (b, len) = (self.b, piece.steps * PARTS);
         // Of longer rows, and such with gaps, the CPU asks by itself.
         if b.col != PARTS || b.row != len || width * len * size_of::<S::Real>() > AHEAD_BYTES {
             return Ask::NOTHING;

@@ -12,10 +12,13 @@ pub struct Asks<R> {
 }
 
 impl<R: Real> Asks<R> {
+    /// For nothing.
+    pub const NOTHING: Asks<R> = Asks { of: [Ask::NOTHING; 2], turn: 0 };
+
     /// The first's turn first.
     #[inline(always)]
-    pub fn new(of: [Ask<R>; 2]) -> Self {
-        Asks { of, turn: 0 }
+    pub fn new(first: Ask<R>, second: Ask<R>) -> Self {
+        Asks { of: [first, second], turn: 0 }
     }
 
     /// What the next tile asks for.
@@ -42,31 +45,46 @@ pub struct Ask<R> {
     steps: usize,
     /// Lines due, times the steps.
     due: usize,
+    /// Whether they are to come into the first-level cache.
+    near: bool,
 }
 
 impl<R: Real> Ask<R> {
     /// Nothing.
-    pub const NOTHING: Ask<R> =
-        Ask { run: std::ptr::null(), next: std::ptr::null(), by: 0, lines: 0, left: 0, all: 0, steps: 1, due: 0 };
+    pub const NOTHING: Ask<R> = Ask {
+        run: std::ptr::null(),
+        next: std::ptr::null(),
+        by: 0,
+        lines: 0,
+        left: 0,
+        all: 0,
+        steps: 1,
+        due: 0,
+        near: true,
+    };
 
     /// So many runs of `len` elements, `by` from each other, over so many steps.
     #[inline(always)]
     pub fn runs(run: *const R, (runs, by): (usize, usize), len: usize, steps: usize) -> Self {
         let (runs, len) = if by == len { (runs.min(1), runs * len) } else { (runs, len) };
         let lines = (len * size_of::<R>()).div_ceil(LINE_BYTES);
-        Ask { run, next: run, by, lines, left: lines, all: runs * lines, steps: steps.max(1), due: 0 }
+        Ask { run, next: run, by, lines, left: lines, all: runs * lines, steps: steps.max(1), due: 0, near: true }
     }
 
-    /// A step of a sum. What is `NEAR` comes into the first-level cache; what the CPU asks for by itself would drive out of there what is used.
+    /// Past the first-level cache, if there is more than it holds beside what is used.
+    pub fn past_first(self, far: bool) -> Self {
+        Ask { near: !far, ..self }
+    }
+
+    /// So many steps of a sum.
     #[inline(always)]
-    pub fn step<S: Simd<Real = R>, const NEAR: bool>(&mut self) {
-        self.due += self.all;
+    pub fn steps<S: Simd<Real = R>>(&mut self, count: usize) {
+        self.due += self.all * count;
         while self.due >= self.steps {
             self.due -= self.steps;
-            if NEAR {
-                S::prefetch(self.next)
-            } else {
-                S::prefetch_to_second(self.next)
+            match self.near {
+                true => S::prefetch::<true>(self.next),
+                false => S::prefetch::<false>(self.next),
             }
             self.next = self.next.wrapping_add(LINE_BYTES / size_of::<R>());
             self.left -= 1;

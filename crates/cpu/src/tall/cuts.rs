@@ -19,19 +19,22 @@ const LEAST_STEPS: usize = 8;
 /// Fewest columns of a block where there is little room.
 const LEAST_COLUMNS: usize = 8;
 /// Of more columns of C twice as many, and again: its sums are loaded and stored less often.
-const FEW_COLUMNS: usize = 8;
+const FEW_COLUMNS: usize = 4;
 const MANY_COLUMNS: usize = 32;
-/// Vectors of a block for which copying what it takes of B costs little.
+/// Vectors of a block, and columns of C from which on, copying what it takes of B costs little.
 const LEAST_OF_COPIED: usize = 8 * MOST_VECTORS;
+const COLUMNS_OF_COPIED: usize = 9;
 /// Room behind each column of sums: columns of a power of two drive each other out of the cache.
 const GAP_BYTES: usize = 64;
 
-/// Fewest steps of a small C, both of whose operands are long: where A is by columns B mostly is, and what is asked for comes into the
-/// first-level cache, which more would be too much for, of few columns of C most of all. And the bytes of both for them, at least.
-const STEPS_BY_ROWS: usize = 128;
-const STEPS_BY_COLUMNS: usize = 64;
+/// Fewest steps of a small C, both of whose operands are long, where A is loaded as it lies ..
+const STEPS_AS_IT_LIES: usize = 128;
+/// .. and where it is copied: mostly B is by columns too, and what is asked for comes into the first-level cache, which more would be too
+/// much for, of few columns of C most of all.
+const STEPS_OF_COPIES: usize = 64;
 const STEPS_OF_FEW: usize = 32;
 const MOST_OF_FEW: usize = 16;
+/// And A's bytes for them, times the operands, at least.
 const BYTES_OF_SMALL: usize = 8 << 10;
 
 /// Bytes of the least cuts: eight columns, of two parts, and eight steps, of a vector and the gap.
@@ -50,7 +53,7 @@ pub struct Piece {
     pub steps: usize,
 }
 
-/// Tiles of a width beside each other, from a column of a piece on.
+/// Tiles of a width beside each other, from a column of a piece on. Widths are powers of 2: a division takes as long as a narrow tile.
 #[derive(Clone, Copy)]
 pub struct Tiles {
     pub col: usize,
@@ -62,7 +65,8 @@ impl Tiles {
     /// Those that begin before a column.
     #[inline(always)]
     pub fn before(self, col: usize) -> Tiles {
-        Tiles { count: self.count.min(col.saturating_sub(self.col).div_ceil(self.width)), ..self }
+        let cols = col.saturating_sub(self.col) + self.width - 1;
+        Tiles { count: self.count.min(cols >> self.width.trailing_zeros()), ..self }
     }
 
     /// Each by itself.
@@ -145,15 +149,15 @@ impl Cuts {
         self.rows.count == 1 && self.cols.count == 1 && rows.max(cols) <= MOST_NARROW * self.parts
     }
 
-    /// With as many steps as suit a small C, of so many operands: a Gram matrix's are one.
-    pub fn for_small<S: Simd>(self, by_rows: bool, operands: usize) -> Cuts {
-        if !self.is_small() {
+    /// With as many steps as suit a small C, whose A is loaded as it lies or copied, of so many operands: a Gram matrix's are one.
+    pub fn for_small<S: Simd>(self, as_it_lies: bool, operands: usize) -> Cuts {
+        if !self.is_small() || !self.is_tall {
             return self;
         }
-        let least = match by_rows {
-            true => STEPS_BY_ROWS,
+        let least = match as_it_lies {
+            true => STEPS_AS_IT_LIES,
             false if self.cols.part(0) <= MOST_OF_FEW => STEPS_OF_FEW,
-            false => STEPS_BY_COLUMNS,
+            false => STEPS_OF_COPIES,
         };
         let bytes = self.rows.part(0) * S::LANES * size_of::<S::Real>() * operands;
         Cuts { steps: (BYTES_OF_SMALL / bytes).max(least).min(self.k), ..self }
@@ -164,7 +168,7 @@ impl Cuts {
         Cuts {
             copies_b: !self.is_small()
                 && self.is_tall
-                && self.cols.part(0) > FEW_COLUMNS
+                && self.cols.part(0) >= COLUMNS_OF_COPIED
                 && self.rows.part(0) >= LEAST_OF_COPIED,
             ..self
         }
@@ -230,7 +234,7 @@ impl Cuts {
             while width > cols - next {
                 width /= 2;
             }
-            let tiles = Tiles { col: next, width, count: (cols - next).checked_div(width)? };
+            let tiles = Tiles { col: next, width, count: (cols - next).checked_shr(width.trailing_zeros())? };
             next += tiles.count * width;
             Some(tiles)
         })

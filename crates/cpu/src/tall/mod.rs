@@ -31,6 +31,7 @@ use crate::route::{Instructions, Kernels};
 use crate::simd::{Real, Simd};
 use crate::{Batch, Element};
 use cuts::{Cuts, LEAST_BYTES, MOST_VECTOR_BYTES};
+use panel::Rows;
 use product::Product;
 use std::mem::MaybeUninit;
 
@@ -140,7 +141,11 @@ unsafe fn by_cuts<S: Simd, const PARTS: usize>(job: &Job<S::Real>, cuts: &Cuts, 
     let panels = room.wrapping_add(cuts.sums_len());
     for index in 0..job.count {
         // SAFETY: as the caller promised.
-        unsafe { S::vectorize(Product::<S, PARTS> { job, index, cuts, sums: room, panels, output }) };
+        unsafe {
+            let a = Rows { first: job.a.at(index), row: job.a.row, col: job.a.col, count: job.m * PARTS };
+            let b = Rows { first: job.b.at(index), row: job.b.col, col: job.b.row, count: job.n * PARTS };
+            S::vectorize(Product::<S, PARTS> { job, index, cuts, a, b, sums: room, panels, output });
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::cuts::{Cuts, Piece, Tiles};
 use super::finish::Finish;
 use super::panel::{Panel, Rows, Vectors};
 use super::tile::{Operands, any_tiles};
-use crate::job::{Job, Source};
+use crate::job::Job;
 use crate::simd::{Simd, Work};
 use crate::stage::end_of_stream;
 
@@ -15,6 +15,9 @@ pub struct Product<'a, S: Simd, const PARTS: usize> {
     pub job: &'a Job<S::Real>,
     pub index: usize,
     pub cuts: &'a Cuts,
+    /// The rows of A, and the columns of B, which are rows of its transpose.
+    pub a: Rows<S::Real>,
+    pub b: Rows<S::Real>,
     /// Of a block: (columns, PARTS, rows), with a gap after the rows.
     pub sums: *mut S::Real,
     /// What is copied of A, and of B behind it.
@@ -59,12 +62,12 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
             let end = (vectors.row + vectors.count * S::LANES).div_ceil(PARTS).saturating_sub(piece.col);
             let wanted = if self.output.lower { end } else { piece.cols };
             let tiles = || cuts.tiles(vectors.count, piece.cols).map(|tiles| tiles.before(wanted));
-            let mut asks = Asks::new(self.panel_ahead(piece, vectors, tiles().map(|tiles| tiles.count).sum()));
+            let mut asks = self.panel_ahead(piece, vectors, || tiles().map(|tiles| tiles.count).sum());
             // SAFETY: the panel and the columns are the piece's.
             unsafe {
                 let panel = self.panel(piece, vectors, true);
                 for tiles in tiles() {
-                    self.tiles(piece, (vectors, panel), tiles, &mut asks);
+                    self.multiply(piece, (vectors, panel), tiles, &mut asks);
                 }
             }
         }
@@ -81,12 +84,12 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         let is_new = piece.col == 0 || cuts.rows.count > 1 || piece.steps < self.job.k;
         let most = cuts.panels(piece).map(|vectors| vectors.count).max().unwrap_or(1);
         for tile in cuts.tiles(most, piece.cols).flat_map(Tiles::each) {
-            let mut asks = Asks::new([self.columns_ahead(piece, &tile), Ask::NOTHING]);
+            let mut asks = Asks::new(self.columns_ahead(piece, &tile), Ask::NOTHING);
             for vectors in cuts.panels(piece) {
                 // SAFETY: the panel and the columns are the piece's.
                 unsafe {
                     let panel = self.panel(piece, vectors, is_new && tile.col == 0);
-                    self.tiles(piece, (vectors, panel), tile, &mut asks);
+                    self.multiply(piece, (vectors, panel), tile, &mut asks);
                 }
             }
         }
@@ -98,7 +101,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
     /// As [`Work::run`].
     #[inline(always)]
     unsafe fn panel(&self, piece: &Piece, vectors: Vectors, is_new: bool) -> Panel<S::Real> {
-        let (a, room) = (self.a(), self.panels.wrapping_add(vectors.offset * self.cuts.steps));
+        let (a, room) = (self.a, self.panels.wrapping_add(vectors.offset * self.cuts.steps));
         let by = vectors.count * S::LANES;
         if let Some(panel) = a.as_they_lie::<S, PARTS>(vectors, piece.first) {
             return panel;
@@ -110,22 +113,6 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         Panel { first: room.cast_const(), by }
     }
 
-    /// The rows of A.
-    #[inline(always)]
-    pub fn a(&self) -> Rows<S::Real> {
-        let Source { row, col, .. } = self.job.a;
-        // SAFETY: the product is one of the job's.
-        Rows { first: unsafe { self.job.a.at(self.index) }, row, col, count: self.job.m * PARTS }
-    }
-
-    /// The columns of B, which are rows of its transpose.
-    #[inline(always)]
-    pub fn b(&self) -> Rows<S::Real> {
-        let Source { row, col, .. } = self.job.b;
-        // SAFETY: the product is one of the job's.
-        Rows { first: unsafe { self.job.b.at(self.index) }, row: col, col: row, count: self.job.n * PARTS }
-    }
-
     /// Copies a piece's part of B, if there is room for it.
     ///
     /// # Safety
@@ -135,7 +122,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         if let Some(by) = self.cuts.copied_b() {
             let vectors = Vectors { row: piece.col * PARTS, offset: 0, count: (piece.cols * PARTS).div_ceil(S::LANES) };
             // SAFETY: the columns and steps are the piece's, for which the caller promised B and the room.
-            unsafe { self.b().copy::<S, PARTS>(vectors, (piece.first, piece.steps), self.copied_b(), by) }
+            unsafe { self.b.copy::<S, PARTS>(vectors, (piece.first, piece.steps), self.copied_b(), by) }
         }
     }
 
@@ -145,19 +132,19 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         self.panels.wrapping_add(self.cuts.panels_len())
     }
 
-    /// Tiles of a panel.
+    /// The sums of a panel's tiles.
     ///
     /// # Safety
     /// As [`Work::run`]; the panel is one of the piece's, and the columns are.
     #[inline(always)]
-    unsafe fn tiles(
+    unsafe fn multiply(
         &self,
         piece: &Piece,
         (vectors, panel): (Vectors, Panel<S::Real>),
         Tiles { col, width, count }: Tiles,
         asks: &mut Asks<S::Real>,
     ) {
-        let (b, by) = (self.b(), self.cuts.sums_by());
+        let (b, by) = (self.b, self.cuts.sums_by());
         let (b, b_row, b_col) = match self.cuts.copied_b() {
             Some(by) => (self.copied_b().wrapping_add(col * PARTS).cast_const(), by, PARTS),
             None => (b.first.wrapping_add(piece.first * b.col + (piece.col + col) * b.row), b.col, b.row),

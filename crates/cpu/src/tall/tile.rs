@@ -6,6 +6,9 @@ use crate::simd::{Real, Simd, Work};
 /// Most vectors along the rows of a tile.
 pub const MOST_VECTORS: usize = 3;
 
+/// Steps between which nothing is asked for.
+const STEPS_AT_ONCE: usize = 4;
+
 /// Most columns of a tile of `vectors`: a power of 2, so that its sums, the vectors of A and one of B are in registers.
 pub const fn most_columns<S: Simd, const PARTS: usize>(vectors: usize) -> usize {
     let mut columns = 8;
@@ -47,13 +50,13 @@ pub unsafe fn any_tiles<S: Simd, const PARTS: usize>(
             match (vectors, columns) {
                 $($(($v, $n) if const { $n <= most_columns::<S, PARTS>($v) } => {
                     // Narrow ones, called for a few steps and often, are no functions.
-                    // SAFETY: the caller promised what `Tiles` asks for.
+                    // SAFETY: the caller promised what `Strip` asks for.
                     unsafe {
                         match (at.b_col == PARTS, const { $n < most_columns::<S, PARTS>($v) }) {
-                            (true, true) => Tiles::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks }.run(),
-                            (false, true) => Tiles::<S, PARTS, $v, $n, false> { count, steps, at, begun, asks }.run(),
-                            (true, _) => S::vectorize(Tiles::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks }),
-                            (false, _) => S::vectorize(Tiles::<S, PARTS, $v, $n, false> { count, steps, at, begun, asks }),
+                            (true, true) => Strip::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks }.run(),
+                            (false, true) => Strip::<S, PARTS, $v, $n, false> { count, steps, at, begun, asks }.run(),
+                            (true, _) => S::vectorize(Strip::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks }),
+                            (false, _) => S::vectorize(Strip::<S, PARTS, $v, $n, false> { count, steps, at, begun, asks }),
                         }
                     }
                 })*)*
@@ -68,8 +71,8 @@ pub unsafe fn any_tiles<S: Simd, const PARTS: usize>(
     }
 }
 
-/// Tiles, the widest as a function of their own; those of a B by rows, whose columns are at constant distances, as another one.
-struct Tiles<'e, S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, const BY_ROWS: bool> {
+/// Tiles beside each other, the widest as a function of their own; those of a B by rows, whose columns are at constant distances, as another one.
+struct Strip<'e, S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, const BY_ROWS: bool> {
     count: usize,
     steps: usize,
     at: Operands<S::Real>,
@@ -78,19 +81,16 @@ struct Tiles<'e, S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMN
 }
 
 impl<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, const BY_ROWS: bool> Work
-    for Tiles<'_, S, PARTS, VECTORS, COLUMNS, BY_ROWS>
+    for Strip<'_, S, PARTS, VECTORS, COLUMNS, BY_ROWS>
 {
     #[inline(always)]
     unsafe fn run(self) {
-        let Tiles { count, steps, mut at, begun, asks } = self;
+        let Strip { count, steps, mut at, begun, asks } = self;
         at.b_col = if BY_ROWS { PARTS } else { at.b_col };
         for _ in 0..count {
             // SAFETY: `Simd::vectorize` runs this, whose caller promised the instructions, and A, B and the sums of each tile.
             unsafe {
-                match BY_ROWS {
-                    true => tile::<S, PARTS, VECTORS, COLUMNS, false>(steps, at, begun, asks.next()),
-                    false => tile::<S, PARTS, VECTORS, COLUMNS, true>(steps, at, begun, asks.next()),
-                }
+                tile::<S, PARTS, VECTORS, COLUMNS>(steps, at, begun, asks.next());
             }
             at.b = at.b.wrapping_add(COLUMNS * at.b_col);
             at.sums = at.sums.wrapping_add(COLUMNS * PARTS * at.sums_by);
@@ -101,7 +101,7 @@ impl<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, co
 /// # Safety
 /// The CPU has the instructions of S; A is good for VECTORS, B for COLUMNS, and the sums for both.
 #[inline(always)]
-unsafe fn tile<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, const NEAR: bool>(
+unsafe fn tile<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize>(
     steps: usize,
     Operands { a, a_by, b, b_row, b_col, sums, sums_by }: Operands<S::Real>,
     begun: bool,
@@ -127,28 +127,34 @@ unsafe fn tile<S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS:
             }
         }
         let mut own = *ask;
-        for l in 0..steps {
-            let (a, b) = (a.add(l * a_by), b.add(l * b_row));
-            own.step::<S, NEAR>();
-            let mut ra = [S::splat(S::Real::ZERO); VECTORS]; // (VECTORS)
-            let mut v = 0;
-            while v < VECTORS {
-                ra[v] = S::load(a.add(v * S::LANES));
-                v += 1;
-            }
-            let mut j = 0;
-            while j < COLUMNS {
-                let mut part = 0;
-                while part < PARTS {
-                    let rb = S::splat(*b.add(j * b_col + part));
-                    let mut v = 0;
-                    while v < VECTORS {
-                        rc[j][v][part] = S::mul_add(ra[v], rb, rc[j][v][part]);
-                        v += 1;
-                    }
-                    part += 1;
+        let mut l = 0;
+        while l < steps {
+            // Not in each step: with another loop in this one sums are moved between registers, and to memory.
+            let end = steps.min(l + STEPS_AT_ONCE);
+            own.steps::<S>(end - l);
+            while l < end {
+                let (a, b) = (a.add(l * a_by), b.add(l * b_row));
+                let mut ra = [S::splat(S::Real::ZERO); VECTORS]; // (VECTORS)
+                let mut v = 0;
+                while v < VECTORS {
+                    ra[v] = S::load(a.add(v * S::LANES));
+                    v += 1;
                 }
-                j += 1;
+                let mut j = 0;
+                while j < COLUMNS {
+                    let mut part = 0;
+                    while part < PARTS {
+                        let rb = S::splat(*b.add(j * b_col + part));
+                        let mut v = 0;
+                        while v < VECTORS {
+                            rc[j][v][part] = S::mul_add(ra[v], rb, rc[j][v][part]);
+                            v += 1;
+                        }
+                        part += 1;
+                    }
+                    j += 1;
+                }
+                l += 1;
             }
         }
         *ask = own;
