@@ -448,6 +448,7 @@ tall!(
     group: group_variants,
     packed: packed_variants,
     columns: columns_variants,
+    tsmm_outer: tsmm_outer_variants,
     tsmm_staged: tsmm_staged_variants,
     tsmm_mma: tsmm_mma_variants,
     fragments: tsmm_fragments_variants,
@@ -478,8 +479,15 @@ pub fn product(entry: &str) -> Option<Product> {
         gemm_complex::product,
         gemm_mma_complex::product,
     ];
-    let tall =
-        [tsm2l::product, group::product, packed::product, columns::product, tsmm_staged::product, tsmm_mma::product];
+    let tall = [
+        tsm2l::product,
+        group::product,
+        packed::product,
+        columns::product,
+        tsmm_outer::product,
+        tsmm_staged::product,
+        tsmm_mma::product,
+    ];
     let bulk = [
         bulk::product,
         bulk_registers::product,

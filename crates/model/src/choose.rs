@@ -262,9 +262,17 @@ fn serves(variant: &Variant, problem: &Problem) -> bool {
         Kernel::Gemv => variant.suits(problem) && (variant.t2 == 1 || has_a_large_operand),
         Kernel::Tsmm | Kernel::Tall => {
             let is_narrow = least <= crate::shape::SKINNY && problem.k <= crate::shape::SKINNY;
-            is_narrow && (least > 1 || suits_a_vector(variant, problem))
+            is_narrow
+                && (!variant.is_outer() || is_mostly_written(problem))
+                && (least > 1 || suits_a_vector(variant, problem))
         }
     }
+}
+
+/// Whether nearly all that a tall product moves is a C that is written: for these `tsmm_outer` is considered. Of fewer columns others take less, and where C is read too (benches/results/trials/outer.csv).
+fn is_mostly_written(problem: &Problem) -> bool {
+    let columns = problem.m.min(problem.n);
+    columns >= 16 && columns >= 2 * problem.k && !problem.reads_c && !problem.is_short()
 }
 
 /// Whether f32 may be split: of a large matrix and more columns than the memory has time for. On H200s on 2026-11-30 16 columns took 0.96 to 1.02 of the time of whole elements (benches/results/trials/split.csv).

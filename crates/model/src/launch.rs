@@ -181,7 +181,7 @@ impl Tiling {
 /// | [`Kernel::Tsm2r`] | T1 | T2 | [`tsm2r_bk`] · T2, or none; `tsm2r_inner` takes all columns and reads A for each |
 /// | [`Kernel::Ring`] | [`Variant::rows`] | T2 | stages · ([`ring_a_len`] + [`ring_b_len`]) |
 /// | [`Kernel::Gemm`] | 16 · TM | 16 · TN | K step · (BM + BN, each with [`gemm_pitch`]'s padding) |
-/// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile; `tsmm_fragments` B; `tsmm_bulk` B, slots · [`Variant::rows`] · the most columns of A or C, and 8 bytes a slot |
+/// | [`Kernel::Tsmm`] | [`Variant::rows`] | all | [`staged_b_len`] + stages · [`tile_len`] of A's and of C's tile; `tsmm_fragments` B; `tsmm_outer` A's tile; `tsmm_bulk` B, slots · [`Variant::rows`] · the most columns of A or C, and 8 bytes a slot |
 /// | [`Kernel::Ladder`] | [`Variant::rows`] | T2 | tiles · K step · (BM + BN) |
 /// | [`Kernel::GemmRing`] | [`Variant::rows`] | T2 | stages · [`gemm_ring_len`] of BM and of BN |
 /// | [`Kernel::Tall`] | [`Variant::rows`]; `tsmm_element` T1 / n | all | B, or none |
@@ -222,6 +222,10 @@ pub fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
         Kernel::Tsmttsm | Kernel::Gram | Kernel::Gemv => reduced::tiling(variant, m, n),
         Kernel::Tsmm if variant.is_fragments() => {
             tall(m.div_ceil(u64::from(variant.rows)), variant.t3 * variant.t2 * elem_bytes, variant)
+        }
+        Kernel::Tsmm if variant.is_outer() => {
+            let tile_len = tile_len(variant.rows * variant.t3, elem_bytes);
+            tall(m.div_ceil(u64::from(variant.rows)), tile_len * elem_bytes, variant)
         }
         Kernel::Tsmm if variant.is_bulk() => {
             let slots = variant.stages * variant.threads / 32 * (variant.slot_len() * elem_bytes + MBARRIER_BYTES);
@@ -291,6 +295,7 @@ pub fn blocks_along_x(variant: &Variant, tiles: &Tiling, (m, n, k): (u64, u64, u
     match (variant.kernel, variant.name) {
         (Kernel::Tall, "tsm2l_tiled" | "tsm2l_interleaved") => tiles.x.div_ceil(u64::from(tcf(variant.dtype, m))),
         (Kernel::Tall, "tsmm_packed") => tiles.x,
+        (Kernel::Tsmm, _) if variant.is_outer() => tiles.x,
         (Kernel::Tsmm, _) if variant.is_bulk() => {
             let cols = n.max(k);
             let tiles = m.div_ceil(variant.bulk_rows(cols));

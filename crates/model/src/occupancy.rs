@@ -81,6 +81,8 @@ pub fn registers_estimate(variant: &Variant) -> u32 {
     let words = u32::try_from(variant.dtype.bytes() / 4).unwrap_or(4);
     let estimate = match variant.kernel {
         Kernel::Tsm2r => FIXED_REGISTERS + words * (3 * variant.t2 + 2 * variant.t3),
+        // B's columns, sums of two rows, and what A has of them.
+        Kernel::Tsmm if variant.is_outer() => FIXED_REGISTERS + words * variant.cols * (variant.t3 + 4),
         // Of the matrix units the sums of a warp are dealt to its lanes.
         Kernel::Tsmm => FIXED_REGISTERS + words * (variant.rows * variant.t2 / variant.threads + 16),
         // V rows of 16 bytes, two sets of t3 loads.

@@ -32,7 +32,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         // Of a triangle they are taken to be one, as a Gram matrix's are.
         let of_b = if self.output.lower { 0 } else { tiles / 2 };
         let rows = (vectors.count * S::LANES).min(self.job.m * PARTS - vectors.row) / PARTS;
-        // The CPU asks for rows by itself as well, which are too much for the first-level cache if there are two operands of them.
+        // B's rows the CPU asks for by itself as well: with A's steps they are too much for the first-level cache.
         let far = of_b > 0 && self.b.row == PARTS;
         Asks::new(
             self.steps_ahead(self.a, (vectors.row / PARTS, rows), piece, tiles - of_b).past_first(far),

@@ -18,23 +18,26 @@ const A_BYTES: usize = 32 << 10;
 const LEAST_STEPS: usize = 8;
 /// Fewest columns of a block where there is little room.
 const LEAST_COLUMNS: usize = 8;
-/// Of more columns of C twice as many, and again: its sums are loaded and stored less often.
-const FEW_COLUMNS: usize = 4;
-const MANY_COLUMNS: usize = 32;
-/// Vectors of a block, and columns of C from which on, copying what it takes of B costs little.
-const LEAST_OF_COPIED: usize = 8 * MOST_VECTORS;
+/// Most columns of C for which these are enough. Of more there are twice as many steps, so that sums are loaded and stored less often, ..
+const COLUMNS_OF_LEAST_STEPS: usize = 4;
+/// .. and of more than these four times as many.
+const COLUMNS_OF_TWICE: usize = 32;
+/// Fewest vectors of a block for which what it takes of B is copied: the copy costs little.
+const VECTORS_OF_COPIED: usize = 8 * MOST_VECTORS;
+/// And fewest columns.
 const COLUMNS_OF_COPIED: usize = 9;
 /// Room behind each column of sums: columns of a power of two drive each other out of the cache.
 const GAP_BYTES: usize = 64;
 
-/// Fewest steps of a small C, both of whose operands are long, where A is loaded as it lies ..
+/// Fewest steps of a small C, both of whose operands are long, where A is loaded as it lies.
 const STEPS_AS_IT_LIES: usize = 128;
-/// .. and where it is copied: mostly B is by columns too, and what is asked for comes into the first-level cache, which more would be too
-/// much for, of few columns of C most of all.
+/// The same where A is copied: mostly B is by columns too, and more of both would be too much for the first-level cache.
 const STEPS_OF_COPIES: usize = 64;
+/// The same of few columns of C.
 const STEPS_OF_FEW: usize = 32;
+/// Most columns that are few.
 const MOST_OF_FEW: usize = 16;
-/// And A's bytes for them, times the operands, at least.
+/// Fewest bytes of A's steps, times the operands.
 const BYTES_OF_SMALL: usize = 8 << 10;
 
 /// Bytes of the least cuts: eight columns, of two parts, and eight steps, of a vector and the gap.
@@ -105,7 +108,7 @@ impl Cuts {
         let of_rows = Cut::new(vectors, column_bytes / vector);
         let most_rows = of_rows.part(0) * vector;
         let most_cols = (SUMS_BYTES / (most_rows * PARTS)).max(MOST_NARROW).next_multiple_of(8);
-        let times = 1 + usize::from(cols > FEW_COLUMNS) + 2 * usize::from(cols > MANY_COLUMNS);
+        let times = 1 + usize::from(cols > COLUMNS_OF_LEAST_STEPS) + 2 * usize::from(cols > COLUMNS_OF_TWICE);
         let least = times * LEAST_STEPS;
         Cuts::of::<S, PARTS>(rows, cols, k, of_rows, most_cols, (A_BYTES / most_rows).max(least))
     }
@@ -149,7 +152,8 @@ impl Cuts {
         self.rows.count == 1 && self.cols.count == 1 && rows.max(cols) <= MOST_NARROW * self.parts
     }
 
-    /// With as many steps as suit a small C, whose A is loaded as it lies or copied, of so many operands: a Gram matrix's are one.
+    /// With as many steps as suit a small C of no more columns than rows, whose A is loaded as it lies or copied, of so many operands: a Gram matrix's are
+    /// one.
     pub fn for_small<S: Simd>(self, as_it_lies: bool, operands: usize) -> Cuts {
         if !self.is_small() || !self.is_tall {
             return self;
@@ -169,7 +173,7 @@ impl Cuts {
             copies_b: !self.is_small()
                 && self.is_tall
                 && self.cols.part(0) >= COLUMNS_OF_COPIED
-                && self.rows.part(0) >= LEAST_OF_COPIED,
+                && self.rows.part(0) >= VECTORS_OF_COPIED,
             ..self
         }
     }
@@ -234,6 +238,7 @@ impl Cuts {
             while width > cols - next {
                 width /= 2;
             }
+            // A width of 0 has as many zeros as there are bits: no columns are left.
             let tiles = Tiles { col: next, width, count: (cols - next).checked_shr(width.trailing_zeros())? };
             next += tiles.count * width;
             Some(tiles)

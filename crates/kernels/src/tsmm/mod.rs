@@ -14,6 +14,7 @@
 //! | [`group`] | Ernst et al. | one thread, a group of threads or a thread an element for each row |
 //! | [`packed`] | | whole rows in 16 bytes of a thread |
 //! | [`columns`] | | columns straight between registers and memory, a chunk always in flight |
+//! | [`outer`] | | few steps and many columns: rows of C written where they are computed |
 //! | [`staged`] | | tiles as they lie in memory through shared memory, in and out, in whole sectors |
 //! | [`mma`] | | the same, multiplied by the matrix units: f64, from sm_90 on |
 //! | [`bulk`] | | rows by bulk copies through slots of each warp, from sm_90 on; by the matrix units: f64 and c128; by the vector units: f32 and c64, `tsmm_bulk_registers` and `tsmm_bulk_shared`, and all types, few steps, `tsmm_bulk_rows` |
@@ -46,6 +47,7 @@ pub mod interleaved;
 pub mod lines;
 #[cfg(any(not(target_arch = "nvptx64"), target_feature = "sm_90"))]
 pub mod mma;
+pub mod outer;
 pub mod packed;
 pub mod staged;
 mod tile;
@@ -98,6 +100,13 @@ macro_rules! staged_entries {
     };
 }
 model::tsmm_staged_variants!(staged_entries);
+
+macro_rules! outer_entries {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bn:literal, $bk:literal, $blocks:literal;)*) => {
+        $(product_entry!($entry, $elem, outer::body::<$elem, $threads, { $threads / ($bn / $tn) * $tm }, $tn, $bk>);)*
+    };
+}
+model::tsmm_outer_variants!(outer_entries);
 
 macro_rules! mma_entries {
     ($($entry:ident: $elem:ident, $warps:literal, $nt:literal, $bn:literal, $bk:literal, $stages:literal, $blocks:literal;)*) => {

@@ -109,6 +109,7 @@ tests!(
     tsmm_element,
     tsmm_registers,
     tsmm_packed,
+    tsmm_outer,
     tsmm_staged,
     tsmm_mma,
     tsmm_fragments,

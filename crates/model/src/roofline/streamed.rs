@@ -16,18 +16,34 @@ use crate::{Dtype, Problem, Strides, Variant};
 /// rows. Not measured.
 const BY_ELEMENTS: f64 = 4.0;
 
-/// The factor of a kernel's bytes. `None` of kernels whose reads of A alone are longer ([`super::tsmm::detour`]), and of columns.
+/// How much longer the bytes of packed rows take of which nearly all are written: what is read between them stops the writing. Of rows of n elements that are
+/// written for k that are read (n - k) / (n + k) of it, none from n = k on. One step and 64 columns take less, 16 and 64 more.
+///
+/// # Source
+/// An H200 on 2026-11-30 (benches/results/trials/outer.csv): 8 to 64 columns and 1 to 16 steps, 1 GB, by every entry, beside what this file has of n = k.
+const WRITTEN: f64 = 0.22;
+
+/// The factor of a kernel's bytes, of rows with what [`WRITTEN`] says. `None` of kernels whose reads of A alone are longer ([`super::tsmm::detour`]), and of columns.
 pub(super) fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
     if problem.a.row == 1 && problem.c.row == 1 && (problem.k > 1 || variant.is_lines()) {
         if let Some(factor) = columns::factor(variant, problem) {
             return Some(factor);
         }
     }
+    let (n, k) = (problem.n as f64, problem.k as f64);
+    let are_packed = packed(problem.a, problem.k) && packed(problem.c, problem.n);
+    let is_written = are_packed && problem.n >= 8 && !problem.reads_c && !problem.is_short();
+    let written = if is_written { WRITTEN * ((n - k) / (n + k)).max(0.0) } else { 0.0 };
+    rows(variant, problem).map(|factor| factor + written)
+}
+
+/// The factor beside that.
+fn rows(variant: &Variant, problem: &Problem) -> Option<f64> {
     let is_complex = variant.dtype.is_complex();
     let is_double = variant.dtype.real() == Dtype::F64;
     let missing = missing(variant, problem);
-    let rows = |strides: Strides, columns: u64| strides.row != 1 && columns * problem.dtype.bytes() % 16 != 0;
-    let by_elements = rows(problem.a, problem.k) || rows(problem.c, problem.n);
+    let by_parts = |strides: Strides, columns: u64| strides.row != 1 && columns * problem.dtype.bytes() % 16 != 0;
+    let by_elements = by_parts(problem.a, problem.k) || by_parts(problem.c, problem.n);
     let by_rows = problem.c.row != 1;
     let are_packed = packed(problem.a, problem.k) && packed(problem.c, problem.n);
     let is_wide = variant.t2 > 32 && variant.t3 > 32;
@@ -39,11 +55,13 @@ pub(super) fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
         // 4 x 4 of f32, half a gigabyte, that day: 89% of the bound.
         "tsmm_packed" if variant.dtype == Dtype::F32 && problem.n.max(problem.k) > 2 => 1.12,
         "tsmm_packed" => 1.01,
+        "tsmm_outer" => outer(variant, problem),
         "tsmm_bulk" if is_complex => bulk_complex(variant, problem),
         "tsmm_bulk" => bulk(variant, problem),
         "tsmm_bulk_registers" => registers(variant, problem),
         "tsmm_bulk_shared" => shared(variant, problem),
         "tsmm_bulk_rows" => lane_rows(variant, problem),
+        name if by_rows && name.starts_with("tsm2l_") && problem.n > 2 => 8.0,
         _ if problem.a.row == 1 && problem.k > 1 => return None,
         // 2 by 2 in c128 of 1.3·10⁸ rows on an H200 on 2026-11-28: 3040 and 3250 us, by `tsmm_staged` 2210 and 2300.
         "tsmm_element" | "tsmm_registers" if is_double && is_complex && problem.n.max(problem.k) == 2 => 1.55,
@@ -69,7 +87,6 @@ pub(super) fn both_ways(variant: &Variant, problem: &Problem) -> Option<f64> {
         }
         "tsmm_group" if problem.k > 2 => 2.5,
         "tsmm_group" if by_rows && problem.n > 2 => 2.0,
-        name if by_rows && name.starts_with("tsm2l_") && problem.n > 2 => 8.0,
         "tsmm_fragments" if is_complex && !is_narrow => fragments_complex(variant, problem),
         "tsmm_fragments" => {
             let base = if is_wide { 1.3 } else { 1.12 };
@@ -207,6 +224,35 @@ fn fragments_complex(variant: &Variant, problem: &Problem) -> f64 {
     // All steps are multiplied, however few there are.
     let columns = 0.85 * base * f64::from(variant.t2 + variant.t3);
     row(problem, base * odd * (1.0 + 0.6 * missing), columns) * read
+}
+
+/// `tsmm_outer`.
+///
+/// # Source
+/// As of [`WRITTEN`].
+fn outer(variant: &Variant, problem: &Problem) -> f64 {
+    // What a thread does for its columns of a row, and a block before its first row.
+    let columns = match (variant.dtype, variant.t3) {
+        (Dtype::F32, ..=4) => 28.0,
+        (Dtype::F32, _) => 62.0,
+        (Dtype::F64, ..=4) => 12.0,
+        (Dtype::F64, _) => 15.0,
+        (Dtype::C64, _) => 23.0 + 2.0 * problem.k as f64,
+        (Dtype::C128, ..=1) => 40.0,
+        (Dtype::C128, _) => 10.0,
+    };
+    let bytes = problem.dtype.bytes();
+    let are_pieces = problem.c.col == 1 && problem.c.row * bytes % 16 == 0 && problem.n * bytes % 16 == 0;
+    // By elements. Where C lies by columns it is a guess.
+    let apart = match (are_pieces, problem.c.row, bytes) {
+        (true, ..) => 1.0,
+        (_, 1, _) => 4.0,
+        (.., 4) => 2.0,
+        _ => 1.25,
+    };
+    // A block of one step has little to bring.
+    let base = if variant.t3 == 1 { 0.98 } else { 1.0 };
+    row(problem, base, columns) * apart
 }
 
 /// Whether rows of A and of C are whole pieces of 16 bytes.

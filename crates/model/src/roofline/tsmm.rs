@@ -102,7 +102,7 @@ fn steps(variant: &Variant, problem: &Problem) -> f64 {
 /// elements of A in flight.
 pub(super) fn work(variant: &Variant, problem: &Problem) -> (f64, f64, f64, f64) {
     let (rows, columns, k) = (rows(variant, problem), columns(variant, problem), problem.k as f64);
-    let fmas = match variant.is_bulk() || variant.is_lines() {
+    let fmas = match variant.is_bulk() || variant.is_lines() || variant.is_outer() {
         // What is multiplied and is not there is in the time of a row: [`both_ways`].
         true => rows * problem.n as f64 * k,
         false => rows * columns * steps(variant, problem),
@@ -113,6 +113,8 @@ pub(super) fn work(variant: &Variant, problem: &Problem) -> (f64, f64, f64, f64)
         (_, "tsmm_bulk_registers" | "tsmm_bulk_shared" | "tsmm_bulk_rows") => {
             (0.0, f64::from(variant.stages - 1) * rows * k)
         }
+        // What shared memory hands a thread of A, for its columns.
+        (_, "tsmm_outer") => (1.0 / cols, rows * k),
         (_, "tsmm_lines" | "tsmm_lines_mma") => (0.0, f64::from(variant.stages - 1) * lines_in_flight(variant)),
         (Kernel::Tsmm, _) => {
             let own = f64::from(variant.own_rows());
@@ -165,6 +167,11 @@ pub(super) fn instructions(variant: &Variant, problem: &Problem, constants: &Con
                 if variant.dtype.is_complex() { (2.0 * PLACED + 6.0, 2.0) } else { (4.0 * pieces * PLACED, 1.0) };
             let fragments = rows / (threads / 32.0) / side;
             fragments * (steps / side * (a + (products + 2.0) * tiles) + 2.0 * tiles * PLACED) + constants.stage_slots
+        }
+        // Of a thread's columns of each of its rows the products, what they load of A, and a store.
+        (_, "tsmm_outer") => {
+            let own = rows * n / cols / threads;
+            own * (k * (cols * fmas + PLACED / width) + COPY) + constants.stage_slots
         }
         (Kernel::Tsmm, _) => {
             let own = f64::from(variant.own_rows());

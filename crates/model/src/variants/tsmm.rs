@@ -135,6 +135,24 @@ macro_rules! columns_variants {
     };
 }
 
+/// The entries for few steps, that write rows of C as they compute them: `entry: element, threads, TM, TN, most n, most k, blocks an SM`; of the most
+/// columns a thread owns TM rows of a tile, and TN columns, 16 bytes.
+#[macro_export]
+macro_rules! tsmm_outer_variants {
+    ($emit:ident) => {
+        $emit! {
+            // entry                               elem  threads TM  TN n   k  blocks
+            stsmm_outer_16x4_n64_k4_s1_t256:       f32,  256,    16, 4, 64, 4, 4;
+            stsmm_outer_16x4_n64_k8_s1_t256:       f32,  256,    16, 4, 64, 8, 3;
+            dtsmm_outer_32x2_n64_k4_s1_t256:       f64,  256,    32, 2, 64, 4, 4;
+            dtsmm_outer_32x2_n64_k8_s1_t256:       f64,  256,    32, 2, 64, 8, 3;
+            ctsmm_outer_32x2_n64_k4_s1_t256:       c64,  256,    32, 2, 64, 4, 4;
+            ztsmm_outer_8x1_n64_k1_s1_t256:        c128, 256,    8,  1, 64, 1, 4;
+            ztsmm_outer_32x1_n64_k4_s1_t256:       c128, 256,    32, 1, 64, 4, 4;
+        }
+    };
+}
+
 /// The entries whose tiles go through shared memory as they lie: `entry: element, threads, TM, TN, most n, most k, stages,
 /// blocks an SM`; a thread owns TM x TN of a tile.
 #[macro_export]
@@ -316,6 +334,17 @@ macro_rules! columns_rows {
 }
 columns_variants!(columns_rows);
 
+macro_rules! outer_rows {
+    ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bn:literal, $bk:literal, $blocks:literal;)*) => {
+        pub(super) const OUTER: &[Variant] = &[$(Variant {
+            name: "tsmm_outer", entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::Tsmm, threads: $threads,
+            t2: $bn, t3: $bk, rows: $threads / ($bn / $tn) * $tm, cols: $tn, stages: 1, layout: Layout::Any,
+            mma: false, min_blocks: $blocks, wide_shared: true,
+        }),*];
+    };
+}
+tsmm_outer_variants!(outer_rows);
+
 macro_rules! staged_rows {
     ($($entry:ident: $elem:ident, $threads:literal, $tm:literal, $tn:literal, $bn:literal, $bk:literal, $stages:literal, $blocks:literal;)*) => {
         pub(super) const STAGED: &[Variant] = &[$(Variant {
@@ -360,10 +389,15 @@ impl Variant {
         matches!(self.name.as_bytes(), b"tsmm_fragments")
     }
 
+    /// Whether its blocks take a tile each, with A's alone in shared memory, and write C's rows themselves.
+    pub(crate) const fn is_outer(&self) -> bool {
+        matches!(self.name.as_bytes(), b"tsmm_outer")
+    }
+
     /// Whether C may lie where A does: a tile's rows are read, by loads that know of writes, before any of them is written. `tsmm_lines`
-    /// reads other tiles' beside its own.
+    /// reads other tiles' beside its own; `tsmm_outer` is for a C that is wider than A.
     pub const fn may_be_in_place(&self) -> bool {
-        matches!(self.kernel, Kernel::Tsmm) && !self.is_fragments() && !self.is_lines()
+        matches!(self.kernel, Kernel::Tsmm) && !self.is_fragments() && !self.is_lines() && !self.is_outer()
     }
 }
 
