@@ -14,10 +14,10 @@
 //! β = 0 never reads C. Rows and columns that are not there are not written.
 //!
 //! # Cost
-//! Measured on an H200 (benches/results/trials/outer.csv, run 1), C of 1 GB, percent of the bound, the fastest of the others in brackets: 64 columns
-//! of 1, 2 and 4 steps f64 86, 83, 82 (80, 78, 78), of 8 84 (79), f32 86, 83, 83 and 81 (81, 78, 77, 78), c64 85, 82 and 82 (81, 76, 75), c128 of 2 and 4 82
-//! and 81 (77, 76). No pattern of stores was found that reaches 89: reads of A between them cost a tenth (benches/NOTES.md). Tiles of fewer rows begin more often: what a block
-//! does before its first row took f32 of 32 rows to 38%.
+//! Measured on an H200 (benches/results/trials/outer.csv), C of 1 GB, percent of the bound, the fastest of the others in brackets: 64 columns of 1, 2 and
+//! 4 steps f64 85, 83 and 81 (80, 77, 76), of 8 82 (77), f32 86, 83, 83 and 81 (80, 77, 76, 77), c64 85, 82 and 81 (80, 76, 74), c128 87, 81 and 80 (80, 76, 76).
+//! No pattern of stores was found that reaches 89: reads of A between them cost a tenth (benches/NOTES.md). Tiles of fewer rows begin more often: what a
+//! block does before its first row took f32 of 32 rows to 38%.
 //!
 //! # Determinism
 //! Each sum is one thread's, from step 0 on.
