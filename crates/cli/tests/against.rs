@@ -192,15 +192,14 @@ fn choices_of_short_launches_are_nearly_the_fastest_on_an_h200() {
         // Rings were not timed of two tall matrices there, and in the next file.
         (&begin, "tsmttsm", 105, 1.03, 5, 11),
         (&begin, "gram", 24, 1.035, 1, 0),
-        // `tsmm_outer` was not timed there.
-        (&few_rows, "tsmm", 488, 1.023, 94, 6),
+        (&few_rows, "tsmm", 488, 1.023, 94, 5),
         (&few_rows, "tsmttsm", 136, 1.035, 2, 11),
         (&few_rows, "gram", 96, 1.025, 3, 21),
         (&two_tall, "tsmttsm", 101, 1.03, 14, 0),
         (&two_tall, "gram", 62, 1.025, 15, 0),
     ] {
         let of_family: Vec<_> = cases.iter().filter(|(case, _)| case[0] == family).collect();
-        let (mut losses, mut behind) = (Vec::new(), 0);
+        let (mut losses, mut behind, mut newer) = (Vec::new(), 0, 0);
         for (case, times) in &of_family {
             let least = |of_cublas: bool| {
                 let those = times.iter().filter(|((entry, _), _)| entry.starts_with("cublas") == of_cublas);
@@ -213,10 +212,18 @@ fn choices_of_short_launches_are_nearly_the_fastest_on_an_h200() {
             if let Some((_, us)) = its.min_by(|((_, one), _), ((_, other), _)| far(*one).total_cmp(&far(*other))) {
                 losses.push((us / least(false)).ln());
                 behind += usize::from(least(true) < us * 0.985);
+            } else {
+                newer += usize::from(chosen.variant.name == "tsmm_outer");
             }
         }
+        // Of few-rows.csv one case, c64 100000 x 64 x 4, is of an entry that is newer than the file.
+        assert!(newer <= usize::from(count == 488), "{family}: {newer}");
         let mean = (losses.iter().sum::<f64>() / losses.len() as f64).exp();
-        assert!(of_family.len() == count && count - losses.len() <= untimed, "{family}: {} of {count}", losses.len());
+        assert!(
+            of_family.len() == count && count - losses.len() - newer <= untimed,
+            "{family}: {} of {count}",
+            losses.len()
+        );
         assert!(mean <= loss && behind <= slower, "{family}: {mean}, cuBLAS is faster in {behind}");
     }
 }
