@@ -11,6 +11,7 @@ use crate::{Dtype, Kernel, VARIANTS, Variant};
 pub mod batched;
 pub mod dealt;
 pub mod eights;
+pub mod fit;
 pub mod reduced;
 
 /// Most blocks along y and z of a grid.

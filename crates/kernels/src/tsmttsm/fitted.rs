@@ -1,15 +1,14 @@
 //! `tsmttsm_fitted`, `gram_fitted`: as many tiles of TM x TN sums as C has, a thread each, and stages whose rows lie as in memory.
 //!
 //! # Idea
-//! A block's threads are dealt to C and not C to the block: 33 x 31 is 5 x 4 tiles of 8 x 8, so six groups of 20 threads and 8 that have nothing to do,
+//! A block's threads are dealt to C and not C to the block: 33 x 31 is 3 x 3 tiles of 11 x 11, so fourteen groups of 9 threads and 2 that have nothing to do,
 //! where a tile of 48 x 32 multiplies half as much again. Of a Gram matrix a group has the tiles that are not above the diagonal: 36 of 64.
 //!
 //! Rows of a stage lie one behind the other, WIDTH elements apart. Packed rows are one run of 16-byte pieces then, whatever their width, which go by
 //! adding alone: what copies elements of an odd width one by one takes longer for that than for their products.
 //! # Thread mapping
-//! Thread t has tile t mod TILES, of group t / TILES. Tile i of a side has every so many-th 16 bytes of it, or every so many-th element where a row is no
-//! whole pieces, so that neighbours read neighbours. Group g multiplies rows g·R .. g·R + R of a stage, R being what has groups meet in few banks:
-//! `model::launch::reduced::fit`.
+//! Thread t has tile t mod TILES, of group t / TILES. Which lines are a tile's, and which rows of a stage a group's, so that few lanes meet in a bank, is
+//! `model::launch::fit`'s.
 //!
 //! Tiles are dealt alike to rows and columns, so that of tiles (i, j) and (j, i) of a symmetric matrix one has all sums that the other has: those above
 //! the diagonal are stored where they are below.
@@ -20,14 +19,15 @@
 //! # Tails
 //! Rows past k's part are zeros. What is read past a row is the next row, or zeros behind the last, and what comes of it is not stored.
 //! # Determinism
-//! A sum runs over a group's rows in ascending order; a thread adds an element's groups in theirs.
+//! A sum runs over a group's rows in ascending order; a thread adds an element's groups in theirs, some rows of the tiles at a time: all of 11 x 11 sums
+//! at once would take more memory than the stages, and leave an SM two blocks for three, which took 1.07 to 1.12 times as long from 25 columns on.
 //! # Cost
-//! Of 33 x 33 in f32 a row is 264 bytes, 15 cycles of an SM's share of the memory on an H200, and 25 tiles of 64 multiply-adds, 12.5 cycles of
-//! its vector units; loads take 12.5 of the lanes' path to shared memory. On an H200 on 2026-11-28, m = n, 512 MiB of rows of each matrix,
-//! without the sums of slots, by the tiles of `tsmttsm_staged` that there were and by the first kernels of these
-//! (benches/results/trials/fitted.csv, which has those of now too, up to 13% slower and 2.7 times as fast as those): f32 of 17, 33, 40 and 64
-//! columns 578, 590, 423 and 432 us -> 328, 347, 311 and 417, Gram matrices of 17, 32, 33, 48 and 64 446, 220, 476, 306 and 402 -> 203, 155,
-//! 258, 190 and 262; c64 of 33 953 -> 559, Gram matrices of 16, 33 and 64 271, 813 and 760 -> 175, 360 and 586.
+//! Of 33 x 33 in f32 a row is 264 bytes, 15 cycles of an SM's share of the memory on an H200, and 9 tiles of 121 multiply-adds, 8.5 cycles of its vector units;
+//! loads take 6.2 of the lanes' path to shared memory. On an H200 on 2026-11-30, m = n, 256 MiB of rows of each matrix, 512 of Gram matrices
+//! (benches/results/trials/fitted.csv, runs 4 and 6: without tiles of odd sides and lines side by side, and with them): f32 of 17, 33, 41 and 53
+//! columns 185, 199, 248 and 289 us -> 142, 162, 191 and 225, Gram matrices of 17, 25, 33 and 64 213, 247, 280 and 281 -> 160, 185, 215 and 241;
+//! c64 of 9, 25 and 33 157, 290 and 277 -> 134, 230 and 276, Gram matrices 233, 332 and 369 -> 156, 245 and 348. Before these kernels there were tiles of
+//! `tsmttsm_staged`, which took up to 2.7 times as long (run 1).
 //! # Source
 //! Ours.
 
@@ -36,7 +36,8 @@ use super::finish;
 use super::stages::{Place, Source, copy};
 use core::marker::PhantomData;
 use cuda_std::prelude::*;
-use model::launch::reduced::{FITTED_STAGES as STAGES, Fit, fit, fitted_len, fitted_slack, shared_len};
+use model::launch::fit::{self, Fit, STAGES};
+use model::launch::reduced::shared_len;
 
 /// A block of THREADS threads with TM x TN sums each, and stages of STEPS rows a thread where C is one tile.
 pub struct Fitted<T, const THREADS: usize, const TM: usize, const TN: usize, const STEPS: usize, const GRAM: bool>(
@@ -74,13 +75,15 @@ impl<T: Scalar, const THREADS: usize, const TM: usize, const TN: usize, const ST
     Fitted<T, THREADS, TM, TN, STEPS, GRAM>
 {
     const OK: () = {
-        assert!(TM % T::WIDTH == 0 && TN % T::WIDTH == 0, "loads of 16 bytes");
         assert!(!GRAM || TM == TN, "rows and columns of C are dealt alike");
         assert!(Self::LEN as usize % T::WIDTH == 0, "stages begin at multiples of 16 bytes");
-        assert!(THREADS >= TM && THREADS >= TN, "a thread for each element behind a stage");
+        assert!(THREADS as u32 >= fit::slack(Self::TILE), "a thread for each element behind a stage");
     };
     /// Elements of a stage.
-    const LEN: u32 = fitted_len(THREADS as u32, (TM as u32, TN as u32), STEPS as u32, GRAM);
+    const LEN: u32 = fit::len(THREADS as u32, Self::TILE, STEPS as u32, GRAM);
+    const TILE: (u32, u32) = (TM as u32, TN as u32);
+    /// Rows of their tiles of which groups' sums are added at once.
+    const AT_ONCE: usize = fit::rows_at_once(THREADS as u32, Self::TILE, STEPS as u32, GRAM) as usize;
 
     /// # Safety
     /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements; C has no
@@ -93,7 +96,8 @@ impl<T: Scalar, const THREADS: usize, const TM: usize, const TN: usize, const ST
         let b = if GRAM { a } else { Rows::new(p.b, (p.b_col, p.b_row), p.n) };
         // SAFETY: what this is promised is what `run` asks for.
         unsafe {
-            if (a.width | b.width) % T::WIDTH as u32 == 0 {
+            // Of tiles that are no whole pieces the compiler sees that there is one way.
+            if fit::are_pieces(Self::TILE, (a.width, b.width), T::WIDTH as u32) {
                 Self::run::<true>(&x, &a, &b);
             } else {
                 Self::run::<false>(&x, &a, &b);
@@ -108,7 +112,7 @@ impl<T: Scalar, const THREADS: usize, const TM: usize, const TN: usize, const ST
     #[inline(always)]
     unsafe fn run<const PIECES: bool>(x: &Reduced<T>, a: &Rows<T>, b: &Rows<T>) {
         let p = &x.p;
-        let fit = fit(THREADS as u32, (TM as u32, TN as u32), STEPS as u32, T::WIDTH as u32, (a.width, b.width), GRAM);
+        let fit = Fit::told(x.finish, Self::TILE, (a.width, b.width), GRAM);
         let mut sums = Sums::<T, TM, TN>::new::<GRAM>(fit);
         let (start, end) = p.part(fit.steps);
         let stages = (end - start).div_ceil(fit.steps.max(1));
@@ -133,7 +137,8 @@ impl<T: Scalar, const THREADS: usize, const TM: usize, const TN: usize, const ST
             ptx::cp_async_wait_group::<0>();
             thread::sync_threads(); // the stages' memory is the sums' now
             let (rows, cols) = (fit.down * TM as u32, fit.along * TN as u32);
-            sums.join::<PIECES, GRAM>(shared_len(rows, cols, THREADS as u32), rows, p.conj_b());
+            let behind = shared_len(rows, cols, THREADS as u32);
+            sums.join::<PIECES, GRAM>(Self::AT_ONCE, (behind, rows), p.conj_b());
             finish::tile::<T, GRAM>(x, (rows, cols, THREADS as u32));
         }
     }
@@ -150,7 +155,7 @@ impl<T: Scalar, const THREADS: usize, const TM: usize, const TN: usize, const ST
     #[inline(always)]
     unsafe fn end_stages(used: u32) {
         let t = thread::thread_idx_x();
-        if t < fitted_slack((TM as u32, TN as u32)) {
+        if t < fit::slack(Self::TILE) {
             for index in 0..STAGES {
                 // SAFETY: so many elements are behind the rows of a stage; nobody uses them, as the caller promised.
                 unsafe { Self::stage(index).store(used + t, T::ZERO) };
@@ -257,22 +262,26 @@ impl<T: Scalar, const TM: usize, const TN: usize> Sums<T, TM, TN> {
         Self { rc: [[T::ZERO; TN]; TM], fit, index, tile, group }
     }
 
-    /// The `index`-th line of a side's tile, of so many tiles.
+    /// The `index`-th line of a side's tile of so many lines, of so many tiles.
     #[inline(always)]
-    fn line<const PIECES: bool>(tile: u32, tiles: u32, index: u32) -> u32 {
-        let width = if PIECES { T::WIDTH as u32 } else { 1 };
-        (index / width * tiles + tile) * width + index % width
+    fn line<const PIECES: bool>((tile, lines): (u32, usize), tiles: u32, index: usize) -> u32 {
+        let (index, width, lines) = (index as u32, T::WIDTH as u32, lines as u32);
+        match (PIECES, fit::are_apart(lines, width)) {
+            (true, _) => (index / width * tiles + tile) * width + index % width,
+            (false, true) => index * tiles + tile,
+            (false, false) => tile * lines + index,
+        }
     }
 
     /// This thread's i-th row and j-th column of C.
     #[inline(always)]
-    fn row<const PIECES: bool>(&self, i: u32) -> u32 {
-        Self::line::<PIECES>(self.tile.0, self.fit.down, i)
+    fn row<const PIECES: bool>(&self, i: usize) -> u32 {
+        Self::line::<PIECES>((self.tile.0, TM), self.fit.down, i)
     }
 
     #[inline(always)]
-    fn col<const PIECES: bool>(&self, j: u32) -> u32 {
-        Self::line::<PIECES>(self.tile.1, self.fit.along, j)
+    fn col<const PIECES: bool>(&self, j: usize) -> u32 {
+        Self::line::<PIECES>((self.tile.1, TN), self.fit.along, j)
     }
 
     /// Multiplies this group's rows of a stage, A's `m` and B's `n` elements apart.
@@ -291,8 +300,8 @@ impl<T: Scalar, const TM: usize, const TN: usize> Sums<T, TM, TN> {
         }
         let l = self.group * self.fit.rows;
         let mut lines = Lines::<T, TM, TN> {
-            a: core::array::from_fn(|i| sa.starting_at(l * m + self.row::<PIECES>(i as u32)).opaque()),
-            b: core::array::from_fn(|j| sb.starting_at(l * n + self.col::<PIECES>(j as u32)).opaque()),
+            a: core::array::from_fn(|i| sa.starting_at(l * m + self.row::<PIECES>(i)).opaque()),
+            b: core::array::from_fn(|j| sb.starting_at(l * n + self.col::<PIECES>(j)).opaque()),
         };
         for _ in 0..ptx::opaque(self.fit.rows) {
             ptx::nounroll();
@@ -303,43 +312,52 @@ impl<T: Scalar, const TM: usize, const TN: usize> Sums<T, TM, TN> {
         }
     }
 
-    /// Adds the groups' sums, each a place of its own `behind` the tile of C, and leaves them there: `rows` rows by columns, of a GRAM matrix, HERMITIAN or
-    /// not, what is not above the diagonal.
+    /// Adds the groups' sums, those of `at_once` rows of the tiles together, each in a place of its own `behind` the tile of C, and leaves them there: `rows` rows by
+    /// columns, of a GRAM matrix, HERMITIAN or not, what is not above the diagonal.
     ///
     /// # Safety
     /// All threads of the block are here, and nobody uses the stages.
     #[inline(always)]
-    unsafe fn join<const PIECES: bool, const GRAM: bool>(&self, behind: u32, rows: u32, hermitian: bool) {
+    unsafe fn join<const PIECES: bool, const GRAM: bool>(
+        &self,
+        at_once: usize,
+        (behind, rows): (u32, u32),
+        hermitian: bool,
+    ) {
         let Fit { tiles, groups, .. } = self.fit;
         let (sc, all) = (Shared::<T>::at(0), Shared::<T>::at(behind));
-        let own = (TM * TN) as u32;
-        // SAFETY: each place is one thread's in front of the barrier and behind it; no element of C is two threads'.
-        unsafe {
-            if self.group < groups {
-                for i in 0..TM {
-                    for j in 0..TN {
-                        let e = (i * TN + j) as u32;
-                        all.store((self.group * own + e) * tiles + self.index, self.rc[i][j]);
+        for first in (0..TM).step_by(at_once) {
+            let here = at_once.min(TM - first);
+            let place = |group: u32, e: usize| (group * (here * TN) as u32 + e as u32) * tiles + self.index;
+            // SAFETY: each place is one thread's in front of a barrier and behind it; no element of C is two threads'.
+            unsafe {
+                if self.group < groups {
+                    for i in 0..TM {
+                        for j in 0..TN {
+                            if (first..first + here).contains(&i) {
+                                all.store(place(self.group, (i - first) * TN + j), self.rc[i][j]);
+                            }
+                        }
+                    }
+                }
+                thread::sync_threads();
+                if self.group < groups {
+                    for e in (self.group as usize..here * TN).step_by(groups.max(1) as usize) {
+                        let mut sum = T::ZERO;
+                        for group in 0..groups {
+                            sum = sum.add(all.load(place(group, e)));
+                        }
+                        let (row, col) = (self.row::<PIECES>(first + e / TN), self.col::<PIECES>(e % TN));
+                        if !GRAM || row >= col {
+                            sc.store(col * rows + row, sum);
+                        } else if self.tile.0 != self.tile.1 {
+                            sc.store(row * rows + col, sum.conj_if(hermitian));
+                        }
                     }
                 }
             }
-            thread::sync_threads();
-            if self.group < groups {
-                for e in (self.group..own).step_by(groups.max(1) as usize) {
-                    let mut sum = T::ZERO;
-                    for group in 0..groups {
-                        sum = sum.add(all.load((group * own + e) * tiles + self.index));
-                    }
-                    let (row, col) = (self.row::<PIECES>(e / TN as u32), self.col::<PIECES>(e % TN as u32));
-                    if !GRAM || row >= col {
-                        sc.store(col * rows + row, sum);
-                    } else if self.tile.0 != self.tile.1 {
-                        sc.store(row * rows + col, sum.conj_if(hermitian));
-                    }
-                }
-            }
+            thread::sync_threads(); // sums are added, and may be overwritten
         }
-        thread::sync_threads();
     }
 }
 
@@ -376,7 +394,8 @@ unsafe fn load<T: Scalar, const SIDE: usize, const PIECES: bool>(lines: &[Shared
                     all[i + v] = wide[v];
                 }
             } else {
-                all[i] = lines[i].load(0);
+                let is_apart = fit::are_apart(SIDE as u32, T::WIDTH as u32);
+                all[i] = if is_apart { lines[i].load(0) } else { lines[0].load(i as u32) };
             }
         }
     }

@@ -1,8 +1,7 @@
 //! What kernels whose blocks finish C, those of two tall matrices and of products of any shape, and their launches agree on.
 
-use super::Tiling;
+use super::{Tiling, fit};
 use crate::Variant;
-use crate::shape::SKINNY;
 
 /// Tickets: each counts the blocks of its tiles that have written their slots, tile t's that of t mod this many; of a ring whose blocks join parts of
 /// k ([`is_joined`]) there are no more tiles. They are 0 before a launch and after it.
@@ -179,109 +178,6 @@ pub const fn slot_parts(len: u64, threads: u32) -> u32 {
 /// Stages of a ring, of entries that have one.
 pub const STAGES: u32 = 4;
 
-/// Stages of entries whose tiles are as many as C has.
-pub const FITTED_STAGES: u32 = 3;
-
-/// How the threads of a block share an m x n C, as many tiles of TM x TN as it has: in groups along k, a tile a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fit {
-    /// Tiles along m.
-    pub down: u32,
-    /// Tiles along n.
-    pub along: u32,
-    /// Tiles, and threads a group: of a Gram matrix those that are not above the diagonal.
-    pub tiles: u32,
-    /// Groups; threads that are no whole one have nothing to multiply.
-    pub groups: u32,
-    /// Rows of a stage that are a group's, one behind the other.
-    pub rows: u32,
-    /// Rows of a stage.
-    pub steps: u32,
-}
-
-/// Tiles from which on a warp has no more than four groups.
-const FEW_GROUPS: u32 = 8;
-
-/// The fit of an m x n C for `threads` threads with stages of `steps` rows a thread where C is one tile, 16 bytes being `width` elements.
-///
-/// Where groups' rows begin decides which banks their lanes read. Rows of whole pieces of 16 bytes: an odd number of them a group, which is
-/// as many different places as there can be. Rows of any width make whole pieces together, for stages begin at such: of few tiles
-/// groups are a multiple of `width`, and have an odd number of rows; of many a group has a multiple of `2 width` rows, so that groups of odd
-/// rows begin 8, 16 or 24 of 32 banks from each other but where it is a multiple of `8 width`.
-pub const fn fit(threads: u32, (tm, tn): (u32, u32), steps: u32, width: u32, (m, n): (u32, u32), gram: bool) -> Fit {
-    let (down, along) = (m.div_ceil(tm), n.div_ceil(tn));
-    let tiles = if gram { down * (down + 1) / 2 } else { down * along };
-    let columns = if gram { m } else { m + n };
-    let all = stage_rows(threads, (tm, tn), steps, gram) / at_least_one(columns);
-    let most = at_least_one(threads / at_least_one(tiles));
-    let (groups, rows) = if (m | n) % width == 0 {
-        (most, odd(all / most))
-    } else if tiles < FEW_GROUPS {
-        let groups = at_least_one(most / width * width);
-        (groups, odd(all / groups))
-    } else {
-        let each = 2 * width;
-        let groups = at_least_one(if most * each > all { all / each } else { most });
-        (groups, all / (groups * each) * each)
-    };
-    Fit { down, along, tiles, groups, rows, steps: groups * rows }
-}
-
-/// The odd number that is no larger; of 0 and 1 1.
-const fn odd(x: u32) -> u32 {
-    if x < 2 { 1 } else { x - (x + 1) % 2 }
-}
-
-/// Elements of a stage's rows.
-const fn stage_rows(threads: u32, (tm, tn): (u32, u32), steps: u32, gram: bool) -> u32 {
-    threads * steps * if gram { tm } else { tm + tn }
-}
-
-/// Elements behind a stage's last row, which a tile reads and C does not have.
-pub const fn fitted_slack((tm, tn): (u32, u32)) -> u32 {
-    if tm > tn { tm } else { tn }
-}
-
-/// Elements of a stage.
-pub const fn fitted_len(threads: u32, tile: (u32, u32), steps: u32, gram: bool) -> u32 {
-    stage_rows(threads, tile, steps, gram) + fitted_slack(tile)
-}
-
-const fn at_least_one(x: u32) -> u32 {
-    if x == 0 { 1 } else { x }
-}
-
-/// The most rows and columns of C of a fitted entry: those of which there are no more tiles than a block has threads.
-pub(crate) const fn fitted_side(variant: &Variant) -> u32 {
-    let mut side = SKINNY as u32;
-    loop {
-        let (down, along) = (side.div_ceil(variant.rows), side.div_ceil(variant.t2));
-        let is_gram = matches!(variant.kernel, crate::Kernel::Gram);
-        if variant.threads >= if is_gram { down * (down + 1) / 2 } else { down * along } {
-            return side;
-        }
-        side -= 1;
-    }
-}
-
-/// A fitted entry's fit of an m x n C, which fits.
-pub(crate) fn fit_of(variant: &Variant, m: u64, n: u64) -> Fit {
-    let width = 16 / variant.dtype.bytes() as u32;
-    let side = |lines: u64| lines.clamp(1, SKINNY) as u32;
-    let gram = variant.kernel == crate::Kernel::Gram;
-    fit(variant.threads, (variant.rows, variant.t2), variant.t3, width, (side(m), side(n)), gram)
-}
-
-/// The tiling of those: C is one tile. Shared memory is a ring's, or of the largest C a sum for each thread's and for C's.
-fn fitted_tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
-    let (tile, gram) = ((variant.rows, variant.t2), variant.kernel == crate::Kernel::Gram);
-    let ring = FITTED_STAGES * fitted_len(variant.threads, tile, variant.t3, gram);
-    let most = |side: u32| variant.most_columns().unwrap_or(side).next_multiple_of(side);
-    let sums = variant.threads * tile.0 * tile.1 + shared_len(most(tile.0), most(tile.1), variant.threads);
-    let shared_bytes = ring.max(sums) * variant.dtype.bytes() as u32;
-    Tiling { x: 1, z: 1, shared_bytes, k_step: fit_of(variant, m, n).steps, a_reads: 1, b_reads: 1 }
-}
-
 /// Elements from row to row of a stage of `side` lines, a multiple of 128 bytes, for the matrix units: four rows have different
 /// quarters of the banks.
 pub const fn pitch(side: u32, elem_bytes: u32) -> u32 {
@@ -361,7 +257,7 @@ pub const fn folds(variant: &Variant) -> u32 {
     if variant.mma && variant.rows < side { side / variant.rows } else { 1 }
 }
 
-/// Steps of k that a block takes at a time, but for a fitted entry's, which [`fit`] gives: those of a warp of the matrix units, or of a
+/// Steps of k that a block takes at a time, but for a fitted entry's, which [`mod@fit`] gives: those of a warp of the matrix units, or of a
 /// thread, of each of its groups; or Sørensen's chunks of x, an element a thread.
 pub const fn k_step(variant: &Variant) -> u32 {
     if variant.is_sorensens() {
@@ -374,7 +270,7 @@ pub const fn k_step(variant: &Variant) -> u32 {
 pub(super) fn tiling(variant: &Variant, m: u64, n: u64) -> Tiling {
     let elem_bytes = variant.dtype.bytes() as u32;
     if variant.is_fitted() {
-        return fitted_tiling(variant, m, n);
+        return fit::tiling(variant, m, n);
     }
     let (x, z) = (m.div_ceil(u64::from(variant.rows)), n.div_ceil(u64::from(variant.t2)));
     let steps = k_step(variant);
@@ -456,59 +352,6 @@ mod tests {
             let wanted = 4.0 * h200.memory_latency_s * rounds + read_s / share;
             assert!((found / wanted - 1.0).abs() <= 1e-12, "{found}");
         }
-    }
-
-    fn fitted() -> impl Iterator<Item = (&'static Variant, u32, bool)> {
-        let all = VARIANTS.iter().filter(|v| v.is_fitted());
-        all.map(|v| (v, v.most_columns().unwrap_or(0), v.kernel == crate::Kernel::Gram))
-    }
-
-    /// Every C up to the largest: tiles that cover it, a thread each, rows that fit a stage and are whole pieces, most threads with something to do.
-    #[test]
-    fn a_fit_has_all_of_c_and_no_more_threads_than_there_are() {
-        for (v, most, gram) in fitted() {
-            let (tile, width) = ((v.rows, v.t2), 16 / v.dtype.bytes() as u32);
-            let len = fitted_len(v.threads, tile, v.t3, gram) - fitted_slack(tile);
-            for (m, n) in (1..=most).flat_map(|m| (1..=most).map(move |n| (m, n))).filter(|(m, n)| !gram || m == n) {
-                let f = fit_of(v, m.into(), n.into());
-                let of = std::format!("{} {m} x {n}: {f:?}", v.entry);
-                assert!(f.down * tile.0 >= m && (f.down - 1) * tile.0 < m, "{of}");
-                assert!(f.along * tile.1 >= n && (f.along - 1) * tile.1 < n, "{of}");
-                assert_eq!(f.tiles, if gram { f.down * (f.down + 1) / 2 } else { f.down * f.along }, "{of}");
-                assert!(f.tiles * f.groups <= v.threads && f.groups > 0 && f.rows > 0, "{of}");
-                let columns = if gram { m } else { m + n };
-                assert!(f.steps == f.groups * f.rows && f.steps * columns <= len, "{of}");
-                assert!(f.steps * m % width == 0 && f.steps * n % width == 0, "{of}");
-                // Three stages past the last step of k are below 2³², and the groups' sums fit behind C's.
-                assert!(
-                    u64::from(FITTED_STAGES * f.steps) + crate::choose::LARGEST_DIMENSION <= u64::from(u32::MAX),
-                    "{of}"
-                );
-                let sums =
-                    f.groups * f.tiles * tile.0 * tile.1 + shared_len(f.down * tile.0, f.along * tile.1, v.threads);
-                let shared_len = super::super::tiling(v, m.into(), n.into()).shared_bytes / v.dtype.bytes() as u32;
-                assert!(sums <= shared_len && FITTED_STAGES * (len + fitted_slack(tile)) <= shared_len, "{of}");
-                // What a tile reads of the last row of all, by pieces of 16 bytes or one by one, ends in the slack.
-                assert!(f.down * tile.0 - m < fitted_slack(tile) && f.along * tile.1 - n < fitted_slack(tile), "{of}");
-                let few = f.tiles < FEW_GROUPS;
-                assert!(if (m | n) % width == 0 || few { f.rows % 2 == 1 } else { f.rows % (2 * width) == 0 }, "{of}");
-                // As many groups as there can be, but for whole pieces, or rows for each of them.
-                let most = v.threads / f.tiles;
-                let is_short = (f.groups + 1) * 2 * width * columns > len;
-                assert!(f.groups == most || few && f.groups + width > most || is_short, "{of}");
-            }
-        }
-        assert_eq!(fitted().count(), 15);
-    }
-
-    /// Of 33 x 31 5 x 4 tiles of 8 x 8; of a Gram matrix of 64 columns 36 of 64, three groups of 128 threads.
-    #[test]
-    fn threads_are_dealt_to_tiles() {
-        let of = |entry: &str, m, n| fit_of(VARIANTS.iter().find(|v| v.entry == entry).expect("an entry"), m, n);
-        let wanted = Fit { down: 5, along: 4, tiles: 20, groups: 6, rows: 8, steps: 48 };
-        assert_eq!(of("stsmttsm_fitted_8x8_u2_t128", 33, 31), wanted);
-        let wanted = Fit { down: 8, along: 8, tiles: 36, groups: 3, rows: 21, steps: 63 };
-        assert_eq!(of("sgram_fitted_8x8_u4_t128", 64, 64), wanted);
     }
 
     /// Of 32 banks of 4 bytes a quarter is 32 bytes.

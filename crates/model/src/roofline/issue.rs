@@ -1,7 +1,7 @@
 //! Instructions, against the slots in which an SM issues them.
 
 use super::{Constants, WARP, reduced};
-use crate::launch::{copies_b, eights, reduced::folds, ring_takes_turns};
+use crate::launch::{copies_b, eights, fit, reduced::folds, ring_takes_turns};
 use crate::variants::MMA_FMAS;
 use crate::{Dtype, Kernel, Layout, Machine, Problem, Variant};
 
@@ -97,9 +97,11 @@ fn reduced_row(variant: &Variant, problem: &Problem, width: f64, constants: &Con
         rows * cols * f64::from(folds(variant) * variant.dtype.fmas()) / together + COPY * lines / WARP / width
     } else {
         // Loads, predicates and addresses of elements.
-        f64::from(variant.dtype.fmas()) * rows * cols
-            + lines / width * COPY
-            + constants.step_slots / if variant.is_fitted() { 1.0 } else { f64::from(variant.t3) }
+        let (loads, rows_a_turn) = match variant.is_fitted() {
+            true => (fit::loads(variant, problem.m, problem.n), 1.0),
+            false => (lines / width * COPY, f64::from(variant.t3)),
+        };
+        f64::from(variant.dtype.fmas()) * rows * cols + loads + constants.step_slots / rows_a_turn
     };
     // Whatever its leading dimension: parts of k follow from the shape.
     let along_k = (problem.a.col == 1 || problem.m == 1) && (problem.b.row == 1 || problem.n == 1);

@@ -384,7 +384,7 @@ macro_rules! gram_lines_variants {
 }
 
 /// The entries of TSMTTSM whose tiles are as many as C has: `entry: element, threads, TM, TN, steps, blocks an SM`; a thread owns TM x TN of C,
-/// and where C is that, `steps` rows of a stage ([`crate::launch::reduced::fit`]).
+/// and where C is that, `steps` rows of a stage ([`crate::launch::fit`]).
 #[macro_export]
 macro_rules! tsmttsm_fitted_variants {
     ($emit:ident) => {
@@ -394,11 +394,15 @@ macro_rules! tsmttsm_fitted_variants {
             stsmttsm_fitted_8x8_u2_t128: f32, 128, 8, 8, 2, 3;
             stsmttsm_fitted_12x12_u3_t128: f32, 128, 12, 12, 3, 2;
             stsmttsm_fitted_16x8_u3_t128: f32, 128, 16, 8, 3, 2;
+            stsmttsm_fitted_7x7_u2_t128: f32, 128, 7, 7, 2, 5;
+            stsmttsm_fitted_9x9_u2_t128: f32, 128, 9, 9, 2, 4;
+            stsmttsm_fitted_11x11_u2_t128: f32, 128, 11, 11, 2, 3;
 
             ctsmttsm_fitted_4x4_u3_t128: c64, 128, 4, 4, 3, 3;
             ctsmttsm_fitted_8x4_u2_t128: c64, 128, 8, 4, 2, 3;
             ctsmttsm_fitted_12x6_u2_t128: c64, 128, 12, 6, 2, 2;
             ctsmttsm_fitted_8x8_u2_t128: c64, 128, 8, 8, 2, 2;
+            ctsmttsm_fitted_5x5_u2_t128: c64, 128, 5, 5, 2, 3;
         }
     };
 }
@@ -412,11 +416,15 @@ macro_rules! gram_fitted_variants {
             sgram_fitted_4x4_u4_t256: f32, 256, 4, 4, 4, 3;
             sgram_fitted_8x8_u4_t128: f32, 128, 8, 8, 4, 4;
             sgram_fitted_12x12_u5_t128: f32, 128, 12, 12, 5, 2;
+            sgram_fitted_8x8_u4_t256: f32, 256, 8, 8, 4, 2;
+            sgram_fitted_7x7_u4_t128: f32, 128, 7, 7, 4, 5;
+            sgram_fitted_9x9_u4_t128: f32, 128, 9, 9, 4, 4;
 
             cgram_fitted_4x4_u6_t128: c64, 128, 4, 4, 6, 3;
             cgram_fitted_4x4_u3_t256: c64, 256, 4, 4, 3, 2;
             cgram_fitted_6x6_u6_t128: c64, 128, 6, 6, 6, 2;
             cgram_fitted_8x8_u4_t128: c64, 128, 8, 8, 4, 2;
+            cgram_fitted_5x5_u4_t128: c64, 128, 5, 5, 4, 3;
         }
     };
 }
