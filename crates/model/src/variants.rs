@@ -433,11 +433,7 @@ impl Variant {
     /// A, or of folded fragments.
     pub const fn most_columns(&self) -> Option<u32> {
         if self.is_fitted() {
-            return Some(crate::launch::fit::most_side(
-                self.threads,
-                (self.rows, self.t2),
-                matches!(self.kernel, Kernel::Gram),
-            ));
+            return Some(crate::launch::fit::most_columns(self));
         }
         let is_whole = self.own_rows() == self.rows && self.cols == self.t2;
         let is_gram = matches!(self.kernel, Kernel::Gram) && (self.mma || self.is_staged() || is_whole);

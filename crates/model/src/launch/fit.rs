@@ -85,7 +85,7 @@ pub const fn len(threads: u32, tile: (u32, u32), steps: u32, gram: bool) -> u32 
 }
 
 /// The most rows and columns of C: those of which there are no more tiles than a block has threads.
-pub(crate) const fn most_side(threads: u32, tile: (u32, u32), gram: bool) -> u32 {
+const fn most_side(threads: u32, tile: (u32, u32), gram: bool) -> u32 {
     let mut side = SKINNY as u32;
     while Fit::new(tile, (side, side), gram, (1, 1)).tiles > threads {
         side -= 1;
@@ -107,6 +107,11 @@ pub const fn rows_at_once(threads: u32, (tm, tn): (u32, u32), steps: u32, gram: 
         rows -= 1;
     }
     rows
+}
+
+/// The most of a fitted entry.
+pub(crate) const fn most_columns(variant: &Variant) -> u32 {
+    most_side(variant.threads, (variant.rows, variant.t2), is_gram(variant))
 }
 
 const fn is_gram(variant: &Variant) -> bool {
