@@ -4,6 +4,7 @@ pub mod batched;
 pub mod bulk;
 mod dealt;
 mod eights;
+mod fitted;
 mod gemm;
 mod gemv;
 pub mod lines;
@@ -11,9 +12,8 @@ mod split;
 pub mod tsmm;
 mod tsmttsm;
 
-pub use split::splits_f32;
-
 use crate::Dtype;
+pub use split::splits_f32;
 
 /// A family of kernels; all entries of both are called alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -360,8 +360,8 @@ const TABLES: [&[Variant]; 51] = [
     tsmttsm::GRAM_STAGED,
     tsmttsm::LINES,
     tsmttsm::GRAM_LINES,
-    tsmttsm::FITTED,
-    tsmttsm::GRAM_FITTED,
+    fitted::FITTED,
+    fitted::GRAM_FITTED,
     tsmttsm::RING,
     dealt::DEALT,
     dealt::GRAM_RING,

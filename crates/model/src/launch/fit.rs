@@ -136,14 +136,16 @@ pub(crate) fn of(variant: &Variant, m: u64, n: u64) -> Fit {
         (most, odd(all / most))
     } else {
         // Rows of any width make whole pieces together, of a multiple of `width` groups if of no other number of them.
+        let sides = both(&whole, tile, shape, width);
         let groups = [most, most / 2 * 2, most / width * width];
-        let fits = groups.into_iter().filter(|groups| *groups > 0).flat_map(|groups| {
-            let most = all / groups;
-            (most.saturating_sub(ROWS_TRIED).max(1)..=most).rev().map(move |rows| (groups, rows))
+        let differ = |at: usize| groups[at] > 0 && (at == 0 || groups[at] != groups[at - 1]);
+        let fits = (0..groups.len()).filter(|at| differ(*at)).flat_map(|at| {
+            let most = all / groups[at];
+            (most.saturating_sub(ROWS_TRIED).max(1)..=most).rev().map(move |rows| (groups[at], rows))
         });
-        let fits =
-            fits.filter(|(groups, rows)| groups * rows * shape.0 % width == 0 && groups * rows * shape.1 % width == 0);
-        fits.min_by_key(|dealt| time(&whole, tile, shape, *dealt, width)).unwrap_or((width, 1))
+        let are_whole = |columns: u32, (groups, rows): (u32, u32)| groups * rows * columns % width == 0;
+        let fits = fits.filter(|dealt| are_whole(shape.0, *dealt) && are_whole(shape.1, *dealt));
+        fits.min_by_key(|dealt| time(&sides, whole.tiles, *dealt)).unwrap_or((width, 1))
     };
     Fit::new(tile, shape, gram, dealt)
 }
@@ -157,21 +159,13 @@ const fn odd(x: u32) -> u32 {
 }
 
 /// What a stage takes, by its instructions and the lanes that meet in a bank, for each 4096 of its rows.
-fn time(whole: &Fit, tile: (u32, u32), shape: (u32, u32), (groups, rows): (u32, u32), width: u32) -> u32 {
+fn time([a, b]: &[Side; 2], tiles: u32, (groups, rows): (u32, u32)) -> u32 {
     /// Instructions of a stage beside its rows', and of a row beside products and loads.
     const STAGE: u32 = 150;
     const ROW: u32 = 6;
-    let (tm, tn) = tile;
-    let (a, b) = both_ways(whole, tile, shape, rows, width);
-    let row = tm * tn + tm + tn + ROW + 2 * (tm * a + tn * b);
+    let loads = a.lines * (1 + 2 * a.ways(tiles, rows)) + b.lines * (1 + 2 * b.ways(tiles, rows));
+    let row = a.lines * b.lines + loads + ROW;
     (row * rows + STAGE) * 4096 / (groups * rows)
-}
-
-/// [`ways`] of both sides.
-fn both_ways(whole: &Fit, (tm, tn): (u32, u32), (m, n): (u32, u32), rows: u32, width: u32) -> (u32, u32) {
-    let apart = |lines: u32| if are_apart(lines, width) { 1 } else { lines };
-    let of = |columns: u32, tiles: u32, lines: u32| ways(8 * width, whole.tiles, rows * columns, (tiles, apart(lines)));
-    (of(m, whole.down, tm), of(n, whole.along, tn))
 }
 
 /// Instructions of a fitted entry's loads of a row of an m x n C, or as long as lanes take that meet in a bank: of pieces a load and an address, of neighbouring lines loads.
@@ -184,24 +178,48 @@ pub(crate) fn loads(variant: &Variant, m: u64, n: u64) -> f64 {
         return f64::from(2 * (tile.0 + tile.1)) / f64::from(width);
     }
     let fit = of(variant, m, n);
-    let (a, b) = both_ways(&fit, tile, shape, fit.rows, width);
-    let side = |lines: u32, ways: u32| {
-        let load = if are_apart(lines, width) { 2.0 } else { LOAD };
-        f64::from(lines) * (load + MEETS * f64::from(ways - 1))
+    let side = |side: &Side| {
+        let load = if are_apart(side.lines, width) { 2.0 } else { LOAD };
+        f64::from(side.lines) * (load + MEETS * f64::from(side.ways(fit.tiles, fit.rows) - 1))
     };
-    side(tile.0, a) + side(tile.1, b)
+    both(&fit, tile, shape, width).iter().map(side).sum()
 }
 
-/// How many lanes of as many as there are `banks`, which are as wide as an element, read one of them at once, or about that: of groups whose rows begin `apart` elements from
-/// each other, with `tiles` tiles each, of which so many are different on this side, and begin so many `lines` from each other.
-fn ways(banks: u32, tiles: u32, apart: u32, (different, lines): (u32, u32)) -> u32 {
-    let at = |tile: u32| 1u32 << (tile * lines % banks);
-    // Where lines of a group's tiles begin from each other, and itself.
-    let places =
-        (0..different).fold(0, |places, tile| places | at(tile) | 1 << ((banks - tile * lines % banks) % banks));
-    let within = (1..different).filter(|tile| tile * lines % banks == 0).count();
-    let groups = (1..banks.div_ceil(tiles)).filter(|group| places >> (group * apart % banks) & 1 == 1).count();
-    1 + (within + groups) as u32
+/// How lanes read rows of one side of C that are no whole pieces.
+struct Side {
+    /// Elements from row to row, and lines of a tile.
+    columns: u32,
+    lines: u32,
+    /// Banks, which are as wide as an element: 32 or 16.
+    banks: u32,
+    /// Where lines of a group's tiles begin from each other: a bit a bank.
+    places: u32,
+    /// Tiles of a group that begin in the first one's bank, and that one.
+    within: u32,
+}
+
+/// Those of both sides.
+fn both(fit: &Fit, (tm, tn): (u32, u32), (m, n): (u32, u32), width: u32) -> [Side; 2] {
+    [Side::new(m, (fit.down, tm), width), Side::new(n, (fit.along, tn), width)]
+}
+
+impl Side {
+    fn new(columns: u32, (tiles, lines): (u32, u32), width: u32) -> Side {
+        let banks = 8 * width;
+        let first = |tile: u32| tile * if are_apart(lines, width) { 1 } else { lines } % banks;
+        let places = (0..tiles).fold(0, |all, tile| all | 1 << first(tile) | 1 << ((banks - first(tile)) % banks));
+        let within = (0..tiles).filter(|tile| first(*tile) == 0).count() as u32;
+        Side { columns, lines, banks, places, within }
+    }
+
+    /// How many lanes of as many as there are banks read one of them at once, or about that: of groups of so many tiles, whose rows begin so many rows
+    /// from each other.
+    fn ways(&self, tiles: u32, rows: u32) -> u32 {
+        let apart = rows * self.columns;
+        let others = 1..self.banks.div_ceil(tiles);
+        // Banks are a power of two: a division for each would be felt in plans.
+        self.within + others.map(|group| self.places >> (group * apart & (self.banks - 1)) & 1).sum::<u32>()
+    }
 }
 
 /// The tiling: C is one tile. Shared memory is the ring's, and then that of the groups' sums.
@@ -259,6 +277,39 @@ mod tests {
             }
         }
         assert_eq!(fitted().count(), 23);
+    }
+
+    /// Of 33 columns in tiles of 11, three begin in banks 0, 11 and 22: groups 6 rows apart, 198 elements or 6 banks, meet in none of four; 8 rows apart, 8 banks, the fifth
+    /// reads the first's. Of tiles of 8 the fifth does. Of 40 columns rows 4 apart all begin in one bank.
+    #[test]
+    fn lanes_that_meet_in_a_bank_are_counted() {
+        let of_33 = Side::new(33, (3, 11), 4);
+        assert_eq!((of_33.places, of_33.within), (1 | 1 << 11 | 1 << 22 | 1 << 21 | 1 << 10, 1));
+        assert_eq!([(9, 6), (6, 8), (6, 4)].map(|(tiles, rows)| of_33.ways(tiles, rows)), [1, 2, 1]);
+        assert_eq!(Side::new(40, (5, 8), 4).within, 2);
+        assert_eq!(Side::new(40, (4, 11), 4).ways(16, 4), 2);
+        // Of c64 16 banks; tiles of 8 lines have every so many-th.
+        assert_eq!((Side::new(17, (3, 8), 2).places, Side::new(17, (4, 5), 2).within), (7 | 3 << 14, 1));
+    }
+
+    /// 22 loads of 33 x 31; of 36 x 36 by pieces of 12 six and as many addresses; of tiles of 16 in f32 lines have addresses.
+    #[test]
+    fn loads_of_a_row_are_counted() {
+        assert_eq!(loads(entry("stsmttsm_fitted_11x11_u2_t128"), 33, 31), 22.0 * 1.4);
+        assert_eq!(loads(entry("stsmttsm_fitted_12x12_u3_t128"), 36, 36), 12.0);
+        assert!(loads(entry("stsmttsm_fitted_16x8_u3_t128"), 31, 31) >= 16.0 * 2.0 + 8.0 * 1.4);
+    }
+
+    /// All of 11 x 11 sums are 61952 bytes and C's 17428, more than the ring's 67728: eight rows of eleven at once. Those of 4 x 4 go together.
+    #[test]
+    fn sums_take_no_more_memory_than_stages() {
+        assert_eq!(rows_at_once(128, (11, 11), 2, false), 8);
+        assert_eq!(rows_at_once(128, (4, 4), 4, false), 4);
+        for (v, ..) in fitted() {
+            let (tile, gram) = ((v.rows, v.t2), is_gram(v));
+            let bytes = super::super::tiling(v, 3, 3).shared_bytes / v.dtype.bytes() as u32;
+            assert_eq!(bytes, STAGES * len(v.threads, tile, v.t3, gram), "{}", v.entry);
+        }
     }
 
     fn entry(entry: &str) -> &'static Variant {
