@@ -218,7 +218,7 @@ impl Side {
         let apart = rows * self.columns;
         let others = 1..self.banks.div_ceil(tiles);
         // Banks are a power of two: a division for each would be felt in plans.
-        self.within + others.map(|group| self.places >> (group * apart & (self.banks - 1)) & 1).sum::<u32>()
+        self.within + others.map(|group| self.places >> ((group * apart) & (self.banks - 1)) & 1).sum::<u32>()
     }
 }
 
