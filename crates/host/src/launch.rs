@@ -123,8 +123,8 @@ pub(crate) unsafe fn reduced<T: Scalar>(
     let atomic = choice.variant.adds_atomically();
     let of_gram = (choice.variant.kernel == model::Kernel::Gram).then_some(triangle);
     let conj = u32::from(p.a.conj) | u32::from(p.b.conj) << 1;
-    let finish = if atomic { Finish::Direct } else { choice.finish }.code() | triangle.code();
-    let finish = finish | model::launch::fit::code(choice.variant, p.m.into(), p.n.into());
+    let finish = if atomic { Finish::Direct } else { choice.finish };
+    let finish = reduced::codes(choice.variant, finish, triangle, p.m.into(), p.n.into());
     let arguments = parameters![
         p.m,
         p.n,

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 use kernels::table::{self, Element};
-use model::launch::reduced::{Finish, REDUCE_ELEMENTS, WORK_HEAD_BYTES, finish, reduce_bytes};
+use model::launch::reduced::{Finish, REDUCE_ELEMENTS, Triangle, WORK_HEAD_BYTES, codes, finish, reduce_bytes};
 use model::launch::tiling;
 use model::variants::{SUM_SLOTS_THREADS, reduce_slots};
 use model::{Dtype, Strides};
@@ -36,6 +36,7 @@ impl Request {
         let head = u64::from(WORK_HEAD_BYTES) / dtype.bytes();
         let work = memory.inout("slots", &vec![T::ZERO; len(head + slots)]);
         let how = finish(&tiling(self.variant, m.into(), n.into()), m.into(), n.into(), splits, dtype.bytes());
+        let told = codes(self.variant, how, Triangle::Full, m.into(), n.into());
         let Operands { a: (a, sa), b: (b, sb), c: (c, sc) } = operands;
         let outcome = launch.run(memory, |operands| {
             let (a, b, c) = (operands.global(*a), operands.global(*b), operands.global(*c));
@@ -43,7 +44,7 @@ impl Request {
             let (sa, sb, sc) = ((sa.row, sa.col), (sb.row, sb.col), (sc.row, sc.col));
             // SAFETY: the operands span their elements, and the geometry is that of the entry's row.
             unsafe {
-                entry(m, n, k, a, sa.0, sa.1, b, sb.0, sb.1, alpha, beta, c, sc.0, sc.1, work, how.code(), 0);
+                entry(m, n, k, a, sa.0, sa.1, b, sb.0, sb.1, alpha, beta, c, sc.0, sc.1, work, told, 0);
             }
         });
         let counters = outcome.map_err(fault)?;

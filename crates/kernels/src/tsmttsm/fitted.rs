@@ -20,11 +20,12 @@
 //! Rows past k's part are zeros. What is read past a row is the next row, or zeros behind the last, and what comes of it is not stored.
 //! # Determinism
 //! A sum runs over a group's rows in ascending order; a thread adds an element's groups in theirs, some rows of the tiles at a time: all of 11 x 11 sums
-//! at once would take more memory than the stages, and leave an SM two blocks for three, which took 1.07 to 1.12 times as long from 25 columns on.
+//! at once would take more memory than the stages, and leave an SM two blocks for three, which took 1.07 to 1.12 times as long from 25 columns on (H200s on
+//! 2026-11-30, fitted.csv, runs 5 and 6).
 //! # Cost
 //! Of 33 x 33 in f32 a row is 264 bytes, 15 cycles of an SM's share of the memory on an H200, and 9 tiles of 121 multiply-adds, 8.5 cycles of its vector units;
 //! loads take 6.2 of the lanes' path to shared memory. On an H200 on 2026-11-30, m = n, 256 MiB of rows of each matrix, 512 of Gram matrices
-//! (benches/results/trials/fitted.csv, runs 4 and 6: without tiles of odd sides and lines side by side, and with them): f32 of 17, 33, 41 and 53
+//! (benches/results/trials/fitted.csv: run 4's tiles of even sides, whose lines are apart, and run 6): f32 of 17, 33, 41 and 53
 //! columns 185, 199, 248 and 289 us -> 142, 162, 191 and 225, Gram matrices of 17, 25, 33 and 64 213, 247, 280 and 281 -> 160, 185, 215 and 241;
 //! c64 of 9, 25 and 33 157, 290 and 277 -> 134, 230 and 276, Gram matrices 233, 332 and 369 -> 156, 245 and 348. Before these kernels there were tiles of
 //! `tsmttsm_staged`, which took up to 2.7 times as long (run 1).
@@ -76,6 +77,7 @@ impl<T: Scalar, const THREADS: usize, const TM: usize, const TN: usize, const ST
 {
     const OK: () = {
         assert!(!GRAM || TM == TN, "rows and columns of C are dealt alike");
+        assert!(THREADS <= 256, "a fit's code has 8 bits for groups");
         assert!(Self::LEN as usize % T::WIDTH == 0, "stages begin at multiples of 16 bytes");
         assert!(THREADS as u32 >= fit::slack(Self::TILE), "a thread for each element behind a stage");
     };
@@ -87,7 +89,7 @@ impl<T: Scalar, const THREADS: usize, const TM: usize, const TN: usize, const ST
 
     /// # Safety
     /// Launched with THREADS threads a block, `model::launch::tiling`'s shared memory, and operands that span their elements; C has no
-    /// more tiles than the block threads.
+    /// more tiles than the block threads, and `finish` has `model::launch::fit::code` of this entry and C.
     #[inline(always)]
     pub unsafe fn body(x: Reduced<T>) {
         const { Self::OK };

@@ -75,7 +75,7 @@ pub struct Reduced<T> {
     /// The product; its C is the caller's, its `slot_len` is not used, and its `work` has tickets, and `WORK_HEAD_BYTES` from there the slots, one
     /// for each part of k: column-major, m x n. It is not used where k is in one part.
     pub p: Product<T>,
-    /// `model::launch::reduced`'s codes of a `Finish` and a `Triangle`.
+    /// `model::launch::reduced::codes`.
     pub finish: u32,
 }
 

@@ -3,8 +3,8 @@
 use crate::harness::{Case, Element, Layout, are, order};
 use cuda_std::{Complex, Global};
 use lanky_kernels::table::{self, Reduced, ReducedFn};
-use model::launch::reduced::{Finish, STAGES, Triangle, WORK_HEAD_BYTES};
-use model::launch::{fit, tiling};
+use model::launch::reduced::{Finish, STAGES, Triangle, WORK_HEAD_BYTES, codes};
+use model::launch::tiling;
 use model::variants::{SUM_SLOTS_THREADS, reduce_slots};
 use model::{Kernel, Strides, Variant};
 use simt::{Counters, Launch, Memory};
@@ -144,7 +144,7 @@ pub fn run<T: Element>(
     memory.offset(0);
     let head = WORK_HEAD_BYTES as usize / size_of::<T>();
     let work = memory.inout("ticket and slots", &vec![T::ZERO; head + m as usize * n as usize * splits as usize]);
-    let codes = finish.code() | triangle.code() | fit::code(variant, m.into(), n.into());
+    let codes = codes(variant, finish, triangle, m.into(), n.into());
     let tiling = tiling(variant, m.into(), n.into());
     let launch = Launch {
         kernel: variant.entry,

@@ -6,8 +6,8 @@
 //! as many banks as there are tiles, and end near the last line of more widths than those of 4, 8 and 12. Tiles that would begin in two banks have every so many-th line
 //! ([`are_apart`]).
 //! # Rows of a group
-//! Where groups' rows begin decides which banks their lanes read. Of whole pieces an odd number of rows a group makes as many places as there can be; else the most rows are
-//! taken with which few groups of a warp meet, as far as one can count that here (`ways`).
+//! Where groups' rows begin decides which banks their lanes read. Of whole pieces an odd number of rows a group makes as many places as there can be; else as many
+//! are taken as a stage takes least time of, by its instructions and by the groups of a warp that meet, as far as one can count that here (`ways`).
 
 use super::Tiling;
 use super::reduced::shared_len;
@@ -47,14 +47,14 @@ impl Fit {
         (self.groups - 1) << 16 | self.rows << 24
     }
 
-    /// The fit of an m x n C that a kernel of tiles of TM x TN was told of.
+    /// The fit of an m x n C that a kernel of tiles of TM x TN was told of: groups but one in bits 16 to 23, their rows from there on.
     pub const fn told(code: u32, tile: (u32, u32), shape: (u32, u32), gram: bool) -> Fit {
-        Fit::new(tile, shape, gram, ((code >> 16 & 0xff) + 1, code >> 24))
+        Fit::new(tile, shape, gram, ((code >> 16 & 0xff) + 1, at_least_one(code >> 24)))
     }
 }
 
 /// What an entry is told of how its threads share an m x n C: nothing but of a fitted one.
-pub fn code(variant: &Variant, m: u64, n: u64) -> u32 {
+pub(super) fn code(variant: &Variant, m: u64, n: u64) -> u32 {
     if variant.is_fitted() { of(variant, m, n).code() } else { 0 }
 }
 
@@ -93,7 +93,7 @@ const fn most_side(threads: u32, tile: (u32, u32), gram: bool) -> u32 {
     side
 }
 
-/// Elements of shared memory in which a block adds its groups' sums, so many rows of their tiles at once: behind the largest C one for each thread's.
+/// Elements of shared memory in which a block adds its groups' sums, so many rows of their tiles at once: the largest C, and behind it `rows` x TN for each thread.
 const fn sums_len(threads: u32, (tm, tn): (u32, u32), gram: bool, rows: u32) -> u32 {
     let most = most_side(threads, (tm, tn), gram);
     shared_len(most.next_multiple_of(tm), most.next_multiple_of(tn), threads) + threads * rows * tn
@@ -109,16 +109,20 @@ pub const fn rows_at_once(threads: u32, (tm, tn): (u32, u32), steps: u32, gram: 
     rows
 }
 
-/// The most of a fitted entry.
+/// The most rows and columns of C of a fitted entry.
 pub(crate) const fn most_columns(variant: &Variant) -> u32 {
     most_side(variant.threads, (variant.rows, variant.t2), is_gram(variant))
+}
+
+const fn at_least_one(x: u32) -> u32 {
+    if x == 0 { 1 } else { x }
 }
 
 const fn is_gram(variant: &Variant) -> bool {
     matches!(variant.kernel, Kernel::Gram)
 }
 
-/// Those of an m x n C, which is as large as such entries serve.
+/// m and n, taken for 1 where they are 0 and for the most that there are where they are more, which nobody launches.
 fn sides(m: u64, n: u64) -> (u32, u32) {
     let side = |lines: u64| lines.clamp(1, SKINNY) as u32;
     (side(m), side(n))
@@ -145,7 +149,9 @@ pub(crate) fn of(variant: &Variant, m: u64, n: u64) -> Fit {
         });
         let are_whole = |columns: u32, (groups, rows): (u32, u32)| groups * rows * columns % width == 0;
         let fits = fits.filter(|dealt| are_whole(shape.0, *dealt) && are_whole(shape.1, *dealt));
-        fits.min_by_key(|dealt| time(&sides, whole.tiles, *dealt)).unwrap_or((width, 1))
+        let products = tile.0 * tile.1 * variant.dtype.fmas();
+        fits.min_by_key(|dealt| time(&sides, products, whole.tiles, *dealt))
+            .expect("of ten numbers of rows one is whole pieces")
     };
     Fit::new(tile, shape, gram, dealt)
 }
@@ -158,13 +164,13 @@ const fn odd(x: u32) -> u32 {
     if x < 2 { 1 } else { x - (x + 1) % 2 }
 }
 
-/// What a stage takes, by its instructions and the lanes that meet in a bank, for each 4096 of its rows.
-fn time([a, b]: &[Side; 2], tiles: u32, (groups, rows): (u32, u32)) -> u32 {
+/// What a stage takes, by its instructions, `products` of a row and tile among them, and the lanes that meet in a bank, for each 4096 of its rows.
+fn time([a, b]: &[Side; 2], products: u32, tiles: u32, (groups, rows): (u32, u32)) -> u32 {
     /// Instructions of a stage beside its rows', and of a row beside products and loads.
     const STAGE: u32 = 150;
     const ROW: u32 = 6;
     let loads = a.lines * (1 + 2 * a.ways(tiles, rows)) + b.lines * (1 + 2 * b.ways(tiles, rows));
-    let row = a.lines * b.lines + loads + ROW;
+    let row = products + loads + ROW;
     (row * rows + STAGE) * 4096 / (groups * rows)
 }
 
@@ -254,7 +260,7 @@ mod tests {
                 assert!(f.along * tile.1 >= n && (f.along - 1) * tile.1 < n, "{case}");
                 assert_eq!(f.tiles, if gram { f.down * (f.down + 1) / 2 } else { f.down * f.along }, "{case}");
                 assert!(f.tiles * f.groups <= v.threads && f.groups > 0 && f.rows > 0, "{case}");
-                assert_eq!(Fit::told(f.code() | 0x9f, tile, (m, n), gram), f);
+                assert_eq!((Fit::told(f.code() | 0x9f, tile, (m, n), gram), f.code() & 0xffff), (f, 0));
                 let columns = if gram { m } else { m + n };
                 assert!(f.steps == f.groups * f.rows && f.steps * columns <= room, "{case}");
                 assert!(f.steps * m % width == 0 && f.steps * n % width == 0, "{case}");

@@ -90,6 +90,11 @@ impl Triangle {
     }
 }
 
+/// What an entry is told of an m x n C: how it is finished, which elements are written, and of a fitted one how its threads share it.
+pub fn codes(variant: &Variant, finish: Finish, triangle: Triangle, m: u64, n: u64) -> u32 {
+    finish.code() | triangle.code() | fit::code(variant, m, n)
+}
+
 /// Threads that add one element's slots in the launch that does nothing else.
 pub const REDUCE_PARTS: u32 = 8;
 /// Elements of C a block of that launch.

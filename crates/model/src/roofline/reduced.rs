@@ -532,8 +532,8 @@ mod tests {
         }
     }
 
-    /// As many tiles as C has, of either shape of it; few rows of few columns by entries that share no stage: all within 6% of the fastest of
-    /// results/trials/fitted.csv's last two runs.
+    /// As many tiles as C has, of either shape of it, those that were the fastest at up to twice the rows (results/trials/fitted.csv, the last two runs); few rows
+    /// of few columns by entries that share no stage.
     #[test]
     fn tiles_fit_widths_by_rows() {
         for ((m, n), k, entry) in [
