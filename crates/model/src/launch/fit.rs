@@ -49,7 +49,7 @@ impl Fit {
 
     /// The fit of an m x n C that a kernel of tiles of TM x TN was told of: groups but one in bits 16 to 23, their rows from there on.
     pub const fn told(code: u32, tile: (u32, u32), shape: (u32, u32), gram: bool) -> Fit {
-        Fit::new(tile, shape, gram, ((code >> 16 & 0xff) + 1, at_least_one(code >> 24)))
+        Fit::new(tile, shape, gram, ((code >> 16 & 0xff) + 1, code >> 24))
     }
 }
 
@@ -112,10 +112,6 @@ pub const fn rows_at_once(threads: u32, (tm, tn): (u32, u32), steps: u32, gram: 
 /// The most rows and columns of C of a fitted entry.
 pub(crate) const fn most_columns(variant: &Variant) -> u32 {
     most_side(variant.threads, (variant.rows, variant.t2), is_gram(variant))
-}
-
-const fn at_least_one(x: u32) -> u32 {
-    if x == 0 { 1 } else { x }
 }
 
 const fn is_gram(variant: &Variant) -> bool {
