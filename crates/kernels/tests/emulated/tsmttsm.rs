@@ -268,7 +268,9 @@ fn packed_rows_come_in_pieces_whatever_their_width() {
             let width = 16 / variant.dtype.bytes() as u32;
             let k = 4 * tiling(variant, m.into(), n.into()).k_step;
             let counted = |offset: usize| {
-                let case = Case { by_rows: [false, true, true], offset, ..Case::plain(m, n, k) };
+                // Of complex numbers a Hermitian one, what is above whose diagonal is the conjugate of what is below.
+                let conj = u32::from(is_gram && variant.dtype.is_complex());
+                let case = Case { by_rows: [false, true, true], offset, conj, ..Case::plain(m, n, k) };
                 check(variant, case)
             };
             let counters = counted(0);

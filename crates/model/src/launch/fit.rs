@@ -288,7 +288,8 @@ mod tests {
         let of_33 = Side::new(33, (3, 11), 4);
         assert_eq!((of_33.places, of_33.within), (1 | 1 << 11 | 1 << 22 | 1 << 21 | 1 << 10, 1));
         assert_eq!([(9, 6), (6, 8), (6, 4)].map(|(tiles, rows)| of_33.ways(tiles, rows)), [1, 2, 1]);
-        assert_eq!(Side::new(40, (5, 8), 4).within, 2);
+        let of_8 = Side::new(40, (5, 8), 4);
+        assert_eq!((of_8.within, of_8.ways(25, 7)), (2, 3));
         assert_eq!(Side::new(40, (4, 11), 4).ways(16, 4), 2);
         // Of c64 16 banks; tiles of 8 lines have every so many-th.
         assert_eq!((Side::new(17, (3, 8), 2).places, Side::new(17, (4, 5), 2).within), (7 | 3 << 14, 1));

@@ -60,7 +60,7 @@ macro_rules! fitted_rows {
         &[$(Variant {
             name: $name, entry: stringify!($entry), dtype: elem::$elem, kernel: Kernel::$kernel,
             threads: $threads, t2: $tn, t3: $steps, rows: $tm, cols: $tn, stages: $threads, layout: Layout::Any, mma: false,
-            min_blocks: $blocks, wide_shared: true,
+            min_blocks: $blocks, wide_shared: $tm % 2 == 0,
         }),*]
     };
 }
