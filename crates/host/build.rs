@@ -119,7 +119,11 @@ fn compile() -> Result<Vec<u8>, String> {
         modules.extend(built.modules.iter().map(|module| Module::new(&module.entry, arch.target_cpu(), &module.ptx)));
     }
     modules.sort_by(|one, other| (&one.entry, &one.arch).cmp(&(&other.entry, &other.arch)));
-    Ok(writer::pack(&modules))
+    packed(&modules)
+}
+
+fn packed(modules: &[Module]) -> Result<Vec<u8>, String> {
+    writer::pack(modules).map_err(|error| format!("the kernels cannot be packed: {error}"))
 }
 
 fn build(arch: NvvmArch) -> Result<Built, CudaBuilderError> {
@@ -137,7 +141,7 @@ fn committed() -> Result<(Vec<u8>, &'static str), String> {
         Ok(archive) => archive,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             println!("cargo:warning=there is no {COMMITTED}: the library has no kernels");
-            writer::pack(&[])
+            packed(&[])?
         }
         Err(error) => return Err(format!("{COMMITTED}: {error}")),
     };

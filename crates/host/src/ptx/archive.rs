@@ -1,6 +1,6 @@
 //! Reads an archive of PTX modules. Also compiled into the build script.
 //!
-//! `LPX3`, the [`hash`] of all behind it (8 bytes), the lengths of the index, compressed and not, the index compressed, the
+//! `LPX4`, the [`hash`] of all behind it (8 bytes), the lengths of the index, compressed and not, the index compressed, the
 //! blocks compressed. A block is texts, one behind the other: to get at one of them a block is decompressed, not all of
 //! the tens of megabytes. The index: the number of blocks and of each its lengths, compressed and not; the number of
 //! texts and of each its block, where it starts there, its length; the number of modules and of each its entry,
@@ -9,11 +9,19 @@
 //! differ. Texts are kept with their registers [relative](super::registers), the place of a head is that in PTX.
 
 use super::registers;
+use lzma_rust2::LzmaReader;
+use std::io::Read;
 use std::sync::OnceLock;
 
-pub(crate) const MAGIC: &[u8; 4] = b"LPX3";
+pub(crate) const MAGIC: &[u8; 4] = b"LPX4";
 /// More than any index or block needs; a damaged length of one asks for no more memory than this.
 const MOST_BYTES: usize = 1 << 28;
+/// How LZMA packs: the bits of the last byte, and of a position, that tell what may come next. Words of a text are more like
+/// each other by the letter before them than by where they stand.
+pub(crate) const LETTER_BITS: u32 = 4;
+pub(crate) const POSITION_BITS: u32 = 0;
+/// As far back as LZMA looks for what it has seen, bytes.
+pub(crate) const WINDOW_BYTES: u32 = 1 << 20;
 
 /// An archive that is read as far as it is asked for.
 pub(crate) struct Archive<'a> {
@@ -136,7 +144,10 @@ fn decompressed(packed: &[u8], length: usize) -> Result<Vec<u8>, Damaged> {
     if length > MOST_BYTES {
         return Err(Damaged("it claims to be larger than any"));
     }
-    let bytes = miniz_oxide::inflate::decompress_to_vec_with_limit(packed, length)
+    let whole = u64::try_from(length).map_err(|_| Damaged("it claims to be larger than any"))?;
+    let mut bytes = Vec::new();
+    LzmaReader::new(packed, whole, LETTER_BITS, 0, POSITION_BITS, WINDOW_BYTES, None)
+        .and_then(|mut reader| reader.read_to_end(&mut bytes))
         .map_err(|_| Damaged("it cannot be decompressed"))?;
     if bytes.len() == length { Ok(bytes) } else { Err(Damaged("it is shorter than it says")) }
 }
