@@ -318,22 +318,28 @@ const fn has_square<S: Simd, const PARTS: usize>(n: usize) -> bool {
 /// As [`by_parts`]; the sizes are equal and [`has_square`], all matrices by columns without gaps.
 unsafe fn squares<S: Simd, const PARTS: usize>(job: &Job<S::Real>, range: Range<usize>, how: How) {
     macro_rules! of_size {
-        ($($n:literal)*) => {
-            match job.n {
-                // Each size is compiled once. SAFETY: what this is promised is what `run` asks for; Half and Narrow are
-                // of instructions that come with S's (`Simd::Narrow`).
-                $($n if const { has_square::<S, PARTS>($n) } => unsafe {
-                    match const { Vectors::of::<S, PARTS>($n) } {
-                        Vectors::Half => run::<S::Half, PARTS, _>(job, range, how, Square::<PARTS, $n>),
-                        Vectors::Narrow => run::<S::Narrow, PARTS, _>(job, range, how, Square::<PARTS, $n>),
-                        Vectors::Whole => run::<S, PARTS, _>(job, range, how, Square::<PARTS, $n>),
-                    }
-                },)*
-                _ => debug_assert!(false, "no square of {}", job.n),
+        ($($vectors:ident by $simd:ty: $($n:literal)*;)*) => {$($(
+            // Not by a match on what is constant, whose arms are compiled even where it is another one.
+            if const { has_square::<S, PARTS>($n) && matches!(Vectors::of::<S, PARTS>($n), Vectors::$vectors) } {
+                if job.n == $n {
+                    // SAFETY: what this is promised is what `run` asks for; Half and Narrow are of instructions that come with S's
+                    // (`Simd::Narrow`).
+                    return unsafe { run::<$simd, PARTS, _>(job, range, how, Square::<PARTS, $n>) };
+                }
             }
-        };
+        )*)*};
     }
-    of_size!(2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21)
+    of_size! {
+        Half by S::Half: 2 3 4;
+        Narrow by S::Narrow: 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16;
+        Whole by S: 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21;
+    }
+    // All of them: what is missing would not be computed.
+    const {
+        let (half, narrow) = (<S::Half as Simd>::LANES, 2 * <S::Narrow as Simd>::LANES);
+        assert!(half <= 4 && narrow <= 16 && MOST_COMPLEX_SQUARE <= 16 && !has_square::<S, PARTS>(22));
+    }
+    unreachable!("no square of {}", job.n);
 }
 
 /// Whether a square is one of [`LargeSquare`]: what is larger than [`has_square`] has, where vectors are not the portable ones.

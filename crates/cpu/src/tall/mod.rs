@@ -142,8 +142,8 @@ unsafe fn by_cuts<S: Simd, const PARTS: usize>(job: &Job<S::Real>, cuts: &Cuts, 
     for index in 0..job.count {
         // SAFETY: as the caller promised.
         unsafe {
-            let a = Rows { first: job.a.at(index), row: job.a.row, col: job.a.col, count: job.m * PARTS };
-            let b = Rows { first: job.b.at(index), row: job.b.col, col: job.b.row, count: job.n * PARTS };
+            let a = Rows { first: job.a.at(index), row: job.a.row, col: job.a.col, count: job.m * PARTS, steps: job.k };
+            let b = Rows { first: job.b.at(index), row: job.b.col, col: job.b.row, count: job.n * PARTS, steps: job.k };
             S::vectorize(Product::<S, PARTS> { job, index, cuts, a, b, sums: room, panels, output });
         }
     }

@@ -1,6 +1,6 @@
 //! Some vectors of A's rows over some steps: as they lie, or copied.
 
-use crate::simd::{MOST_LANES, Real, Simd};
+use crate::simd::{MOST_LANES, Real, Simd, Work};
 
 /// Vectors along the rows: the first row, how far it is from the block's, and how many.
 #[derive(Clone, Copy)]
@@ -25,21 +25,25 @@ pub struct Rows<R> {
     /// From each row to the next, and from each step.
     pub row: usize,
     pub col: usize,
-    /// How many, times PARTS.
+    /// How many, times PARTS, and how many steps.
     pub count: usize,
+    pub steps: usize,
 }
 
 impl<R: Real> Rows<R> {
-    /// Those that `vectors` are as they lie, from step `first` on; `None` if not all are there, or they are not next to each other.
+    /// Those that `vectors` are as they lie, over `steps` from `first` on; `None` if they are not next to each other, or not all are there. Where no gap
+    /// is between steps, what a vector has beyond the last row is the next step's, whose products are nobody's.
     #[inline(always)]
     pub fn as_they_lie<S: Simd<Real = R>, const PARTS: usize>(
         &self,
         vectors: Vectors,
-        first: usize,
+        (first, steps): (usize, usize),
     ) -> Option<Panel<R>> {
-        let is_whole = vectors.row + vectors.count * S::LANES <= self.count;
+        let end = vectors.row + vectors.count * S::LANES;
+        let is_followed = || self.col == self.count && (first + steps - 1) * self.col + end <= self.steps * self.col;
+        let is_there = self.row == PARTS && (end <= self.count || is_followed());
         let first = self.first.wrapping_add(vectors.row + first * self.col);
-        (self.row == PARTS && is_whole).then_some(Panel { first, by: self.col })
+        is_there.then_some(Panel { first, by: self.col })
     }
 
     /// Copies them, over `steps` from `first` on, `by` from each step to the next. Behind the last row is zero or anything, whose products are
@@ -55,16 +59,35 @@ impl<R: Real> Rows<R> {
         room: *mut R,
         by: usize,
     ) {
+        // SAFETY: as the caller promised.
+        unsafe { S::vectorize(Copied::<S, PARTS> { all: *self, vectors, first, steps, room, by }) }
+    }
+}
+
+/// What [`Rows::copy`] does, as a function of its own.
+struct Copied<S: Simd, const PARTS: usize> {
+    all: Rows<S::Real>,
+    vectors: Vectors,
+    first: usize,
+    steps: usize,
+    room: *mut S::Real,
+    by: usize,
+}
+
+impl<S: Simd, const PARTS: usize> Work for Copied<S, PARTS> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        let Copied { all, vectors, first, steps, room, by } = self;
         for v in 0..vectors.count {
             let row = vectors.row + v * S::LANES;
-            let rows = S::LANES.min(self.count - row);
-            // SAFETY: `row` and `first` are an element, as the caller promised; the room has the vector `v` of each step.
+            let rows = S::LANES.min(all.count - row);
+            // SAFETY: `row` and `first` are an element, as the caller of `copy` promised; the room has the vector `v` of each step.
             unsafe {
-                let from = self.first.add(row / PARTS * self.row + first * self.col);
+                let from = all.first.add(row / PARTS * all.row + first * all.col);
                 let to = room.add(v * S::LANES);
-                if self.row == PARTS {
+                if all.row == PARTS {
                     for l in 0..steps {
-                        let from = from.add(l * self.col);
+                        let from = from.add(l * all.col);
                         S::store(
                             to.add(l * by),
                             if rows == S::LANES { S::load(from) } else { S::load_first(from, rows) },
@@ -73,15 +96,15 @@ impl<R: Real> Rows<R> {
                     continue;
                 }
                 let at_once = S::LANES / PARTS;
-                let whole = if self.col == PARTS { steps / at_once * at_once } else { 0 };
+                let whole = if all.col == PARTS { steps / at_once * at_once } else { 0 };
                 for l in (0..whole).step_by(at_once) {
-                    transpose::<S, PARTS>(from.add(l * PARTS), self.row, rows / PARTS, to.add(l * by), by);
+                    transpose::<S, PARTS>(from.add(l * PARTS), all.row, rows / PARTS, to.add(l * by), by);
                 }
                 for l in whole..steps {
                     for i in 0..S::LANES {
                         let is_there = i < rows;
-                        let from = from.wrapping_add(i / PARTS * self.row + i % PARTS + l * self.col);
-                        *to.add(l * by + i) = if is_there { *from } else { R::ZERO };
+                        let from = from.wrapping_add(i / PARTS * all.row + i % PARTS + l * all.col);
+                        *to.add(l * by + i) = if is_there { *from } else { S::Real::ZERO };
                     }
                 }
             }

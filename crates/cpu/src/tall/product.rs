@@ -67,7 +67,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
             unsafe {
                 let panel = self.panel(piece, vectors, true);
                 for tiles in tiles() {
-                    self.multiply(piece, (vectors, panel), tiles, &mut asks);
+                    self.multiply::<true>(piece, (vectors, panel), tiles, &mut asks);
                 }
             }
         }
@@ -89,7 +89,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
                 // SAFETY: the panel and the columns are the piece's.
                 unsafe {
                     let panel = self.panel(piece, vectors, is_new && tile.col == 0);
-                    self.multiply(piece, (vectors, panel), tile, &mut asks);
+                    self.multiply::<false>(piece, (vectors, panel), tile, &mut asks);
                 }
             }
         }
@@ -103,7 +103,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
     unsafe fn panel(&self, piece: &Piece, vectors: Vectors, is_new: bool) -> Panel<S::Real> {
         let (a, room) = (self.a, self.panels.wrapping_add(vectors.offset * self.cuts.steps));
         let by = vectors.count * S::LANES;
-        if let Some(panel) = a.as_they_lie::<S, PARTS>(vectors, piece.first) {
+        if let Some(panel) = a.as_they_lie::<S, PARTS>(vectors, (piece.first, piece.steps)) {
             return panel;
         }
         if is_new {
@@ -137,7 +137,7 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
     /// # Safety
     /// As [`Work::run`]; the panel is one of the piece's, and the columns are.
     #[inline(always)]
-    unsafe fn multiply(
+    unsafe fn multiply<const OFTEN: bool>(
         &self,
         piece: &Piece,
         (vectors, panel): (Vectors, Panel<S::Real>),
@@ -152,6 +152,6 @@ impl<S: Simd, const PARTS: usize> Product<'_, S, PARTS> {
         let sums = self.sums.wrapping_add(vectors.offset + col * PARTS * by);
         let at = Operands { a: panel.first, a_by: panel.by, b, b_row, b_col, sums, sums_by: by };
         // SAFETY: the columns and steps are the piece's, for which the caller promised B and the sums.
-        unsafe { any_tiles::<S, PARTS>((vectors.count, width), count, piece.steps, at, piece.first > 0, asks) }
+        unsafe { any_tiles::<S, PARTS, OFTEN>((vectors.count, width), count, piece.steps, at, piece.first > 0, asks) }
     }
 }

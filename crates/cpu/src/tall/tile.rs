@@ -33,11 +33,12 @@ pub struct Operands<R> {
 }
 
 /// Tiles of a size that is known when they run, beside each other: sums ← sums + A B, or A B unless they are `begun`. They ask by turns.
+/// Narrow ones that are called OFTEN, for a few steps each, are no functions: a call would take as long.
 ///
 /// # Safety
 /// The CPU has the instructions of S; A is good for as many vectors, B for the columns of all tiles, and the sums for both.
 #[inline(always)]
-pub unsafe fn any_tiles<S: Simd, const PARTS: usize>(
+pub unsafe fn any_tiles<S: Simd, const PARTS: usize, const OFTEN: bool>(
     (vectors, columns): (usize, usize),
     count: usize,
     steps: usize,
@@ -49,14 +50,17 @@ pub unsafe fn any_tiles<S: Simd, const PARTS: usize>(
         ($($v:literal: $($n:literal)*;)*) => {
             match (vectors, columns) {
                 $($(($v, $n) if const { $n <= most_columns::<S, PARTS>($v) } => {
-                    // Narrow ones, called for a few steps and often, are no functions.
                     // SAFETY: the caller promised what `Strip` asks for.
                     unsafe {
-                        match (at.b_col == PARTS, const { $n < most_columns::<S, PARTS>($v) }) {
-                            (true, true) => Strip::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks }.run(),
-                            (false, true) => Strip::<S, PARTS, $v, $n, false> { count, steps, at, begun, asks }.run(),
-                            (true, _) => S::vectorize(Strip::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks }),
-                            (false, _) => S::vectorize(Strip::<S, PARTS, $v, $n, false> { count, steps, at, begun, asks }),
+                        if const { OFTEN && $n < most_columns::<S, PARTS>($v) } {
+                            match at.b_col == PARTS {
+                                true => Strip::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks }.run(),
+                                false => Strip::<S, PARTS, $v, $n, false> { count, steps, at, begun, asks }.run(),
+                            }
+                        } else if const { $n == most_columns::<S, PARTS>($v) } && at.b_col == PARTS {
+                            S::vectorize(Strip::<S, PARTS, $v, $n, true> { count, steps, at, begun, asks });
+                        } else {
+                            S::vectorize(Strip::<S, PARTS, $v, $n, false> { count, steps, at, begun, asks });
                         }
                     }
                 })*)*
