@@ -123,7 +123,7 @@ impl<S: Simd> Meanwhile<S> for Evenly<S::Real> {
 impl<R: Real> Ahead<R> {
     /// Of a range of products that ends before `end`, each computed in so many blocks, whose sums have as many steps as k. C is asked
     /// for where it is in the caches: read, or written through them.
-    #[inline(never)]
+    #[inline(never)] // once a range, and the same for all kernels
     pub fn new(job: &Job<R>, parts: usize, end: usize, blocks: usize, c_is_cached: bool) -> Self {
         let (bursts, lines, one) = Ahead::lines(job, parts, end, blocks, c_is_cached);
         let (most, steps) = (lines.into_iter().max().unwrap_or(0), blocks * job.k);

@@ -22,7 +22,7 @@ pub unsafe fn scale<R: Real>(job: &Job<R>, range: Range<usize>, parts: usize) {
 ///
 /// # Safety
 /// C_i is there, and only this call has it; so are the products.
-#[inline(never)]
+#[inline(never)] // the same for all kernels
 pub unsafe fn combine<R: Real>(job: &Job<R>, i: usize, products: *const R, parts: usize) {
     // SAFETY: `row < m` and `col < n` (`each_of_c`): one of the m · n products, which the caller promised as it did
     // C_i.

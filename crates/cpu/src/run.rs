@@ -260,7 +260,7 @@ impl<S: Simd, K: Kernel<S>> Run<'_, S, K> {
 ///
 /// # Safety
 /// Both are good for rows x cols elements of `parts` numbers.
-#[inline(never)]
+#[inline(never)] // the same for all kernels
 unsafe fn copy_to<R: Copy>(to: *mut R, from: *const R, by: &Source<R>, sizes: (usize, usize), parts: usize) {
     // SAFETY: both are good for the elements, as the caller promised; a complex one's two parts are next to each other,
     // so R twice.
@@ -276,7 +276,7 @@ unsafe fn copy_to<R: Copy>(to: *mut R, from: *const R, by: &Source<R>, sizes: (u
 ///
 /// # Safety
 /// As [`copy_to`].
-#[inline(never)]
+#[inline(never)] // the same for all kernels
 unsafe fn copy_from<R: Copy>(from: *const R, to: *mut R, by: &Source<R>, sizes: (usize, usize), parts: usize) {
     // SAFETY: as in `copy_to`.
     unsafe {

@@ -22,7 +22,7 @@ impl<R: Real, const LANES: usize> Simd for Portable<R, LANES> {
     const REGISTERS: usize = 16;
     const MOST_COLUMNS: usize = if cfg!(target_arch = "x86_64") { 2 } else { 4 };
 
-    #[inline(never)]
+    #[inline(never)] // as its description says
     unsafe fn vectorize<W: Work>(work: W) {
         // SAFETY: every CPU of the target has what this is compiled with; the rest the caller promised.
         unsafe { work.run() }

@@ -75,7 +75,8 @@ pub unsafe fn any_tiles<S: Simd, const PARTS: usize, const OFTEN: bool>(
     }
 }
 
-/// Tiles beside each other, the widest as a function of their own; those of a B by rows, whose columns are at constant distances, as another one.
+/// Tiles beside each other. The widest, and those that are no functions, are compiled for a B by rows as well, whose columns are at constant
+/// distances.
 struct Strip<'e, S: Simd, const PARTS: usize, const VECTORS: usize, const COLUMNS: usize, const BY_ROWS: bool> {
     count: usize,
     steps: usize,

@@ -1,7 +1,7 @@
 //! Reads an archive of PTX modules. Also compiled into the build script.
 //!
 //! `LPX4`, the [`hash`] of all behind it (8 bytes), the lengths of the index, compressed and not, the index compressed, the
-//! blocks compressed. A block is texts, one behind the other: to get at one of them a block is decompressed, not all of
+//! blocks compressed: raw LZMA, without a header and an end mark. A block is texts, one behind the other: to get at one of them a block is decompressed, not all of
 //! the tens of megabytes. The index: the number of blocks and of each its lengths, compressed and not; the number of
 //! texts and of each its block, where it starts there, its length; the number of modules and of each its entry,
 //! architecture, head, the place of the head in the text, the text's index. Numbers are 4 bytes, the lowest first; words
@@ -16,9 +16,10 @@ use std::sync::OnceLock;
 pub(crate) const MAGIC: &[u8; 4] = b"LPX4";
 /// More than any index or block needs; a damaged length of one asks for no more memory than this.
 const MOST_BYTES: usize = 1 << 28;
-/// How LZMA packs: the bits of the last byte, and of a position, that tell what may come next. Words of a text are more like
-/// each other by the letter before them than by where they stand.
+/// How LZMA packs: the bits of the last letter and of a position that tell which letter is next, and those of a position that tell
+/// whether it is one that was seen. In texts it is the letters.
 pub(crate) const LETTER_BITS: u32 = 4;
+pub(crate) const LETTER_POSITION_BITS: u32 = 0;
 pub(crate) const POSITION_BITS: u32 = 0;
 /// As far back as LZMA looks for what it has seen, bytes.
 pub(crate) const WINDOW_BYTES: u32 = 1 << 20;
@@ -146,7 +147,8 @@ fn decompressed(packed: &[u8], length: usize) -> Result<Vec<u8>, Damaged> {
     }
     let whole = u64::try_from(length).map_err(|_| Damaged("it claims to be larger than any"))?;
     let mut bytes = Vec::new();
-    LzmaReader::new(packed, whole, LETTER_BITS, 0, POSITION_BITS, WINDOW_BYTES, None)
+    bytes.try_reserve_exact(length).map_err(|_| Damaged("there is no memory for what it claims to be"))?;
+    LzmaReader::new(packed, whole, LETTER_BITS, LETTER_POSITION_BITS, POSITION_BITS, WINDOW_BYTES, None)
         .and_then(|mut reader| reader.read_to_end(&mut bytes))
         .map_err(|_| Damaged("it cannot be decompressed"))?;
     if bytes.len() == length { Ok(bytes) } else { Err(Damaged("it is shorter than it says")) }

@@ -142,6 +142,20 @@ mod tests {
         }
     }
 
+    /// Nor is one of blocks longer than what the decompressor looks back on, whatever it makes of damage.
+    #[test]
+    fn a_damaged_block_is_read_without_a_panic() {
+        let line = |line: u32| format!("mov.u32 %r1, {};\n", line.wrapping_mul(2_654_435_761));
+        let text: String = (0..90_000).map(line).collect();
+        assert!(text.len() > archive::WINDOW_BYTES as usize, "{} bytes", text.len());
+        let whole = packed(&[("a", "sm_90", text)]);
+        for at in (0..whole.len()).step_by(whole.len() / 40) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            let _ = unpacked(&damaged);
+        }
+    }
+
     #[test]
     fn a_damaged_archive_is_an_error() {
         let whole = packed(&texts());

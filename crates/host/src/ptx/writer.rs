@@ -1,6 +1,6 @@
 //! Writes an archive of PTX modules: for the build script, and for the tests.
 
-use super::archive::{LETTER_BITS, MAGIC, POSITION_BITS, WINDOW_BYTES, hash};
+use super::archive::{LETTER_BITS, LETTER_POSITION_BITS, MAGIC, POSITION_BITS, WINDOW_BYTES, hash};
 use super::registers;
 use lzma_rust2::{LzmaOptions, LzmaWriter};
 use std::io::{self, Write};
@@ -91,14 +91,15 @@ fn in_blocks(texts: &[String]) -> (Vec<String>, Vec<[usize; 3]>) {
 /// Each block compressed, in their order, by all processors: one alone takes 20 s for all kernels.
 fn all_compressed(blocks: &[String]) -> io::Result<Vec<Vec<u8>>> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let shares = blocks.chunks(blocks.len().div_ceil(threads).max(1));
+    let each =
+        |share: &[String]| share.iter().map(|block| compressed(block.as_bytes())).collect::<io::Result<Vec<_>>>();
     thread::scope(|scope| {
-        let share =
-            |share: &[String]| share.iter().map(|block| compressed(block.as_bytes())).collect::<io::Result<Vec<_>>>();
-        let running: Vec<_> = shares.map(|blocks| scope.spawn(move || share(blocks))).collect();
+        let shares = blocks.chunks(blocks.len().div_ceil(threads).max(1));
+        let running = shares.map(|share| thread::Builder::new().spawn_scoped(scope, move || each(share)));
+        let running = running.collect::<io::Result<Vec<_>>>()?;
         let mut packed = Vec::with_capacity(blocks.len());
-        for thread in running {
-            packed.extend(thread.join().map_err(|_| io::Error::other("the compressor panicked"))??);
+        for share in running {
+            packed.extend(share.join().map_err(|_| io::Error::other("the compressor panicked"))??);
         }
         Ok(packed)
     })
@@ -106,7 +107,8 @@ fn all_compressed(blocks: &[String]) -> io::Result<Vec<Vec<u8>>> {
 
 fn compressed(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut options = LzmaOptions::with_preset(LEVEL);
-    (options.lc, options.pb, options.dict_size) = (LETTER_BITS, POSITION_BITS, WINDOW_BYTES);
+    (options.lc, options.lp, options.pb) = (LETTER_BITS, LETTER_POSITION_BITS, POSITION_BITS);
+    options.dict_size = WINDOW_BYTES;
     let mut writer = LzmaWriter::new_no_header(Vec::new(), &options, false)?;
     writer.write_all(bytes)?;
     writer.finish()
