@@ -102,7 +102,7 @@ fn product_by_parts<'a, T: Scalar>(
 ) -> Result<()> {
     let (m, n, k) = (a.nrows(), b.ncols(), a.ncols());
     let part_of_k = |part: usize| {
-        let range = k * part / parts..k * (part + 1) / parts;
+        let range = start(part, parts, k)..start(part + 1, parts, k);
         let (a, b) = (a.cols(range.clone())?, b.rows(range)?);
         let mut sums = Matrix::zeros(m, n)?;
         as_ieee_has_it(|| product(a, b, sums.view_mut()))?;
@@ -119,6 +119,11 @@ fn product_by_parts<'a, T: Scalar>(
     };
     each::<_, _, ()>(in_rows(NARROW_ROWS, c), |(rows, c)| as_ieee_has_it(|| add(rows, c)));
     Ok(())
+}
+
+/// Where a part of k begins: k · part / parts, without a product that no number holds.
+fn start(part: usize, parts: usize, k: usize) -> usize {
+    k / parts * part + k % parts * part / parts
 }
 
 /// C in blocks of so many rows, but for the last.
@@ -263,5 +268,21 @@ fn simd() -> Option<&'static str> {
         _ if cfg!(target_arch = "x86_64") => Some("SSE2"),
         _ if cfg!(target_arch = "aarch64") => Some("NEON"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_any_k_follow_each_other() {
+        for (k, parts) in (0..300).flat_map(|k| (1..=MOST_BLOCKS).map(move |parts| (k, parts))) {
+            assert!((0..=parts).all(|part| start(part, parts, k) == k * part / parts), "{k} in {parts} parts");
+        }
+        for parts in 1..=MOST_BLOCKS {
+            let starts: Vec<usize> = (0..=parts).map(|part| start(part, parts, usize::MAX)).collect();
+            assert!(starts.is_sorted() && starts[0] == 0 && starts[parts] == usize::MAX, "{parts} parts");
+        }
     }
 }

@@ -32,9 +32,12 @@ fn check<T: Value>(case: &mut Case<T>, instructions: Instructions) {
     }
 }
 
+/// m, n and k.
+type Shape = (usize, usize, usize);
+
 /// At the edges of vectors (2 to 16 lanes), tiles (1 to 8 columns, 1 to 3 vectors), blocks (1 to 4 KiB of rows, 64 columns and more)
 /// and steps (8, 16, and up to what fits into 32 KiB), and where all of them meet.
-const SHAPES: [(usize, usize, usize); 26] = [
+const SHAPES: [Shape; 26] = [
     (1, 1, 1),
     (2, 3, 5),
     (1, 9, 4),
@@ -116,7 +119,7 @@ fn shapes_of_complex_f64() {
 }
 
 /// Not a bit depends on how the operands lie, nor on which of them vectors are loaded of.
-fn bits<T: Value>((m, n, k): (usize, usize, usize)) {
+fn bits<T: Value>((m, n, k): Shape) {
     let mut numbers = Numbers(3);
     let mut values = |len| (0..len).map(|_| numbers.fraction()).collect::<Vec<T>>();
     let values = [values(m * k), values(k * n), values(m * n)];
@@ -197,7 +200,7 @@ fn a_triangle_has_the_same_bits() {
 }
 
 /// Of C and k, and elements of A: the first rows of a step are beyond the last rows of the step before, in vectors that hang over them.
-const BAD: [((usize, usize, usize), &[(usize, usize)]); 3] = [
+const BAD: [(Shape, &[(usize, usize)]); 3] = [
     ((531, 5, 21), &[(0, 0), (0, 1), (2, 5), (4, 15), (15, 20), (16, 7), (255, 8), (256, 15), (512, 16), (530, 20)]),
     ((3, 5, 300), &[(0, 0), (0, 1), (1, 100), (0, 257), (2, 298), (2, 299)]),
     ((1, 2, 40), &[(0, 0), (0, 7), (0, 33), (0, 39)]),
